@@ -74,6 +74,8 @@ rule report:
             "tools/**/*.*",
             "analysis/**/*.py",
             "analysis/compare/trial/figures.csv",
+            "analysis/results/model/*.yaml",
+            "analysis/results/predictions/*.csv",
             "analysis/site/templates/*.html",
         ),
     output:

@@ -30,6 +30,8 @@ MEANING: Final = {
     "completion_bytes": "longest answer to the copy engine",
     "latency": "one turn of a warp: index, round trip, store",
 }
+COPIES: Final = ("contiguous", "copy_engine")
+"""How a large copy reads: by SMs or by the copy engine."""
 OF_THE_MACHINE: Final = ("efficiency", "latency")
 """Parameters that may be left to the calibrated machine."""
 
@@ -46,25 +48,26 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Refutation:
-    """A printed rate in B/s of contiguous reads by SMs that the prediction misses by far, its
-    source, and what the model `lacks`."""
+class PublishedRate:
+    """A rate in B/s of a large copy that somebody else measured: how the copy `reads`, `what`
+    measured which machine, and the address."""
 
+    reads: str
     rate: float
-    source: str
-    lacks: str
+    what: str
+    address: str
 
 
 @dataclass(frozen=True)
 class Link:
     """A link by its parameters, those of MEANING. `pcie` is its generation and width, if it is one
-    that machine.json can name. `refuted` withdraws the predictions of reads by SMs."""
+    that machine.json can name. `published` are rates to hold the predictions against."""
 
     name: str
     title: str
     parameters: Mapping[str, Parameter]
     pcie: tuple[int, int] | None = None
-    refuted: Refutation | None = None
+    published: tuple[PublishedRate, ...] = ()
 
     def value(self, name: str) -> float:
         return self.parameters[name].value
@@ -105,8 +108,11 @@ def _link(entry: Mapping[str, Any], where: str) -> Link:
             raise FieldError(f"{here}.{name}.value", "a number", None)
     pcie = entry.get("pcie")
     key = (pcie["generation"], pcie["width"]) if pcie else None
-    refuted = Refutation(**entry["refuted"]) if "refuted" in entry else None
-    return Link(entry["name"], entry["title"], parameters, key, refuted)
+    published = tuple(PublishedRate(**given) for given in entry.get("published", ()))
+    for rate in published:
+        if rate.reads not in COPIES:
+            raise FieldError(f"{here}.published.reads", f"one of {list(COPIES)}", rate.reads)
+    return Link(entry["name"], entry["title"], parameters, key, published)
 
 
 def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:

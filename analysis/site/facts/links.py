@@ -6,7 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.results.model.hardware import Link, Prediction, behind, predict, read_links
+from analysis.base.equivalence import EQUAL_WITHIN
+from analysis.results.model.hardware import (
+    Link,
+    Prediction,
+    PublishedRate,
+    behind,
+    predict,
+    read_links,
+)
 from analysis.results.model.terms import Parameters
 from analysis.site.facts.predicting import chips
 from analysis.site.facts.study_facts import StudyFacts
@@ -64,12 +72,60 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
+@dataclass(frozen=True)
+class HeldAgainst:
+    """A published rate of a large copy over a link, and the predicted one, both in B/s."""
+
+    link: Link
+    published: PublishedRate
+    predicted: float
+    is_calibrated: bool
+    """Whether the calibrated machine has this link, so that its own figures count."""
+
+    @property
+    def difference(self) -> float:
+        """Published over predicted rate, minus 1."""
+        return self.published.rate / self.predicted - 1
+
+    @property
+    def is_refuted(self) -> bool:
+        return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
+
+
+def held_against(studies: Mapping[str, StudyFacts]) -> list[HeldAgainst]:
+    """Every published rate beside the fastest predicted copy of its kind."""
+    known, rates = calibrated_machine(studies), _all_rates(studies)
+    found = []
+    for link in read_links():
+        for published in link.published:
+            copies = [
+                one.rate
+                for one in rates
+                if one.link == link and (one.variant.link or {}).get("reads") == published.reads
+            ]
+            if known is not None and copies:
+                is_calibrated = link == known.link
+                found.append(HeldAgainst(link, published, max(copies), is_calibrated))
+    return found
+
+
 def link_rates(studies: Mapping[str, StudyFacts], *, refuted: bool = False) -> list[LinkRate]:
     """Predicted rates of steps and ceilings over every link; empty without a calibrated machine.
-    The predictions that the link's printed rate has `refuted` are given alone.
+    Predictions by SMs or by the copy engine that a published rate has `refuted` are given alone.
 
     Left out are variants whose reads the model does not know, and the calibrating studies.
     """
+    gone = {(one.link.name, one.published.reads) for one in held_against(studies) if one.is_refuted}
+    return [one for one in _all_rates(studies) if ((one.link.name, _copy(one)) in gone) == refuted]
+
+
+def _copy(one: LinkRate) -> str:
+    """The kind of large copy, one of COPIES, that reads as this variant does."""
+    reads = (one.variant.link or {}).get("reads")
+    return "copy_engine" if reads == "copy_engine" else "contiguous"
+
+
+def _all_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
     known = calibrated_machine(studies)
     if known is None:
         return []
@@ -79,12 +135,8 @@ def link_rates(studies: Mapping[str, StudyFacts], *, refuted: bool = False) -> l
         for facts in studies.values():
             chosen = () if facts.study.calibrates else facts.study.with_role(*ROLES)
             for variant in chosen:
-                case = facts.study.shown_case(variant)
-                access = access_of(variant, case)
+                access = access_of(variant, facts.study.shown_case(variant))
                 if access is None:
-                    continue
-                is_refuted = link.refuted is not None and access.reads != "copy_engine"
-                if is_refuted != refuted:
                     continue
                 prediction = predict(access, known.sms, link, parameters)
                 if not math.isnan(prediction.seconds):

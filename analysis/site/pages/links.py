@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import digits, gigabytes_per_second, quantity, signed_percent
+from analysis.base.equivalence import EQUAL_WITHIN
+from analysis.base.quantities import (
+    digits,
+    gigabytes_per_second,
+    listing,
+    quantity,
+    signed_percent,
+)
 from analysis.results.model.hardware import MEANING, Parameter, read_links
-from analysis.site.facts.links import LinkRate, calibrated_machine, link_rates
+from analysis.site.facts.links import (
+    HeldAgainst,
+    LinkRate,
+    calibrated_machine,
+    held_against,
+    link_rates,
+)
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import code, folded_tables, wide
+from analysis.site.pages.html import code, folded_tables, link, table, wide
 from analysis.site.pages.model import UNCALIBRATED
 from analysis.site.pages.page import macro
+
+COPIED: Final = {"contiguous": "SMs", "copy_engine": "the copy engine"}
+"""Kinds of large copies in words."""
 
 
 @macro("predicted_links")
@@ -36,25 +53,39 @@ def predictions(studies: Mapping[str, StudyFacts]) -> str:
         " and address translation stay the same. Only the link differs."
     )
     found = folded_tables(columns, groups, numeric=[columns[2], *columns[4:]])
-    return "\n\n".join([sentence, *_refutations(studies), found])
+    return "\n\n".join([sentence, *_public_figures(studies), found])
 
 
-def _refutations(studies: Mapping[str, StudyFacts]) -> list[str]:
-    """A paragraph for each link whose printed rate refutes the predictions of reads by SMs."""
-    contiguous = {
-        one.link.name: one
-        for one in reversed(link_rates(studies, refuted=True))
-        if (one.variant.link or {}).get("reads") == "contiguous"
-    }
-    return [
-        f"**Refuted: reads by SMs over {link.title}.** For {code(name)}"
-        f" the model predicts {gigabytes_per_second(one.rate / 1e9)}. SMs have copied contiguous"
-        f" bytes at {gigabytes_per_second(refuted.rate / 1e9)} ({refuted.source})."
-        f" {refuted.lacks.strip()} The table and the chart leave out these reads."
-        for one in contiguous.values()
-        for name in [f"{one.study}/{one.variant.name}"]
-        if (refuted := (link := one.link).refuted) is not None
+def _public_figures(studies: Mapping[str, StudyFacts]) -> list[str]:
+    """The predictions of large copies beside published rates, and the links without any."""
+    held = held_against(studies)
+    rows = [
+        [
+            one.link.title,
+            COPIED[one.published.reads],
+            *(gigabytes_per_second(rate / 1e9) for rate in (one.predicted, one.published.rate)),
+            signed_percent(one.difference),
+            _verdict(one),
+            link(one.published.address, one.published.what),
+        ]
+        for one in held
     ]
+    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
+    columns += ["source"]
+    without = [one.title for one in read_links() if not one.published]
+    sentence = (
+        f"A public figure refutes a prediction if it differs by more than {EQUAL_WITHIN * 100:g} %."
+        " All predictions of that kind are then left out of the table and of the chart."
+        f" No public figure was found for {listing(without)}, so those predictions are untested."
+        " Each public figure is of one host, and hosts differ."
+    )
+    return [sentence, table(columns, rows, numeric=columns[2:5])] if rows else []
+
+
+def _verdict(one: HeldAgainst) -> str:
+    if one.is_calibrated:
+        return "measured here"
+    return "refuted: left out" if one.is_refuted else "not refuted"
 
 
 def _row(one: LinkRate) -> list[object]:
@@ -70,15 +101,15 @@ def link_parameters(studies: Mapping[str, StudyFacts]) -> Markup:
     known = calibrated_machine(studies)
     measured = known.measured_values() if known else {}
     groups = {
-        link.title: [
+        one.title: [
             [
                 MEANING[name],
                 _value(parameter, measured.get(name)),
                 parameter.source or f"assumption: {parameter.assumption}",
             ]
-            for name, parameter in link.parameters.items()
+            for name, parameter in one.parameters.items()
         ]
-        for link in read_links()
+        for one in read_links()
     }
     return wide(folded_tables(["parameter", "value", "from"], groups, numeric=["value"]))
 

@@ -147,8 +147,10 @@ def physical_machines(inputs: Inputs) -> str:
     studies = json.dumps(calibrating(inputs.studies))
     command = 'env/run snakemake --cores "$(nproc)" submission --config machine=my-box'
     return (
-        "**A control is missing:** a physical machine, with its IOMMU on and off. Without it, the"
-        " host's share of a page walk is unknown. If you have one, this command measures link and"
+        "**A control is missing:** a physical machine, with its IOMMU on and off. All machines here"
+        " are virtual, and their hosts' IOMMU cannot be set from within. So the host's share of a"
+        " page walk is unknown. If you have a physical machine, this command measures link and"
         f" translation, and writes a file [to send](submitting.md):\n\n```sh\n{command}"
-        f" 'studies={studies}'\n```"
+        f" 'studies={studies}'\n```\n\nFor the other half of the control, boot with the kernel"
+        " parameter `intel_iommu=off` or `amd_iommu=off`, and run it again as another `machine`."
     )

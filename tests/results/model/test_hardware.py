@@ -89,3 +89,14 @@ def test_a_parameter_is_printed_or_assumed(
     path.write_text(yaml.safe_dump(entries))
     with pytest.raises(FieldError, match=message):
         read_links(path)
+
+
+def test_a_published_rate_is_of_a_known_kind_of_copy(tmp_path: Path) -> None:
+    path = tmp_path / "hardware.yaml"
+    text = FILE.read_text()
+    path.write_text(text.replace("reads: contiguous", "reads: sideways", 1))
+    with pytest.raises(FieldError, match=r"pcie4_x16\.published\.reads: expected one of"):
+        read_links(path)
+    assert all(
+        one.address.startswith("https://") for link in read_links() for one in link.published
+    )

@@ -19,7 +19,7 @@ from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.links import link_rates
+from analysis.site.facts.links import held_against, link_rates
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.hardware import NAMED
 from analysis.site.pages.machines import described_facts
@@ -192,9 +192,14 @@ def test_other_links_are_predicted_from_a_calibration(calibrated: Inputs, tmp_pa
     assert measured and all(abs(one.measured / one.rate - 1) < 0.05 for one in measured)
     text = said(replace(calibrated, machines=machines))["predicted_links"]
     refuted = link_rates(studies, refuted=True)
-    assert {one.link.name for one in refuted} == {"nvlink_c2c"}
-    assert all("copy_engine" in one.variant.name for one in rates if one.link.refuted)
-    assert "**Refuted: reads by SMs over NVLink-C2C.**" in text and "342 GB/s (nvbandwidth" in text
+    held = held_against(studies)
+    gone = {(one.link.name, one.published.reads) for one in held if one.is_refuted}
+    assert ("nvlink_c2c", "contiguous") in gone and {one.link.name for one in refuted} <= {
+        name for name, _ in gone
+    }
+    assert not any(one.is_refuted for one in held if one.link.name == "pcie5_x16")
+    assert "342 GB/s" in text and "refuted: left out" in text and "measured here" in text
+    assert "No public figure was found for PCIe 6.0 x16" in text
     assert "PCIe 6.0 x16: not measured" in text and "PCIe 5.0 x16: measured here, on box" in text
     chart = links_chart(rates)
     assert chart is not None
