@@ -6,8 +6,9 @@ from markupsafe import Markup
 
 from analysis.base.quantities import listing, runs_phrase, with_interval
 from analysis.site.facts.addresses import claim_anchor
-from analysis.site.facts.basis import basis_phrase
+from analysis.site.facts.basis import basis_phrase, is_enough
 from analysis.site.facts.findings import ClaimResult, findings
+from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
 from analysis.site.pages.html import NO_HTML, listed
@@ -95,16 +96,34 @@ def headline(finding: Finding, result: ClaimResult) -> str:
 
 
 def _where(facts: StudyFacts, result: ClaimResult) -> str:
-    """The machine, and the runs and hosts of the figure."""
+    """The machine with the runs and hosts of its figure; with all machines whose runs are enough
+    for the same verdict, if that machine's are."""
     called = facts.inputs.called(result.row.machine)
     basis = basis_phrase(result.figures) or "one profile" * result.claim.on_counters
-    return with_interval(called, basis)
+    alike = [facts.inputs.called(row.machine) for row in _alike(result)]
+    if not alike:
+        return with_interval(called, basis)
+    return f"{listing(sorted([called, *alike]))} (figure of {called}: {basis})"
+
+
+def _alike(result: ClaimResult) -> list[ClaimRow]:
+    """The other machines that have the same verdict from enough runs, if this one has."""
+    if result.few or not result.figures.by_run:
+        return []
+    return [
+        row
+        for row in result.others
+        if row.verdict == result.row.verdict and is_enough(row.runs, row.hosts)
+    ]
 
 
 def _elsewhere(facts: StudyFacts, result: ClaimResult) -> str:
-    """Verdicts on other machines."""
+    """Verdicts on machines that `_where` does not name."""
     verdicts: dict[str, list[str]] = {}
+    alike = _alike(result)
     for row in result.others:
+        if row in alike:
+            continue
         basis = runs_phrase(row.runs, row.hosts) if row.runs else ""
         where = with_interval(facts.inputs.called(row.machine), basis)
         verdicts.setdefault(facts.verdicts.shown(row), []).append(where)

@@ -33,7 +33,7 @@ from analysis.site.pages.page import macro
 
 WRITTEN: Final = {
     DIFFERENT: "different",
-    EQUAL: f"equal within {EQUAL_WITHIN * 100:g} %",
+    EQUAL: "equal",
     UNDECIDED: "undecided",
     FEW_RUNS: "undecided: too few runs",
 }
@@ -78,7 +78,8 @@ def _summary(called: Sequence[str], found: Sequence[Compared]) -> str:
     uncorrected = digits(tested * FALSE_ALARMS, 2)
     return (
         f"**{called[0]} and {called[1]}:** {counts[DIFFERENT]} of {tested} properties differ,"
-        f" {counts[EQUAL]} are {WRITTEN[EQUAL]}, {counts[UNDECIDED]} are undecided."
+        f" {counts[EQUAL]} are equal within"
+        f" {EQUAL_WITHIN * 100:g} %, {counts[UNDECIDED]} are undecided."
         f" If the machines were equal, the probability of any property that differs by chance would"
         f" be at most {FALSE_ALARMS * 100:g} %. Without the correction for the whole table,"
         f" {uncorrected} false alarms would be expected. {counts[FEW_RUNS]} more properties have"

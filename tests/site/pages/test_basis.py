@@ -99,6 +99,14 @@ def test_runs_and_hosts_stand_beside_every_machine(tmp_path: Path) -> None:
     assert "one run" in row and not re.search(r"[\d.]+ to [\d.]+", row)
 
 
+def test_machines_that_decide_alike_are_named_together(tmp_path: Path) -> None:
+    enough = {"bytewise": [1.0] * 3, "vectors": [1.5] * 3}
+    facts = copying(tmp_path, {"box": enough, "a-box": enough})
+    figure = "(figure of a-box: 3 runs, 3 hosts)"
+    assert f"on a-box and box {figure}" in lead(facts)
+    assert f"on a-box and box {figure}" in top_findings([facts], str)
+
+
 def test_groups_of_runs_have_no_interval_and_no_verdict(tmp_path: Path) -> None:
     test = {"kind": "figure", "of": "fast", "metric": "host_time", "at_most": 0.002}
     study = write_study(tmp_path, claim(**test))
