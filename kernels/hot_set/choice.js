@@ -83,7 +83,7 @@ function fieldOf({ name, options, labels, label }) {
 }
 
 // Fills `root` with the form and its answer. The address has what differs from the start, by `<widget>.<field>`.
-export function show(root, cells, widget) {
+export function show(root, cells, widget, keepInAddress) {
   const most = Math.max(...cells.map(({ pool }) => pool));
   const first = cells.find(({ pool }) => pool === most);
   const start = { ...first, pool: size(first.pool) };
@@ -116,24 +116,5 @@ export function show(root, cells, widget) {
     say(...sentences(best), isExact ? "This very cell was measured." : `The nearest measured cell: ${where}.`);
     answer.replaceChildren(tableOf(place, best));
   };
-  const follow = () => {
-    const asked = new URLSearchParams(location.search);
-    for (const { name, start, field, options } of inputs) {
-      const value = asked.get(`${widget}.${name}`);
-      field.value = value !== null && (!options || options.includes(value)) ? value : start;
-    }
-    update();
-  };
-  form.addEventListener("input", () => {
-    const address = new URL(location.href);
-    for (const { name, start, field } of inputs) {
-      if (field.value === start) address.searchParams.delete(`${widget}.${name}`);
-      else address.searchParams.set(`${widget}.${name}`, field.value);
-    }
-    address.hash = `widget-${widget}`;
-    history.replaceState(null, "", address);
-    update();
-  });
-  addEventListener("popstate", follow);
-  follow();
+  keepInAddress(form, widget, inputs, update);
 }

@@ -247,7 +247,7 @@ function fieldOf({ name, options, label, labels = options }) {
 
 // Fills `root` with the form and its answer. The address has what differs from the start, by
 // `<widget>.<field>`.
-export function show(root, advisers, widget) {
+export function show(root, advisers, widget, keepInAddress) {
   const inputs = inputsOf(advisers).map((input) => {
     const [box, field] = fieldOf(input);
     return { ...input, start: input.start ?? input.options[0], box, field };
@@ -286,24 +286,5 @@ export function show(root, advisers, widget) {
     const missing = isList && adviser.unmeasured?.length ? `Not measured on this machine: ${adviser.unmeasured.join(", ")}.` : "";
     answer.replaceChildren(tableOf(advices, payload), element("p", missing, { className: "hp-quiet" }));
   };
-  const follow = () => {
-    const asked = new URLSearchParams(location.search);
-    for (const { name, start, field, options } of inputs) {
-      const value = asked.get(`${widget}.${name}`);
-      field.value = value !== null && (!options || options.includes(value)) ? value : start;
-    }
-    update();
-  };
-  form.addEventListener("input", () => {
-    const address = new URL(location.href);
-    for (const { name, start, field } of inputs) {
-      if (field.value === start) address.searchParams.delete(`${widget}.${name}`);
-      else address.searchParams.set(`${widget}.${name}`, field.value);
-    }
-    address.hash = `widget-${widget}`;
-    history.replaceState(null, "", address);
-    update();
-  });
-  addEventListener("popstate", follow);
-  follow();
+  keepInAddress(form, widget, inputs, update);
 }

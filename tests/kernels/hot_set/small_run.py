@@ -13,37 +13,31 @@ import sys
 from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules, load_module
 from kernels.hot_set.traces import Shape
-from tests.kernels.hot_set.on_gpu import (
-    EQUAL_SHARE,
-    HOT_SET,
-    VARIANTS,
-    Setting,
-    bound,
-    first_difference,
-    pinned_pool,
-)
+from tests.kernels.hot_set import on_gpu
 
 SHAPE = Shape(requests=2, topk=64, slots=96, context_rows=512, steps=4)
-SETTINGS = [Setting(trace, SHAPE, share_32nds=EQUAL_SHARE) for trace in ("twice", "all_new")]
+SETTINGS = [
+    on_gpu.Setting(trace, SHAPE, share_32nds=on_gpu.EQUAL_SHARE) for trace in ("twice", "all_new")
+]
 
 
 def main() -> int:
     """1 if a step of a variant is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = [variant.name for variant in VARIANTS if variant.is_compiled]
+    names = [variant.name for variant in on_gpu.VARIANTS if variant.is_compiled]
     parser.add_argument("variants", metavar="VARIANT", nargs="*", help=", ".join(names))
     chosen = parser.parse_args().variants or names
     if unknown := set(chosen) - set(names):
         parser.error(f"VARIANT: expected one of {', '.join(names)}, got {', '.join(unknown)}")
     modules = built_modules(resolve_arch("auto", [0]))
     is_right = True
-    with pinned_pool() as pool:
+    with on_gpu.pinned_pool() as pool:
         for name in chosen:
-            variant = HOT_SET.variant(name)
-            module = load_module(modules, HOT_SET, variant)
+            variant = on_gpu.HOT_SET.variant(name)
+            module = load_module(modules, on_gpu.HOT_SET, variant)
             for setting in SETTINGS:
-                operation = bound(variant, module, pool, setting)
-                wrong = first_difference(operation, 0, SHAPE.steps)
+                operation = on_gpu.bound(variant, module, pool, setting)
+                wrong = on_gpu.first_difference(operation, 0, SHAPE.steps)
                 print(f"{name}, {setting.trace}: {wrong or 'right'}", flush=True)
                 is_right = is_right and wrong is None
     return 0 if is_right else 1
