@@ -245,5 +245,5 @@ share_32nds: share of the misses that the SMs read in place while the CPU packs 
 
 With several layers, a launch is one CUDA graph of all of them.
 
-ValueError names the wrong argument; RuntimeError carries CUDA's message.)");
+ValueError names the wrong argument; RuntimeError carries CUDA's own message.)");
 }
