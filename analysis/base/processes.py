@@ -15,7 +15,9 @@ import socket
 import tempfile
 import threading
 from contextlib import suppress
+from multiprocessing import process as multiprocessing_process
 from multiprocessing import util
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
@@ -27,6 +29,9 @@ STARTER: Final = "HOTPATH_STARTER"
 
 GRACE_S: Final = 1.0
 """Time for a program to tidy up once its starter has ended."""
+
+KILLED_S: Final = 20.0
+"""Time that a killed process has to end. The driver unmaps tens of GiB of page-locked memory."""
 
 SHARED_MEMORY: Final = Path("/dev/shm")
 
@@ -48,6 +53,18 @@ def end_with_parent() -> None:
         ancestors.add(psutil.Process(os.getppid()).ppid())
     if parent.pid not in ancestors:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(process: BaseProcess) -> bool:
+    """Kill a process that multiprocessing has made, and wait KILLED_S. False if it still runs, as
+    one that waits for a GPU in the kernel does; this program then ends without it."""
+    process.kill()
+    process.join(KILLED_S)
+    if not process.is_alive():
+        return True
+    # At the exit of this program, multiprocessing would wait for it for ever.
+    vars(multiprocessing_process)["_children"].discard(process)
+    return False
 
 
 def interrupt_once() -> None:

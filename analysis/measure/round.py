@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -41,6 +42,12 @@ device times is slower by up to 0.15 ms, which is 1 % of this duration."""
 
 RECORDED = ("gpu_time", "host_time")
 """Metrics that the engine takes one after the other; the time of a submission is part of one."""
+
+STDERR = 2
+"""Descriptor of the standard error."""
+
+DUMP_STACKS = signal.SIGUSR1
+"""Has the process of a round write the stacks of its threads to the standard error."""
 
 DISCARDED_HOST_PASSES = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
@@ -87,8 +94,11 @@ class RoundJob:
 def run_round(job: RoundJob) -> None:
     """Measure one round into `job.out`. An error ends the process and leaves its message in
     `job.failure`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent also gets it, and ends this one
+    # The parent also gets them, and ends this one.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     end_with_parent()
+    enable_stacks()
     try:
         with ExitStack() as stack:
             gpus: tuple[Gpu, ...] = ()
@@ -111,6 +121,13 @@ def run_round(job: RoundJob) -> None:
             write_round(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
+
+
+def enable_stacks() -> None:
+    """Have this process write its threads' stacks to the standard error if it crashes, and on
+    DUMP_STACKS."""
+    faulthandler.enable(STDERR)
+    faulthandler.register(DUMP_STACKS, STDERR)
 
 
 def fail(job: RoundJob, error: BaseException) -> NoReturn:

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove
 from analysis.base.gpu import Gpu
+from analysis.base.processes import killed
 from analysis.base.schema import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions, recent_conditions
@@ -27,7 +29,7 @@ from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Line, Progress, Signs
-from analysis.measure.round import RoundJob, run_round
+from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.keys import Look, Stages
 from analysis.results.store.samples import checksum, read_round
@@ -36,6 +38,12 @@ from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 
 LARGE_LIBRARY_BYTES = 32 * 2**20
+
+DUMP_S = 0.3
+"""Time for a round's process to write the stacks of its threads before it is killed."""
+
+TELEMETRY_S = 5.0
+"""Time for the telemetry's process to end; it then waits for a GPU that no longer answers."""
 
 
 @dataclass(frozen=True)
@@ -165,15 +173,16 @@ def _run_one(
     process.start()
     signs = Signs(job.progress, journal.telemetry_file, before.busy_share, host.others)
     left = len(journal.missing())
+    late = ""
     try:
-        progress.watch(process, host.round_limit_s, job.number, left, signs)
+        limit_s = host.round_limit_s
+        progress.watch(process, limit_s, job.number, left, signs)
+        late = f"took longer than {limit_s:g} s (round_limit_s)"
     finally:  # also where this process is interrupted
         if is_late := process.is_alive():
-            process.kill()
-            process.join()
+            _end(process, job, journal, late or "interrupted")
     if is_late:
-        what = f"took longer than {host.round_limit_s:g} s (round_limit_s)"
-        raise _round_error(job, journal, what)
+        raise _round_error(job, journal, late)
     if process.exitcode != 0 or not job.out.exists():
         raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
@@ -193,6 +202,22 @@ def _run_one(
     )
     journal.finish(job.number, record)
     progress.round_done(job.number, left - 1, signs)
+
+
+def _end(process: BaseProcess, job: RoundJob, journal: Journal, why: str) -> None:
+    """Have the round's process write its stacks, then kill it.
+
+    HotpathError if it cannot be ended.
+    """
+    cell = job.progress.read_text() if job.progress.exists() else "before its first cell"
+    print(f"{journal.study}: round {job.number + 1}: {cell}: {why}", file=sys.stderr, flush=True)
+    if process.pid is not None and job.progress.exists():  # then it handles the signal
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, DUMP_STACKS)
+        process.join(DUMP_S)
+    if not killed(process):
+        what = f"{why}; its process {process.pid} cannot be ended, and the GPU may need attention"
+        raise _round_error(job, journal, what)
 
 
 def _energy_j(host: Host) -> float | None:
@@ -227,15 +252,18 @@ def _telemetry(
         return
     from analysis.measure.telemetry import record
 
-    stop = context.Event()
+    stop, stopping = context.Pipe(duplex=False)
     process = context.Process(
         target=record,
         args=([gpu.uuid for gpu in host.gpus], journal.telemetry_file, stop),
         daemon=True,
     )
     process.start()
+    stop.close()
     try:
         yield
     finally:
-        stop.set()
-        process.join()
+        stopping.close()
+        process.join(TELEMETRY_S)
+        if process.is_alive():
+            killed(process)

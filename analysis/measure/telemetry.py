@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,9 +37,13 @@ CELL_COLUMNS = ("run", "round", "case")
 COLUMNS = READING[len(CELL_COLUMNS) :]
 
 
-def record(gpu_uuids: Sequence[str], out: Path, stop: Event) -> None:
-    """Append a row of COLUMNS for each GPU to `out` every PERIOD_S until `stop` is set, or until a
-    GPU no longer answers: then the round reports why it ended."""
+def record(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
+    """Append a row of COLUMNS for each GPU to `out` every PERIOD_S until the other end of `stop` is
+    closed, or until a GPU no longer answers: then the round reports why it ended.
+
+    Not an Event of multiprocessing: to set one never returns if a process was killed that waited
+    for it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with (
@@ -50,13 +54,12 @@ def record(gpu_uuids: Sequence[str], out: Path, stop: Event) -> None:
         writer = csv.writer(file, lineterminator="\n")
         turn = 0
         due = time.monotonic()
-        while not stop.is_set():
+        while not stop.poll(max(0.0, due - time.monotonic())):
             with_pcie = turn % PCIE_EVERY == 0
             writer.writerows([*_row(gpu, with_pcie), place] for place, gpu in enumerate(gpus))
             file.flush()
             turn += 1
             due = max(due + PERIOD_S, time.monotonic())
-            stop.wait(due - time.monotonic())
 
 
 def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import re
 import signal
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
 
+from analysis.base import processes
 from analysis.base.errors import HotpathError
 from analysis.measure import publish as publishing
+from analysis.measure import run as runs
+from analysis.measure import telemetry
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.progress import Line
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
+from analysis.measure.telemetry import PERIOD_S
 from analysis.results.store.results import load_variant
 from analysis.results.store.samples import read_round
 from analysis.study.source import fingerprint
@@ -196,6 +205,105 @@ def test_failed_round_names_its_cell_and_keeps_other_rounds(
     samples = samples_at(where, study, "trouble")
     assert {s.run for s in samples} == {begun}
     assert {s.round for s in samples} == {0, 1, 2}
+
+
+def hanging_round(tmp_path: Path, where: Target) -> tuple[Plan, Host]:
+    """A plan whose third round hangs, and a host that does not wait for it."""
+    study = write_study(tmp_path / "hang", {"name": "trouble"})
+    (study.folder / "trouble").write_text("3 hang")
+    impatient = cast(Host, Impatient(host(tmp_path), study.folder / "hangs"))
+    return Plan(study, study.variants, GRID, where), impatient
+
+
+@pytest.mark.usefixtures("quick")
+def test_round_that_takes_too_long_leaves_its_stacks(
+    tmp_path: Path, where: Target, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plan, impatient = hanging_round(tmp_path, where)
+    with pytest.raises(HotpathError, match="took longer"):
+        run_rounds(plan, HERE, impatient)
+    said = capfd.readouterr().err
+    assert re.search(r"hang: round 3: cell [12] of 2: trouble n=[12]: took longer than", said)
+    assert re.search(r"trouble\.py\", line \d+ in fill", said)
+    assert re.search(r"measure/round\.py\", line \d+ in measure", said)
+
+
+@pytest.mark.usefixtures("quick")
+def test_crashed_round_leaves_its_stacks(
+    tmp_path: Path, where: Target, capfd: pytest.CaptureFixture[str]
+) -> None:
+    study = write_study(tmp_path / "crash", {"name": "one"})
+    (study.folder / "one.py").write_text(
+        "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
+    )
+    with pytest.raises(HotpathError, match=f"ended with code {-signal.SIGSEGV}"):
+        run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
+    said = capfd.readouterr().err
+    assert "Segmentation fault" in said
+    assert re.search(r"one\.py\", line 5 in fill", said)
+
+
+def test_round_that_cannot_be_killed_is_reported(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, impatient = hanging_round(tmp_path, where)
+    running: list[BaseProcess] = []
+    monkeypatch.setattr(processes, "KILLED_S", 0.1)
+    monkeypatch.setattr(BaseProcess, "kill", lambda process: running.append(process))
+    with pytest.raises(
+        HotpathError, match=r"its process \d+ cannot be ended, and the GPU may"
+    ) as one:
+        run_rounds(plan, HERE, impatient)
+    assert "took longer than 0.01 s" in str(one.value)
+    (left,) = running
+    # Else multiprocessing would wait for it at the end of the program.
+    assert left not in multiprocessing.active_children()
+    assert left.pid is not None
+    os.kill(left.pid, signal.SIGKILL)
+
+
+def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
+    """In place of the telemetry, on a machine without a GPU."""
+    out.touch()
+    while not stop.poll(PERIOD_S):
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_run_ends_if_its_telemetry_was_killed(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """As by a signal to the process group, which `timeout` sends."""
+    study = write_study(tmp_path / "killed", {"name": "one"})
+    plan = Plan(study, study.variants, GRID, where)
+    plan.journal.mkdir(parents=True)
+    context = multiprocessing.get_context("forkserver")
+    with_gpu = replace(host(tmp_path), gpus=WITH_GPU.gpus)
+    monkeypatch.setattr(telemetry, "record", recording)
+    before = multiprocessing.active_children()
+    with runs._telemetry(plan, Journal(plan), with_gpu, context):
+        (recorder,) = {*multiprocessing.active_children()} - {*before}
+        wait_for(Journal(plan).telemetry_file.exists)
+        assert recorder.pid is not None
+        os.kill(recorder.pid, number)
+        recorder.join()
+    assert recorder not in multiprocessing.active_children()
+
+
+def test_telemetry_ends_with_its_run(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path / "ended", {"name": "one"})
+    plan = Plan(study, study.variants, GRID, where)
+    plan.journal.mkdir(parents=True)
+    context = multiprocessing.get_context("forkserver")
+    with_gpu = replace(host(tmp_path), gpus=WITH_GPU.gpus)
+    monkeypatch.setattr(telemetry, "record", recording)
+    before = multiprocessing.active_children()
+    with runs._telemetry(plan, Journal(plan), with_gpu, context):
+        (recorder,) = {*multiprocessing.active_children()} - {*before}
+        wait_for(Journal(plan).telemetry_file.exists)
+    assert recorder.exitcode == 0
 
 
 def test_failed_import_names_its_cell(tmp_path: Path, where: Target) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
-import threading
 from dataclasses import replace
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import cast
 
 import pynvml
 import pytest
@@ -117,7 +115,9 @@ def test_one_row_per_gpu_until_one_is_lost(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(telemetry, "end_with_parent", lambda: None)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.0)
     handler = signal.getsignal(signal.SIGINT)
-    telemetry.record(["GPU-0", "GPU-1"], tmp_path / "rows", cast(Event, threading.Event()))
+    stop, stopping = multiprocessing.Pipe(duplex=False)
+    telemetry.record(["GPU-0", "GPU-1"], tmp_path / "rows", stop)
+    stopping.close()
     signal.signal(signal.SIGINT, handler)
     rows = [line.split(",") for line in (tmp_path / "rows").read_text().splitlines()]
     powers = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
