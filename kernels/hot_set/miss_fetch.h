@@ -103,15 +103,18 @@ struct MissFetch {
   }
 
   // A thread brings the CPU's claims to device memory until both sides have met. Reads of one line
-  // of host memory by several warps would wait for each other.
+  // of host memory by several warps would wait for each other. CPU threads may post their claims
+  // out of order, so only the lowest one counts: warps that have met it end, and this thread must
+  // too.
   __device__ void watch_cpu(int64_t first, int64_t end) const {
     const SystemAtomic<const uint64_t> posted(requests.by_cpu->word);
     const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> claimed(*misses.claimed);
     const cuda::atomic_ref<uint32_t, cuda::thread_scope_device> by_cpu(*misses.claimed_by_cpu);
     for (int64_t limit = end; first + claimed.load(cuda::memory_order_relaxed) < limit;) {
       const uint64_t word = posted.load(cuda::memory_order_relaxed);
-      if (word >> 32 == requests.launch_id) {
-        limit = static_cast<uint32_t>(word);
+      const int64_t posted_limit = static_cast<uint32_t>(word);
+      if (word >> 32 == requests.launch_id && posted_limit < limit) {
+        limit = posted_limit;
         by_cpu.store(static_cast<uint32_t>(word), cuda::memory_order_relaxed);
       }
     }

@@ -61,6 +61,22 @@ def test_the_chosen_share_has_properties() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def meeting(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run meeting.cpp, which ends within seconds."""
+    cuda = toolchain().include
+    flags = ["-std=c++17", "-pthread", "-O1", f"-I{HERE}", f"-isystem{cuda}"]
+    flags += [f"-isystem{cuda / 'cccl'}", "-Wno-unknown-pragmas", "-Wno-attributes"]
+    met = program("meeting", [HERE / "meeting.cpp"], folder, flags)
+    return subprocess.run([str(met)], capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_kernel_ends_if_threads_post_their_claims_out_of_order(tmp_path: Path) -> None:
+    done = meeting(HOT_SET)
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault = "miss_fetch.h", " && posted_limit < limit", ""
+    assert "has missed that both sides have met" in meeting(changed(tmp_path, fault)).stdout
+
+
 FAULTS = {
     "pieces do not wait for room in the ring": ("(previous < 0 ||", "(true ||", "differs"),
     "rows are packed before they are requested": (
