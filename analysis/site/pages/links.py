@@ -75,7 +75,8 @@ def _public_figures(studies: Mapping[str, StudyFacts]) -> list[str]:
     without = [one.title for one in read_links() if not one.published]
     sentence = (
         f"A public figure refutes a prediction if it differs by more than {EQUAL_WITHIN * 100:g} %."
-        " All predictions of that kind are then left out of the table and of the chart."
+        " That margin was chosen when the differences were known."
+        " All predictions of such a kind are then left out of the table and of the chart."
         f" No public figure was found for {listing(without)}, so those predictions are untested."
         " Each public figure is of one host, and hosts differ."
     )
