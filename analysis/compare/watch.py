@@ -25,7 +25,7 @@ from markupsafe import Markup, escape
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.compare.results import PREFERRED
-from analysis.results.store.results import read_provenance
+from analysis.results.store.provenance import read_provenance
 
 WIDTH_PX, HEIGHT_PX = 640, 140
 _PAGE: Final = Markup(

@@ -20,7 +20,7 @@ from analysis.results.predict import (
     refuse_late,
 )
 from analysis.results.store.folders import machines, samples_files, study_folders
-from analysis.results.store.results import read_provenance
+from analysis.results.store.provenance import read_provenance
 from analysis.results.tables.rows import RunRow, SummaryRow
 from analysis.study import discover
 

@@ -19,7 +19,8 @@ import yaml
 from analysis.base.files import write_whole
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.folders import MACHINE_LIMIT_BYTES
-from analysis.results.store.results import Draft, Provenance, load_variant
+from analysis.results.store.provenance import Provenance
+from analysis.results.store.results import Draft, load_variant
 from analysis.results.store.samples import Sample
 from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover

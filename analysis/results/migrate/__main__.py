@@ -32,7 +32,7 @@ from analysis.results.migrate.proof import (
 )
 from analysis.results.migrate.renaming import Renames, read_renames, rename_results
 from analysis.results.store.folders import machines, variant_files
-from analysis.results.store.results import provenance_text, read_provenance
+from analysis.results.store.provenance import provenance_text, read_provenance
 from analysis.study import Study, discover
 from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain
 

@@ -19,7 +19,8 @@ from analysis.base.files import write_whole
 from analysis.base.keys import Keys, Name, key
 from analysis.base.schema import read_yaml
 from analysis.results.store.folders import KINDS, machines, samples_files
-from analysis.results.store.results import load_variant, provenance_text
+from analysis.results.store.provenance import provenance_text
+from analysis.results.store.results import load_variant
 from analysis.results.store.samples import text_checksum, to_text
 from analysis.study.claims.bounds import digests
 

@@ -25,8 +25,9 @@ from analysis.results.store.folders import (
     samples_files,
     study_folders,
 )
+from analysis.results.store.provenance import Provenance
 from analysis.results.store.published import NOTHING, load_published, published_file
-from analysis.results.store.results import Provenance, VariantResults, load_variant, read_machine
+from analysis.results.store.results import VariantResults, load_variant, read_machine
 from analysis.results.store.samples import COLUMNS, MACHINE_LIMIT_SAMPLES
 from analysis.results.store.telemetry import Reading
 from analysis.results.store.timelines import Event

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from analysis.base import keys
 from analysis.base.errors import HotpathError
@@ -19,7 +18,14 @@ from analysis.base.statistics import MIN_RUNS
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.consistency import check_samples
 from analysis.results.store.folders import DESCRIPTION, MACHINE_LIMIT_BYTES, variant_files
-from analysis.results.store.keys import MachineKeys, ProvenanceKeys
+from analysis.results.store.keys import MachineKeys
+from analysis.results.store.provenance import (
+    CorruptResults,
+    Provenance,
+    of_run,
+    provenance_text,
+    read_provenance,
+)
 from analysis.results.store.samples import (
     KEPT_RUNS,
     Sample,
@@ -27,19 +33,6 @@ from analysis.results.store.samples import (
     text_checksum,
     to_text,
 )
-
-Provenance = dict[str, Any]
-"""One run of one variant: commit, dirty, source_sha256, method_version, compiler, versions,
-command, start, end, energy_j, captures, bounds, machine ... `runs` holds the earlier runs that are
-kept."""
-
-
-_OF_FILE: Final = ("study", "variant", "samples_sha256", "runs")
-"""Keys of the file, beside those of the newest run."""
-
-
-class CorruptResults(HotpathError):
-    """Samples that do not match their provenance."""
 
 
 @dataclass(frozen=True)
@@ -83,27 +76,6 @@ def load_variant(path: Path) -> VariantResults:
     loaded = VariantResults(machine, study, path.stem, samples, provenance)
     check_samples(path, samples, loaded.run_provenance())
     return loaded
-
-
-def read_provenance(path: Path) -> Provenance:
-    """`<variant>.json`, its keys checked; HotpathError names the file and the key."""
-    if not path.exists():
-        raise CorruptResults(f"{path}: the provenance of {path.stem}.csv is missing")
-    provenance: Provenance = read_json(path)
-    keys.read(ProvenanceKeys, provenance, str(path))
-    entries = (provenance, *provenance["runs"])
-    if len({entry["run"] for entry in entries}) < len(entries):
-        raise CorruptResults(f"{path}: runs: expected every run once")
-    return provenance
-
-
-def provenance_text(document: Provenance) -> str:
-    """The whole `<variant>.json`: a line a key, and below `runs` a line a run."""
-    runs = ",\n".join(f"  {json.dumps(entry, sort_keys=True)}" for entry in document["runs"])
-    values = {key: json.dumps(value, sort_keys=True) for key, value in document.items()}
-    values["runs"] = f"[\n{runs}\n ]" if runs else "[]"
-    lines = ",\n".join(f" {json.dumps(key)}: {value}" for key, value in sorted(values.items()))
-    return f"{{\n{lines}\n}}\n"
 
 
 def read_machine(folder: Path) -> dict[str, Any]:
@@ -157,10 +129,7 @@ class Draft:
         provenance: Provenance,
         runs: Sequence[Provenance],
     ) -> None:
-        current, *earlier = [
-            {key: value for key, value in entry.items() if key not in _OF_FILE}
-            for entry in (provenance, *runs)
-        ]
+        current, *earlier = map(of_run, (provenance, *runs))
         text = to_text(samples)
         study = path.parent.name
         of_file = {"study": study, "variant": variant, "samples_sha256": text_checksum(text)}

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from analysis.base.statistics import verdict
+from analysis.results.store.provenance import Provenance
 from analysis.results.store.published import best_statement
-from analysis.results.store.results import Provenance
 from analysis.site.facts.basis import figures_by_run, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.predicting import Chip, chips

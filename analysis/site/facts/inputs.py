@@ -15,8 +15,9 @@ from analysis.base.errors import HotpathError
 from analysis.results.store.collect import VariantKey as VariantKey
 from analysis.results.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
 from analysis.results.store.folders import SUBMITTED as SUBMITTED
+from analysis.results.store.provenance import Provenance, read_provenance
 from analysis.results.store.published import NOTHING, load_published
-from analysis.results.store.results import Provenance, read_machine, read_provenance
+from analysis.results.store.results import read_machine
 from analysis.results.store.samples import read_samples as read_samples
 from analysis.results.store.submitted import Submissions, load_submissions
 from analysis.results.tables.registry import TABLES

@@ -12,6 +12,7 @@ from analysis import ROOT
 from analysis.base import keys
 from analysis.base.errors import FieldError
 from analysis.results.store.keys import Keys, MachineKeys, ProvenanceKeys, RunKeys
+from analysis.results.store.provenance import read_provenance
 
 KINDS: Final[dict[str, type[Keys]]] = {"machine.json": MachineKeys, "kernel.json": ProvenanceKeys}
 DIGEST: Final = "0" * 64
@@ -46,7 +47,7 @@ def whole(name: str) -> dict[str, Any]:
     if name == "machine.json":
         described: dict[str, Any] = json.loads((folder / name).read_text())
         return described | ADDED_TO_MACHINE
-    entries = [json.loads(path.read_text()) for path in sorted((folder / "peers").glob("*.json"))]
+    entries = [read_provenance(path) for path in sorted((folder / "peers").glob("*.json"))]
     found = max(entries, key=lambda entry: ("migrated" in entry, len(entry["runs"])))
     proof = {
         "revision": "0" * 40,

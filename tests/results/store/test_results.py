@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.results.store.results import load_variant, provenance_text
+from analysis.results.store.provenance import (
+    CorruptResults,
+    provenance_text,
+    read_provenance,
+)
+from analysis.results.store.results import load_variant
 from analysis.results.store.samples import KEPT_RUNS, checksum
 from analysis.study.source import fingerprint
 from tests.editing import edit_json
@@ -42,10 +47,35 @@ def test_provenance_has_a_line_a_key_and_a_line_an_earlier_run(tmp_path: Path) -
     for run in RUNS[:3]:
         path = store(tmp_path, run).with_suffix(".json")
     text = path.read_text()
-    document = json.loads(text)
+    document = read_provenance(path)
     assert len(text.splitlines()) == 2 + len(document) + 1 + len(document["runs"])
     assert provenance_text(document) == text
     assert json.loads(provenance_text(document | {"runs": []})) == document | {"runs": []}
+
+
+def test_an_earlier_run_is_stored_as_what_differs(tmp_path: Path) -> None:
+    for run in RUNS[:2]:
+        path = store(tmp_path, run).with_suffix(".json")
+    newest, older = read_provenance(path), read_provenance(path)["runs"][0]
+    older["machine"]["driver"] = newest["machine"].pop("driver", "1.2")
+    newest.update(energy_j=None, dirty=False, added=[1])
+    older.update(energy_j=2.0, dirty=0)
+    path.write_text(provenance_text(newest | {"runs": [older]}))
+    (entry,) = json.loads(path.read_text())["runs"]
+    assert entry["-"] == ["added"]
+    assert entry["energy_j"] == 2.0 and entry["dirty"] is not False
+    assert set(entry["machine"]) == {"host", "driver"}
+    edit_json(path, lambda document: document.pop("added"))
+    with pytest.raises(CorruptResults, match=r"runs\.0\.-: expected keys of the newest run"):
+        read_provenance(path)
+
+
+def test_a_file_with_whole_earlier_runs_reads_the_same(tmp_path: Path) -> None:
+    for run in RUNS[:3]:
+        path = store(tmp_path, run).with_suffix(".json")
+    document = read_provenance(path)
+    path.write_text(json.dumps(document))
+    assert read_provenance(path) == document
 
 
 def test_runs_that_were_measured_in_another_way_are_not_kept(tmp_path: Path) -> None:

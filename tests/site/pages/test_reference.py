@@ -20,6 +20,7 @@ from analysis.base.schema import read_yaml
 from analysis.measure.machine import describe
 from analysis.results.migrate.renaming import Renames
 from analysis.results.store.keys import MachineKeys, ProvenanceKeys
+from analysis.results.store.provenance import read_provenance
 from analysis.site.interface import FILES
 from analysis.site.pages.architecture import (
     Structure,
@@ -208,7 +209,7 @@ def test_the_contract_names_every_key_of_a_provenance() -> None:
     files = list(ROOT.glob("results/*/*/*.json"))
     assert files
     for path in files:
-        newest = json.loads(path.read_text())
+        newest = read_provenance(path)
         assert keys - ADDED <= set(newest) <= keys, path
         for earlier in newest["runs"]:
             assert keys - ADDED - OF_FILE <= set(earlier) <= keys, path
