@@ -269,12 +269,12 @@ def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
         pass
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_run_ends_if_its_telemetry_was_killed(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+@pytest.mark.parametrize("number", [0, signal.SIGTERM, signal.SIGKILL])
+def test_telemetry_ends_with_its_run(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """As by a signal to the process group, which `timeout` sends."""
-    study = write_study(tmp_path / "killed", {"name": "one"})
+    """Also if a signal to the process group, which `timeout` sends, has ended it before."""
+    study = write_study(tmp_path / "recorded", {"name": "one"})
     plan = Plan(study, study.variants, GRID, where)
     plan.journal.mkdir(parents=True)
     context = multiprocessing.get_context("forkserver")
@@ -285,25 +285,11 @@ def test_run_ends_if_its_telemetry_was_killed(
         (recorder,) = {*multiprocessing.active_children()} - {*before}
         wait_for(Journal(plan).telemetry_file.exists)
         assert recorder.pid is not None
-        os.kill(recorder.pid, number)
-        recorder.join()
+        if number:
+            os.kill(recorder.pid, number)
+            recorder.join()
     assert recorder not in multiprocessing.active_children()
-
-
-def test_telemetry_ends_with_its_run(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = write_study(tmp_path / "ended", {"name": "one"})
-    plan = Plan(study, study.variants, GRID, where)
-    plan.journal.mkdir(parents=True)
-    context = multiprocessing.get_context("forkserver")
-    with_gpu = replace(host(tmp_path), gpus=WITH_GPU.gpus)
-    monkeypatch.setattr(telemetry, "record", recording)
-    before = multiprocessing.active_children()
-    with runs._telemetry(plan, Journal(plan), with_gpu, context):
-        (recorder,) = {*multiprocessing.active_children()} - {*before}
-        wait_for(Journal(plan).telemetry_file.exists)
-    assert recorder.exitcode == 0
+    assert recorder.exitcode == -number
 
 
 def test_failed_import_names_its_cell(tmp_path: Path, where: Target) -> None:

@@ -29,6 +29,7 @@ from kernels.transfers.adviser import (
     read_adviser,
 )
 from kernels.transfers.cost import Cost, Timing
+from tests.browser import launched
 from tests.kernels.transfers.machines import FEW_CELLS, WAYS, adviser, gather, grid, jobs, loop
 from tests.repository import STUDIES
 
@@ -253,13 +254,8 @@ def test_the_contract_names_every_key_of_the_file() -> None:
 @pytest.fixture(scope="module")
 def script() -> Iterator[Page]:
     """A page that has run adviser.js, with its functions as globals."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.site.pages.site.conftest import FLAGS, executable
-
     source = (STUDIES["transfers"].folder / "adviser.js").read_text()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
+    with launched() as browser:
         page = browser.new_page()
         page.evaluate(
             "async (source) => { const from = new Blob([source], {type: 'text/javascript'});"
@@ -267,7 +263,6 @@ def script() -> Iterator[Page]:
             source,
         )
         yield page
-        browser.close()
 
 
 @pytest.mark.heavy

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis import ROOT
 from analysis.results.store.samples import read_samples
-from analysis.site.charts.widgets import study_widgets, write_widgets
+from analysis.site.charts.widgets import study_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.kinds import method_of
 from kernels.transfers.widgets import ordered_advisers
 from tests.kernels.transfers.machines import WAYS, loop
+from tests.kernels.widget_page import opened, require_refused, write_page
 from tests.repository import STUDIES
 from tests.roots import make_inputs
 from tests.synthetic import add_run, provenance_of, write_machine
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 TRANSFERS = STUDIES["transfers"]
-PAGE = """<!doctype html><title>Adviser</title>
-<figure class="hp-widget" data-widget="adviser" data-script="adviser.js"
-  data-source="adviser.widget.json"><p class="hp-note"></p>
-  <div class="hp-view">table</div></figure>
-<script type="module">import { watchWidgets } from "./widgets.js"; watchWidgets();</script>"""
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -46,9 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     facts = StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)
     site = root / "site"
     site.mkdir()
-    write_widgets(facts, site)
-    (site / "index.html").write_text(PAGE)
-    (site / "widgets.js").write_text((ROOT / "docs" / "assets" / "widgets.js").read_text())
+    write_page(facts, "adviser", site)
     return site
 
 
@@ -98,20 +91,8 @@ def test_the_table_names_the_fastest_ways_of_each_size(folder: Path) -> None:
 
 @pytest.fixture
 def page(folder: Path) -> Iterator[Page]:
-    from playwright.sync_api import sync_playwright
-
-    from tests.site.pages.site.conftest import FLAGS, executable, served
-
-    with served(folder) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
-        page = browser.new_page()
-        requested: list[str] = []
-        page.on("request", lambda request: requested.append(request.url))
-        page.goto(f"{address}?adviser.size=4+KiB&adviser.count=100")
-        page.wait_for_selector(".hp-widget form")
+    with opened(folder, "adviser.size=4+KiB&adviser.count=100") as page:
         yield page
-        assert all(url.startswith(address) for url in requested)
-        browser.close()
 
 
 @pytest.mark.heavy
@@ -151,7 +132,5 @@ def test_kernels_wait_for_page_walks_of_a_large_pool(page: Page) -> None:
 
 @pytest.mark.heavy
 def test_bad_input_names_the_field_and_what_is_expected(page: Page) -> None:
-    page.fill("input[name=size]", "4 KB")
     expected = "size of a piece: expected bytes such as 4096, 24 KiB or 16 MiB, got “4 KB”."
-    assert page.inner_text(".hp-view p") == expected
-    assert page.locator(".hp-table").count() == 0
+    require_refused(page, "size", "4 KB", expected)

@@ -14,11 +14,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from analysis.study import Study, discover
+from tests.browser import served
 from tests.results.store.changes import PAYLOAD, Change, write_whole_machine
 from tests.results.store.edits import Edit, apply, drawn
 from tests.results.store.mutations import HARMLESS, MUTATIONS
 from tests.roots import build, make_root, rows_without_value
-from tests.site.pages.site.conftest import served
 from tests.site.pages.site.walk import OPEN_SECTIONS
 from tests.synthetic import add_run, provenance_of
 

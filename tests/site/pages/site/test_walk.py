@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import FLAGS, executable
 from tests.repository import STUDIES
-from tests.site.pages.site.conftest import FLAGS, MEASURED, executable
+from tests.site.pages.site.conftest import MEASURED
 from tests.site.pages.site.links import Document, broken_links, documents
 from tests.site.pages.site.walk import Seen, walk
 
