@@ -1,5 +1,5 @@
-"""Results of a machine, their summaries, and the quantile of their intervals."""
+"""Results of a machine, their summaries, and intervals of figures."""
 
-from analysis.base.statistics import student
+from analysis.base.statistics import Estimate, student
 from analysis.results.store.collect import collect
 from analysis.results.tables.summary import summarise

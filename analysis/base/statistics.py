@@ -24,9 +24,9 @@ called faster or slower."""
 
 
 class Estimate(NamedTuple):
-    """A median with the ends of its interval; NaN ends where there is none."""
+    """A figure with the ends of its interval; NaN ends where there is none."""
 
-    median: float
+    value: float
     low: float
     high: float
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from typing import Any, Final
 
 import altair as alt
@@ -13,18 +12,18 @@ from analysis.api.charts import (
     StudyFacts,
     finish,
     finish_rows,
+    line_colour,
     named,
-    named_rows,
     panels,
-    samples_address,
     select,
     si_axis,
 )
 from analysis.api.quantities import percent, quantity, quantity_interval
+from analysis.api.tables import Estimate
 
-from .chart_parts import direction_select, single_copies, tooltips
-from .kinds import MEMORIES, memory_of
-from .line import Estimate, fit_line
+from .chart_parts import direction_select, memory_rows, single_copies, tooltips
+from .kinds import MEMORIES
+from .line import fit_line
 
 SMALL_BYTES: Final = 24_576
 """To the device, copies up to this size take less device time than the latency of larger ones. They
@@ -36,45 +35,31 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
 
     Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
     """
-    rows = []
-    for (machine, variant, metric, direction), copies in single_copies(facts).groupby(
-        ["machine", "variant", "metric", "direction"]
+    lines = []
+    for (metric, direction, _, _), copies in single_copies(facts).groupby(
+        ["metric", "direction", "machine", "memory"]
     ):
-        ordered = copies.sort_values("size")
-        sizes = ordered["size"].to_numpy(dtype=float)
-        times = ordered["median"].to_numpy(dtype=float)
+        table = copies.sort_values("size").rename(columns={"median": "seconds"})
+        sizes, seconds = (table[column].to_numpy(dtype=float) for column in ("size", "seconds"))
         is_small = (sizes <= SMALL_BYTES) & ((metric, direction) == ("gpu_time", "h2d"))
-        line = fit_line(sizes[~is_small], times[~is_small])
+        line = fit_line(sizes[~is_small], seconds[~is_small])
         if line is None:
             continue
-        parameters = {
-            **_written("latency", line.latency, "s"),
-            **_written("bandwidth", line.bandwidth, "B/s"),
-            **_written("half_size", line.half_size, "B"),
-            "misfit": percent(line.misfit),
-            "gigabytes": line.bandwidth.value / 1e9,
-            "gigabytes_low": line.bandwidth.low / 1e9,
-            "gigabytes_high": line.bandwidth.high / 1e9,
-        }
-        rows += [
-            {
-                "machine": machine,
-                "variant": variant,
-                "memory": memory_of(str(variant)),
-                "direction": direction,
-                "clock": facts.study.metrics[str(metric)].label,
-                "size": size,
-                "seconds": seconds,
-                "fitted": fitted,
-                "time": quantity(float(seconds), "s"),
-                "href": samples_address(str(machine), facts.study.name, str(variant)),
-                **parameters,
-            }
-            for size, seconds, fitted in zip(
-                sizes, ordered["median"], line.seconds(sizes), strict=True
+        lines.append(
+            table[["machine", "variant", "memory", "direction", "size", "seconds", "href"]].assign(
+                clock=facts.study.metrics[str(metric)].label,
+                fitted=line.seconds(sizes),
+                time=[quantity(one, "s") for one in seconds],
+                misfit=percent(line.misfit),
+                **_written("latency", line.latency, "s"),
+                **_written("bandwidth", line.bandwidth, "B/s"),
+                **_written("half_size", line.half_size, "B"),
+                gigabytes=line.bandwidth.value / 1e9,
+                gigabytes_low=line.bandwidth.low / 1e9,
+                gigabytes_high=line.bandwidth.high / 1e9,
             )
-        ]
-    return pd.DataFrame(rows)
+        )
+    return pd.concat(lines, ignore_index=True) if lines else pd.DataFrame()
 
 
 def lines_chart(facts: StudyFacts) -> Chart | None:
@@ -90,11 +75,7 @@ def lines_chart(facts: StudyFacts) -> Chart | None:
             scale=alt.Scale(type="log"),
             axis=alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'", grid=False),
         ),
-        color=alt.Color(
-            "memory:N",
-            scale=alt.Scale(domain=list(MEMORIES)),
-            legend=alt.Legend(orient="top", title=None),
-        ),
+        color=line_colour("memory", list(MEMORIES), None),
         tooltip=tooltips("memory", "direction", "time", "latency", "bandwidth", "half_size"),
         href="href:N",
     )
@@ -126,13 +107,8 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
     table = points.drop(columns=["size", "seconds", "fitted", "time"]).drop_duplicates()
     table["label"] = table["latency"] + " + n / " + table["bandwidth"]
     clocks = list(dict.fromkeys(table["clock"]))
-    row = named_rows("memory", MEMORIES)
     fields = ("latency", "latency_interval", "bandwidth", "bandwidth_interval")
-    base = alt.Chart().encode(
-        y=row,
-        tooltip=tooltips("memory", "direction", *fields, "half_size", "misfit"),
-        href="href:N",
-    )
+    row, base = memory_rows("memory", "direction", *fields, "half_size", "misfit")
     chart: Any = panels(
         named(
             row,
@@ -161,8 +137,7 @@ def _line_selects(facts: StudyFacts, table: pd.DataFrame, clocks: list[str]) -> 
 
 
 def _written(name: str, estimate: Estimate, unit: str) -> dict[str, str]:
-    value, low, high = astuple(estimate)
     return {
-        name: quantity(value, unit),
-        f"{name}_interval": quantity_interval(value, low, high, unit),
+        name: quantity(estimate.value, unit),
+        f"{name}_interval": quantity_interval(*estimate, unit),
     }

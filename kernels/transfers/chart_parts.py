@@ -5,17 +5,18 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import StudyFacts, present, select
+from analysis.api.charts import StudyFacts, named_rows, present, samples_address, select
 from analysis.api.study import parse_case
 
 from .adviser import DIRECTIONS
-from .kinds import MEMORIES
+from .kinds import MEMORIES, memory_of
 
 ROW_PX = 24
 
 
 def single_copies(facts: StudyFacts) -> pd.DataFrame:
-    """Summary rows of loops of one piece, with their size and direction."""
+    """Summary rows of loops of one piece, with their size, direction and memory, and the address of
+    their samples."""
     summary = facts.summary
     names = [f"{kind}_loop" for kind in MEMORIES]
     loops = summary[
@@ -29,7 +30,18 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
     kept = loops[is_one].join(keys.loc[is_one, ["size", "direction"]].astype({"size": float}))
     # If the CPU takes part in a copy, the time between events does not describe it.
     host_work = {v.name for v in facts.study.variants if v.host_work}
-    return kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
+    kept = kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
+    places = zip(kept["machine"], kept["variant"], strict=True)
+    return kept.assign(
+        memory=kept["variant"].map(memory_of),
+        href=[samples_address(machine, facts.study.name, variant) for machine, variant in places],
+    )
+
+
+def memory_rows(*fields: str) -> tuple[alt.Y, alt.Chart]:
+    """A row for each kind of memory, and marks in it, with a tooltip of `fields`."""
+    row = named_rows("memory", MEMORIES)
+    return row, alt.Chart().encode(y=row, tooltip=tooltips(*fields), href="href:N")
 
 
 def tooltips(*fields: str) -> list[alt.Tooltip]:

@@ -17,8 +17,8 @@ from analysis.api.charts import (
     drawn_whole,
     finish,
     finish_rows,
+    line_colour,
     named,
-    named_rows,
     panels,
     samples_address,
     select,
@@ -29,7 +29,7 @@ from analysis.api.quantities import digits, quantity, quantity_interval
 from analysis.api.study import parse_case
 
 from .adviser import DIRECTIONS
-from .chart_parts import ROW_PX, binary, direction_select, single_copies, tooltips
+from .chart_parts import ROW_PX, binary, direction_select, memory_rows, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
 
 PARTS = {
@@ -78,17 +78,8 @@ def price_chart(facts: StudyFacts) -> Chart | None:
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
-    row = named_rows("memory", MEMORIES)
-    base = alt.Chart().encode(
-        y=row,
-        color=alt.Color(
-            "part:N",
-            scale=alt.Scale(domain=list(PARTS.values())),
-            legend=alt.Legend(orient="top", title=None),
-        ),
-        tooltip=tooltips("memory", "part", "size_text", "time", "interval", "speed"),
-        href="href:N",
-    )
+    row, base = memory_rows("memory", "part", "size_text", "time", "interval", "speed")
+    base = base.encode(color=line_colour("part", list(PARTS.values()), None))
     reaching = within_reach(base, "seconds")
     ends = [
         drawn_whole(reaching, "seconds", end).mark_tick(thickness=1, size=9).encode(x=_along(end))
@@ -128,7 +119,7 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
             price[key] = price.get(key, 0.0) + row.median
     single = single_copies(facts)
     by_host = single[single["metric"] == "host_time"]
-    places = by_host[["machine", "variant", "size", "direction"]].itertuples(index=False)
+    places = by_host[["machine", "memory", "size", "direction"]].itertuples(index=False)
     copies = dict(zip((tuple(place) for place in places), by_host["median"], strict=True))
     rows = []
     for (machine, kind, size), seconds in price.items():
@@ -136,8 +127,8 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
             continue
         extra = seconds - price[machine, "pageable", size]
         for direction in DIRECTIONS:
-            slow = copies.get((machine, "pageable_loop", size, direction))
-            fast = copies.get((machine, f"{kind}_loop", size, direction))
+            slow = copies.get((machine, "pageable", size, direction))
+            fast = copies.get((machine, kind, size, direction))
             if slow is None or fast is None:
                 continue
             saved = float(slow) - float(fast)

@@ -8,19 +8,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.api.tables import student
+from analysis.api.tables import Estimate, student
 
 Floats = npt.NDArray[np.float64]
 
 MIN_SIZES: Final = 4
 """Two sizes for the line, and two to assess the fit."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

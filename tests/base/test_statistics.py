@@ -217,7 +217,7 @@ def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both()
     assert estimate([first, second]) == pytest.approx((1.6, 1.0, 2.3))
     assert estimate([second, first]) == estimate([first, second])
     three = estimate([first, second, first])
-    assert three.median == pytest.approx(1.1)
+    assert three.value == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
     assert len([first, second]) < MIN_RUNS
 
@@ -250,9 +250,9 @@ def test_no_interval_of_counts_reaches_below_zero() -> None:
 
 def test_mean_of_positive_values_is_geometric() -> None:
     found = mean_estimate([1.0, 2.0, 4.0])
-    assert found.median == pytest.approx(2.0)
+    assert found.value == pytest.approx(2.0)
     assert found.low * found.high == pytest.approx(4.0)
-    assert mean_estimate([-1.0, 0.0, 4.0]).median == pytest.approx(1.0)
+    assert mean_estimate([-1.0, 0.0, 4.0]).value == pytest.approx(1.0)
 
 
 def test_values_that_are_not_positive_have_an_interval() -> None:

@@ -67,7 +67,7 @@ class Measured:
     def estimate(self) -> Estimate:
         """The median; the interval predicts another run on any host."""
         found = estimate([[value] for value in self.by_run])
-        return found if self.is_settled else Estimate(found.median, math.nan, math.nan)
+        return found if self.is_settled else Estimate(found.value, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
