@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
@@ -14,19 +16,27 @@ from analysis.base.processes import end_with_starter, interrupt_once
 
 INTERRUPTED: Final = 130
 """Exit code of a program that was interrupted, as shells give it."""
+READER_GONE: Final = 141
+"""Exit code of a program whose output nobody reads any more, as shells give it for SIGPIPE."""
 
 
 def fail_in_one_line(main: Callable[[], None]) -> None:
     """Run `main`; an error a person can mend ends it with that error alone and exit code 1.
 
     SIGTERM ends it as SIGINT does: after tidying up. So does the end of the workflow it is part of.
+    If the reader of its output has gone, as `head` does, it ends after tidying up, in silence.
     """
     interrupt_once()
     end_with_starter()
     try:
         main()
+        print(end="", flush=True)
     except HotpathError as error:
         sys.exit(f"error: {error}")
+    except BrokenPipeError:
+        if not _reader_has_gone():
+            raise  # the pipe of a child process: a mistake of ours
+        sys.exit(READER_GONE)
     except OSError as error:
         if (message := os_error_message(error)) is None:
             raise
@@ -34,6 +44,25 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    finally:
+        _drop_unwritten_output()
+
+
+def _reader_has_gone() -> bool:
+    """Whether standard output or standard error is a pipe without a reader."""
+    streams = select.poll()
+    for number in (1, 2):
+        streams.register(number, 0)
+    return any(event & select.POLLERR for _, event in streams.poll(0))
+
+
+def _drop_unwritten_output() -> None:
+    """Discard output that cannot be written: at its end, the interpreter would complain again."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed by the caller, as by >&-
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def program(module: str, about: str | None) -> ArgumentParser:

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import psutil
 
+from analysis.base.cli import fail_in_one_line
 from analysis.measure.cpu_cache import core_clock_hz
 
 SPIN_TURNS: Final = 200_000
@@ -109,5 +110,10 @@ def steal_seconds(stat: Path = Path("/proc/stat")) -> float:
     return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0.0
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the conditions of this host."""
     print(json.dumps(asdict(conditions()), indent=1))
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
+import sys
 from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 
-from analysis.base.cli import existing_file, fail_in_one_line, settings
+from analysis.base.cli import READER_GONE, existing_file, fail_in_one_line, settings
 from analysis.base.errors import HotpathError
 from analysis.base.processes import STARTER
 from analysis.measure import __main__ as measure
@@ -61,6 +63,71 @@ def test_a_mistake_of_ours_keeps_its_traceback() -> None:
         raise OSError(errno.EBADF, "of ours")
 
     with pytest.raises(OSError, match="of ours"):
+        fail_in_one_line(main)
+
+
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [
+        ("while True: print('line')", READER_GONE),
+        ("while True: print('line', file=sys.stderr)", READER_GONE),
+        ("print('line')", READER_GONE),  # its only flush is the last one
+        ("print('help'); sys.exit(0)", 0),
+        ("print('line'); raise HotpathError('wrong')", 1),
+    ],
+)
+def test_program_ends_silently_when_its_reader_has_gone(work: str, code: int) -> None:
+    program = (
+        "import sys\nfrom analysis.base.cli import fail_in_one_line\n"
+        f"from analysis.base.errors import HotpathError\ndef main():\n    {work}\n"
+        "fail_in_one_line(main)"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": writer, "stderr": subprocess.PIPE}
+    if "stderr" in work:
+        streams = {"stdout": subprocess.PIPE, "stderr": writer}
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with os.fdopen(writer):
+        ended = subprocess.run(
+            [sys.executable, "-c", program], **streams, env=buffered, text=True, timeout=60
+        )
+    assert (ended.returncode, ended.stdout or "") == (code, "")
+    assert (ended.stderr or "") == ("error: wrong\n" if code == 1 else "")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "error"),
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        (
+            ">/dev/full",
+            1,
+            "error: No space left on device; make room, then run the same command again\n",
+        ),
+    ],
+)
+def test_output_that_cannot_be_written(redirection: str, code: int, error: str) -> None:
+    program = (
+        "from analysis.base.cli import fail_in_one_line\nfail_in_one_line(lambda: print('line'))"
+    )
+    command = f'exec "$0" -c "$1" {redirection}'
+    ended = subprocess.run(
+        ["bash", "-c", command, sys.executable, program],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (code, error)
+
+
+def test_broken_pipe_to_a_child_keeps_its_traceback() -> None:
+    def main() -> None:
+        raise BrokenPipeError(errno.EPIPE, "of a child")
+
+    with pytest.raises(BrokenPipeError, match="of a child"):
         fail_in_one_line(main)
 
 

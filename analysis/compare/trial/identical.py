@@ -20,6 +20,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.base.cli import fail_in_one_line
+
 SAMPLES: Final = 100
 BUFFER_BYTES: Final = 256 * 2**20
 HOST_BYTES: Final = 16 * 2**20
@@ -146,4 +148,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    fail_in_one_line(main)
