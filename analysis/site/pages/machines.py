@@ -32,12 +32,18 @@ _WORD: Final = re.compile(r"[^ ,]+")
 
 @macro()
 def freshness(inputs: Inputs) -> str:
-    """Time and commit of each machine's measurements, and stale results."""
+    """Time and commit of each machine's measurements, and stale results.
+
+    Stale cases of the full grid have a column of their own: a default run measures only the others
+    again.
+    """
     rows = []
     for machine, described in inputs.machines.items():
         entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
         measured = inputs.tables["summary"][inputs.tables["summary"]["machine"] == machine]
         cases = measured.drop_duplicates(["study", "variant", "case"])
+        stale = cases[cases["stale"].astype(bool)]
+        only_in_full = sum(_is_only_in_full(inputs, row) for row in stale.itertuples())
         commits = sorted({_commit(entry) for entry in entries})
         rows.append(
             [
@@ -47,16 +53,26 @@ def freshness(inputs: Inputs) -> str:
                 joined(", ", map(code, commits)),
                 str(len(cases.drop_duplicates(["study", "variant"]))),
                 str(len(cases)),
-                str(int(cases["stale"].sum())),
+                str(len(stale) - only_in_full),
+                str(only_in_full),
                 str(len(_disturbed_rounds(inputs, machine))),
             ]
         )
     columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
-    columns += ["stale cases", "disturbed rounds"]
+    columns += ["stale cases", "stale cases of the full grid", "disturbed rounds"]
     parts = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
     refused = inputs.left_out.items()
     parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
     return "\n\n".join(parts)
+
+
+def _is_only_in_full(inputs: Inputs, row: Any) -> bool:
+    """Whether only the full grid has this case of the table `summary`; not if its code is gone."""
+    study = inputs.studies.get(row.study)
+    if study is None or row.variant not in study.variant_names:
+        return False
+    case = study.variant(row.variant).case(row.case)
+    return case is not None and case.grid == "full"
 
 
 def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]:
