@@ -84,13 +84,17 @@ def test_program_ends_silently_when_its_reader_has_gone(work: str, code: int) ->
     )
     reader, writer = os.pipe()
     os.close(reader)
-    streams = {"stdout": writer, "stderr": subprocess.PIPE}
-    if "stderr" in work:
-        streams = {"stdout": subprocess.PIPE, "stderr": writer}
+    out, err = (subprocess.PIPE, writer) if "stderr" in work else (writer, subprocess.PIPE)
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with os.fdopen(writer):
         ended = subprocess.run(
-            [sys.executable, "-c", program], **streams, env=buffered, text=True, timeout=60
+            [sys.executable, "-c", program],
+            stdout=out,
+            stderr=err,
+            env=buffered,
+            text=True,
+            timeout=60,
+            check=False,
         )
     assert (ended.returncode, ended.stdout or "") == (code, "")
     assert (ended.stderr or "") == ("error: wrong\n" if code == 1 else "")
