@@ -64,18 +64,14 @@ class _Effect:
         return _below(self.freedom, (abs(self.size) - margin) / self.error)
 
 
-def decide(
-    rows: Sequence[tuple[Runs, Runs]],
-    margin: float = EQUAL_WITHIN,
-    false_alarms: float = FALSE_ALARMS,
-) -> list[Decided]:
+def decide(rows: Sequence[tuple[Runs, Runs]]) -> list[Decided]:
     """A decision on every row, in their order. Each row has the positive figures of the runs of
-    both sides. A difference that is surely smaller than `margin` counts as equal."""
+    both sides. A difference that is surely smaller than EQUAL_WITHIN counts as equal."""
     effects = [_effect(*sides) if min(map(len, sides)) >= MIN_RUNS else None for sides in rows]
     known = [one for one in effects if one is not None]
     of_tables = zip(
         holm(np.array([one.p_different() for one in known])),
-        holm(np.array([one.p_equal(math.log1p(margin)) for one in known])),
+        holm(np.array([one.p_equal(math.log1p(EQUAL_WITHIN)) for one in known])),
         strict=True,
     )
     decided = []
@@ -87,7 +83,7 @@ def decide(
             continue
         different, equal = next(of_tables)
         reach = _quantile(effect.freedom, (1 + CONFIDENCE) / 2) * effect.error
-        decision = DIFFERENT if different <= false_alarms else UNDECIDED
+        decision = DIFFERENT if different <= FALSE_ALARMS else UNDECIDED
         decided.append(
             Decided(
                 ratio=math.exp(effect.size),
@@ -95,7 +91,7 @@ def decide(
                 high=math.exp(effect.size + reach),
                 p_different=float(different),
                 p_equal=float(equal),
-                decision=EQUAL if equal <= false_alarms else decision,
+                decision=EQUAL if equal <= FALSE_ALARMS else decision,
             )
         )
     return decided

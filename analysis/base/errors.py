@@ -6,6 +6,7 @@ import errno
 from collections.abc import Collection, Iterable
 from typing import Final
 
+MAX_SHOWN: Final = 500
 _MAKE_ROOM: Final = "make room, then run the same command again"
 _OF_ANOTHER: Final = "use another copy, or ask its owner"
 _ANOTHER_PATH: Final = "name another path"
@@ -56,7 +57,7 @@ def os_error_message(error: OSError) -> str | None:
     return f"{where}{error.strerror}; {mend}" if mend else None
 
 
-def visible(text: str, max_length: int = 500) -> str:
-    """Foreign `text` for a log or a page: one line, printable, at most `max_length` characters."""
+def visible(text: str) -> str:
+    """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= max_length else f"{shown[:max_length]} ..."
+    return shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]} ..."

@@ -14,6 +14,7 @@ from analysis.compare.side import Row, Side
 
 VERDICTS: Final = ("slower", "faster", "undecided", "same")
 REGRESSION, CANNOT_TELL = 1, 2
+MAX_LISTED: Final = 5
 MARKS: Final = {"slower": "🔴", "faster": "🟢", "undecided": "🟡", "same": "⚪"}
 
 
@@ -174,11 +175,12 @@ def _words(found: Comparison) -> Iterator[str]:
     yield from next_steps(found)
 
 
-def _listed(rows: dict[Row, str], shown: int = 5) -> list[str]:
+def _listed(rows: dict[Row, str]) -> list[str]:
     words = [
-        f"{' '.join(row)}{f' ({why})' if why else ''}" for row, why in list(rows.items())[:shown]
+        f"{' '.join(row)}{f' ({why})' if why else ''}"
+        for row, why in list(rows.items())[:MAX_LISTED]
     ]
-    return words if len(rows) <= shown else [*words, f"and {len(rows) - shown} more"]
+    return words if len(rows) <= MAX_LISTED else [*words, f"and {len(rows) - MAX_LISTED} more"]
 
 
 def next_steps(found: Comparison) -> Iterator[str]:

@@ -1,4 +1,4 @@
-// The gather alone: another kernel has resolved the step before, which is not timed.
+// The gather alone: another kernel, which is not timed, has resolved the step.
 #include "miss_lists.h"
 
 Prepared prepare(const std::vector<HotSet>& layers, const std::vector<int>&) {

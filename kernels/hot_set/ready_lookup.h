@@ -16,7 +16,7 @@ constexpr uint16_t kNoSlot = 0x8000;  // flag of a missing row, whose number fol
 static_assert(kMaxSlotsPerThread == 8, "a thread reads its idle slots as one uint4");
 static_assert(kMaxSlots + kMaxTopk < kTableSize, "the table needs a free entry");
 
-// What the latest step has left. A slot is idle if it was last used before `listed`.
+// State that the latest step has left. A slot is idle if it was last used before `listed`.
 struct Marks {
   int32_t latest;  // number of the latest step
   int32_t listed;
@@ -246,7 +246,7 @@ __device__ inline int prepare_lookup(const Request& of, const Marks& marks, Shar
       bool inserted = false;
       shared.slots[entry_of(rows[j], inserted, shared)] = static_cast<uint16_t>(slot);
       if (last_used[j] >= marks.listed && !is_current) {
-        set_bit(shared.rows, rows[j]);  // the step before the latest one used it last
+        set_bit(shared.rows, rows[j]);  // last used one step before the latest
       }
     }
   }

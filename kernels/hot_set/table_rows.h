@@ -7,7 +7,7 @@ constexpr uint16_t kNotResident = 0xFFFF;  // slot of a row that is not in the h
 constexpr int kGroupWords = 4;             // words of a set that a thread counts
 
 #ifdef __CUDACC__
-// Puts row `id` into `slot`, in place of the row that is there.
+// Puts row `id` into `slot`, in place of its previous row.
 __device__ inline void replace_row(int32_t* rows, uint16_t* slot_of, int slot, int32_t id) {
   const int32_t evicted = rows[slot];
   if (evicted != kFree) {

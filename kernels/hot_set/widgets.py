@@ -22,7 +22,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
 
 
 def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
-    """What the form shows for a measured cell; figures as text."""
+    """Entry of the form for a measured cell; figures as text."""
     cell, place = one.cell, one.cell.place
     case = _case(cell)
     row = facts.figures.find(place.machine, cell.variant, case, CLOCK)

@@ -254,7 +254,7 @@ class HotSetSteps(Operation):
             flush_rows(self._inputs.pool, new)
 
     def _new_rows(self) -> np.ndarray:
-        """Pool rows int64 of ids that a coming step has and the step before it has not."""
+        """Pool rows int64 of ids that a coming step has and its previous step has not."""
         inputs = self._inputs
         found = []
         for number in range(len(self._played), len(self._played) + self._flushed_steps):

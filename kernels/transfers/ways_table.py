@@ -25,7 +25,7 @@ PINNED: Final = "pinned"
 LISTED: Final = "list_"
 SCATTERED: Final = "scattered"
 LEAST_RATE: Final = 1e7
-"""Lower rates, in B/s, have their own unit."""
+"""Lower rates, in B/s, are not shown in GB/s."""
 ONE_BLOCK: Final = {
     ("h2d", "packed", "packed"): "one block",
     ("d2h", "packed", "packed"): "one block, to the host",

@@ -13,22 +13,21 @@ import numpy as np
 TIME: Final = "nv/cold/time/gpu/"
 RELATIVE: Final = "relative"
 AXIS: Final = "case"
+CLOCK_HZ: Final = 1.98e9
 
 
-def write_nvbench(
-    path: Path, rows: Mapping[tuple[str, str], Sequence[float]], clock_hz: float = 1.98e9
-) -> None:
+def write_nvbench(path: Path, rows: Mapping[tuple[str, str], Sequence[float]]) -> None:
     """A file as NVBench writes it with `--jsonbin`, with the samples of each benchmark and case."""
     states: dict[str, list[dict[str, Any]]] = {}
     for number, ((name, case), samples) in enumerate(rows.items()):
-        clocks = np.full(len(samples), clock_hz)
+        clocks = np.full(len(samples), CLOCK_HZ)
         for kind, values in (("bin", samples), ("freqs-bin", clocks)):
             folder = path.with_name(f"{path.name}-{kind}")
             folder.mkdir(exist_ok=True)
             np.asarray(values, "<f4").tofile(folder / f"{number}.bin")
         summaries = [
             *(_summary(f"{TIME}{tag}", value) for tag, value in _statistics(samples).items()),
-            _summary("nv/cold/sm_clock_rate/mean", clock_hz),
+            _summary("nv/cold/sm_clock_rate/mean", CLOCK_HZ),
             _file(path, "bin", "sample_times", number, len(samples)),
             _file(path, "freqs-bin", "sample_freqs", number, len(samples)),
         ]

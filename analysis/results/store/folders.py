@@ -49,12 +49,12 @@ def is_empty(folder: Path) -> bool:
     return stat.S_ISDIR(folder.lstat().st_mode) and not listed(folder)
 
 
-def check_machine(folder: Path, limit: int = MACHINE_LIMIT_BYTES) -> None:
-    """HotpathError unless `folder` is one with the name of a machine and at most `limit` bytes."""
+def check_machine(folder: Path) -> None:
+    """HotpathError unless `folder` has the name of a machine and at most MACHINE_LIMIT_BYTES."""
     require_name(folder, MACHINE, folder.name)
     require_folder(folder)
-    if (size := size_of(folder)) > limit:
-        raise HotpathError(f"{folder}: expected at most {limit} bytes, got {size}")
+    if (size := size_of(folder)) > MACHINE_LIMIT_BYTES:
+        raise HotpathError(f"{folder}: expected at most {MACHINE_LIMIT_BYTES} bytes, got {size}")
 
 
 def size_of(folder: Path) -> int:

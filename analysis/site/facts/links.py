@@ -80,7 +80,7 @@ class HeldAgainst:
     published: PublishedRate
     predicted: float
     is_calibrated: bool
-    """Whether the calibrated machine has this link, so that its own figures count."""
+    """Whether this is the link of the calibrated machine, whose figures then count."""
 
     @property
     def difference(self) -> float:

@@ -109,9 +109,8 @@ def _pool(variant: str, layout: str, metric: str = "gpu_time") -> Cell:
     return Cell("pool_gather", variant, case, metric)
 
 
-def _unpack(variant: str, metric: str = "host_time", chunks: int = 8) -> Cell:
-    case = f"chunks={chunks},kib={64 * chunks},fragment=4096,src=0,dst=0"
-    return Cell("unpack", variant, case, metric)
+def _unpack(variant: str) -> Cell:
+    return Cell("unpack", variant, "chunks=8,kib=512,fragment=4096,src=0,dst=0", "host_time")
 
 
 def _allocator(variant: str, pattern: str, metric: str = "op_time") -> Cell:

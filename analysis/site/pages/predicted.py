@@ -1,15 +1,16 @@
-"""Predictions made before a machine measured, for the page about hardware."""
+"""Times predicted for a machine before it measured them, beside what it then measured."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from analysis.base.equivalence import EQUAL_WITHIN
 from analysis.base.quantities import digits, percent, quantity, signed_percent
-from analysis.results.predict import RULES
-from analysis.site.facts.predicted import Outcome, outcomes
+from analysis.results.predict import RULES, Predicted, read_predictions
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded_tables, moment, table
 from analysis.site.pages.page import macro
@@ -17,10 +18,41 @@ from analysis.site.pages.page import macro
 NOT_YET = "not measured yet"
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction and the measured time in s, NaN while there is none."""
+
+    predicted: Predicted
+    measured: float
+
+    @property
+    def is_measured(self) -> bool:
+        return not math.isnan(self.measured)
+
+    @property
+    def error(self) -> float:
+        """Measured over predicted time, minus 1."""
+        return self.measured / self.predicted.seconds - 1
+
+    @property
+    def is_hit(self) -> bool:
+        return abs(self.error) <= EQUAL_WITHIN
+
+
 @macro("machine_predictions")
 def machine_predictions(studies: Mapping[str, StudyFacts]) -> str:
     """Times that were predicted for a machine before it measured them, and the share of hits."""
-    return predictions_text(studies, outcomes(studies))
+    return predictions_text(studies, outcomes(studies, read_predictions()))
+
+
+def outcomes(studies: Mapping[str, StudyFacts], predictions: Sequence[Predicted]) -> list[Outcome]:
+    """The predictions for studies that exist."""
+    return [Outcome(one, _measured(studies, one)) for one in predictions if one.study in studies]
+
+
+def _measured(studies: Mapping[str, StudyFacts], one: Predicted) -> float:
+    row = studies[one.study].figures.find(one.machine, one.variant, one.case, one.metric)
+    return math.nan if row is None or row.stale else row.median
 
 
 def predictions_text(studies: Mapping[str, StudyFacts], found: Sequence[Outcome]) -> str:

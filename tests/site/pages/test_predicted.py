@@ -6,9 +6,8 @@ import math
 from pathlib import Path
 
 from analysis.results.predict import RULES, Predicted
-from analysis.site.facts.predicted import Outcome, outcomes
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.predicted import predictions_text
+from analysis.site.pages.predicted import Outcome, outcomes, predictions_text
 from analysis.study import discover
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
