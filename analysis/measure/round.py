@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 import pynvml
@@ -54,6 +54,12 @@ DISCARDED_HOST_PASSES = 1
 several per cent slower than the next. Recorded in the provenance; older runs have 0."""
 
 
+Content = Literal["cell", "visits.csv", "stages", "failure"]
+"""Files of a round beside its samples: the current cell, for the progress line and for a process
+that dies; the visits to cells in their order; the seconds of each stage; the message of the error
+that ended the round."""
+
+
 @dataclass(frozen=True)
 class RoundJob:
     """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
@@ -70,30 +76,19 @@ class RoundJob:
     out: Path
     started_s: float = field(default_factory=time.monotonic)
 
-    @property
-    def progress(self) -> Path:
-        """File that names the current cell, for the progress line and for a process that dies."""
-        return self.out.with_suffix(".cell")
+    def file(self, content: Content) -> Path:
+        """The file of `content` beside the samples."""
+        return self.out.with_suffix(f".{content}")
 
-    @property
-    def visits(self) -> Path:
-        """File with the visits to cells, in the order in which they were made."""
-        return self.out.with_suffix(".visits.csv")
-
-    @property
-    def stages(self) -> Path:
-        """File with the seconds that the round spent in each of its stages."""
-        return self.out.with_suffix(".stages")
-
-    @property
-    def failure(self) -> Path:
-        """File with the message of the error that ended the round."""
-        return self.out.with_suffix(".failure")
+    def text(self, content: Content) -> str:
+        """The text of this file; empty if it does not exist."""
+        file = self.file(content)
+        return file.read_text() if file.exists() else ""
 
 
 def run_round(job: RoundJob) -> None:
     """Measure one round into `job.out`. An error ends the process and leaves its message in
-    `job.failure`."""
+    `job.file("failure")`."""
     # The parent also gets them, and ends this one.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -116,8 +111,8 @@ def run_round(job: RoundJob) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
-            write_records(job.visits, Visit, bench.visits)
-            job.stages.write_text(bench.stages(cells).model_dump_json())
+            write_records(job.file("visits.csv"), Visit, bench.visits)
+            job.file("stages").write_text(bench.stages(cells).model_dump_json())
             write_round(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
@@ -138,7 +133,7 @@ def fail(job: RoundJob, error: BaseException) -> NoReturn:
     if message is None and not isinstance(error, expected):
         traceback.print_exception(error)
     try:
-        job.failure.write_text(message or f"{error}" or repr(error))
+        job.file("failure").write_text(message or f"{error}" or repr(error))
     except OSError:
         os._exit(os.EX_IOERR)
     os._exit(1)
@@ -190,7 +185,7 @@ class Bench:
         if cell.failure or cell.skipped:
             return
         position = f"cell {self._started_visits} of {self._scheduled_visits}"
-        self.job.progress.write_text(f"{position}: {cell}")
+        self.job.file("cell").write_text(f"{position}: {cell}")
         started_at = utc_now()
         self.visits.append(
             Visit(started_at, self.job.run, self.job.number, cell.variant.name, cell.case.id)

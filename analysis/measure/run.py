@@ -39,6 +39,8 @@ from analysis.toolchain.compilers import Toolchain
 
 LARGE_LIBRARY_BYTES = 32 * 2**20
 
+BEFORE_CELLS = "before its first cell"
+
 DUMP_S = 0.3
 """Time for a round's process to write the stacks of its threads before it is killed."""
 
@@ -164,14 +166,14 @@ def discard_disturbed(journal: Journal) -> None:
 def _run_one(
     job: RoundJob, journal: Journal, host: Host, context: ForkServerContext, progress: Progress
 ) -> None:
-    for left_over in (job.failure, job.progress, job.out):
+    for left_over in (job.file("failure"), job.file("cell"), job.out):
         remove(left_over)
     before = recent_conditions()
     energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(replace(job, started_s=started),))
     process.start()
-    signs = Signs(job.progress, journal.telemetry_file, before.busy_share, host.others)
+    signs = Signs(job.file("cell"), journal.telemetry_file, before.busy_share, host.others)
     left = len(journal.missing())
     late = ""
     try:
@@ -186,6 +188,7 @@ def _run_one(
     if process.exitcode != 0 or not job.out.exists():
         raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
+    stages = job.file("stages")
     spent = _energy_j(host)
     others = {process for gpu in host.gpus for process in gpu.other_processes()}
     record = RoundRecord(
@@ -197,7 +200,7 @@ def _run_one(
         conditions=Look(**asdict(before)),
         after=Look(**asdict(conditions())),
         newcomers=sorted(others - {*host.others, process.pid}),
-        stages_s=keys.read(Stages, read_json(job.stages), str(job.stages)),
+        stages_s=keys.read(Stages, read_json(stages), str(stages)),
         samples_sha256=checksum(job.out),
     )
     journal.finish(job.number, record)
@@ -209,9 +212,9 @@ def _end(process: BaseProcess, job: RoundJob, journal: Journal, why: str) -> Non
 
     HotpathError if it cannot be ended.
     """
-    cell = job.progress.read_text() if job.progress.exists() else "before its first cell"
+    cell = job.text("cell") or BEFORE_CELLS
     print(f"{journal.study}: round {job.number + 1}: {cell}: {why}", file=sys.stderr, flush=True)
-    if process.pid is not None and job.progress.exists():  # then it handles the signal
+    if process.pid is not None and job.file("cell").exists():  # then it handles the signal
         with suppress(ProcessLookupError):
             os.kill(process.pid, DUMP_STACKS)
         process.join(DUMP_S)
@@ -231,14 +234,13 @@ def _why(job: RoundJob, code: int | None) -> str:
     """Why the process of a round ended early."""
     if code == os.EX_IOERR:
         return f"nothing can be written to {job.out.parent}; make room"
-    message = job.failure.read_text() if job.failure.exists() else ""
-    return message or f"its process ended with code {code}"
+    return job.text("failure") or f"its process ended with code {code}"
 
 
 def _round_error(job: RoundJob, journal: Journal, what: str) -> HotpathError:
-    cell = job.progress.read_text() if job.progress.exists() else ""
+    cell = job.text("cell") or BEFORE_CELLS
     return HotpathError(
-        f"{journal.study}: round {job.number + 1}: {cell or 'before its first cell'}: {what}; "
+        f"{journal.study}: round {job.number + 1}: {cell}: {what}; "
         f"finished rounds kept: {len(journal.records)}; the same command resumes from there"
     )
 
