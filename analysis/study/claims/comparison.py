@@ -15,9 +15,14 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field, Strict
 
 from analysis.base.keys import Keys, Maybe, Positive, key, keys_of
-from analysis.base.quantities import ratio, ratio_interval
+from analysis.base.quantities import percent, percent_interval, ratio, ratio_interval
 from analysis.study.claims.evidence import Evidence
 from analysis.study.claims.verdicts import NOT_TESTED, Bound, Figure, NotTested, Outcome
+
+OF: Final = "The variant of the claim."
+OVER: Final = "The baseline."
+CASE: Final = "key=value pairs joined by commas, as in results; the headline case if omitted."
+"""Descriptions of keys that most kinds have."""
 
 KINDS: Final[dict[str, type[Comparison]]] = {}
 """Every kind by its name in study.yaml."""
@@ -132,6 +137,17 @@ class Bounded(Comparison):
 
     def room(self, figure: Figure) -> float:
         return self.bound.room(figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfShares(Bounded):
+    """Its figures are shares of 1."""
+
+    def write(self, value: float, unit: str) -> str:
+        return percent(value)
+
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        return percent_interval(value, low, high)
 
 
 BOUNDS: Final = tuple(keys_of(Bounded))

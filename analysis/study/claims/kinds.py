@@ -1,57 +1,27 @@
-"""Kinds of comparison, a class each."""
+"""Kinds of comparison of measured results, a class each."""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, Strict
 
-from analysis.base.keys import Name, Positive, Sentence, Text, Unique, key, only
-from analysis.base.quantities import (
-    digits,
-    percent,
-    percent_interval,
-    quantity,
-    quantity_interval,
-)
-from analysis.base.units import DATA_RATES, SI
-from analysis.study.claims.comparison import Bounded, Comparison
-from analysis.study.claims.evidence import Evidence, Statement
+from analysis.base.keys import Name, Text, Unique, key
+from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
+from analysis.study.claims.evidence import Evidence
 from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, NotTested, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_OF: Final = "The variant of the claim."
-_OVER: Final = "The baseline."
-_METRIC: Final = (
+METRIC: Final = (
     "The metric to compare. If optional, the default is the first time of a whole operation that"
     " the variants have, but not gpu_time if the CPU works in one of them."
 )
-_COUNTER: Final = "A counter of Nsight Compute, summed over a kernel."
-_CASE: Final = "key=value pairs joined by commas, as in results; the headline case if omitted."
-
-_DataRate = Annotated[
-    Text,
-    only(DATA_RATES.__contains__, f"one of {list(DATA_RATES)}"),
-    Field(json_schema_extra={"enum": list(DATA_RATES)}),
-]
-_Counter = Annotated[Text, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OfShares(Bounded):
-    """Its figures are shares of 1."""
-
-    def write(self, value: float, unit: str) -> str:
-        return percent(value)
-
-    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        return percent_interval(value, low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +31,10 @@ class _Paired(Bounded):
     Left out, `metric` is the preferred one that compares the two.
     """
 
-    of: Name = key(_OF, names="variant")
-    over: Name = key(_OVER, names="variant")
-    metric: Name = key(_METRIC, "", names="metric")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    over: Name = key(OVER, names="variant")
+    metric: Name = key(METRIC, "", names="metric")
+    case: Text = key(CASE, "")
 
     def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
         of, over = evidence.times(self.variants, self.case, self.metric)
@@ -144,7 +114,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share(_Paired, _OfShares, kind="share"):
+class Share(_Paired, OfShares, kind="share"):
     """Payload rate of a variant as a share of another variant's."""
 
     def figure(self, evidence: Evidence) -> Figure:
@@ -155,9 +125,9 @@ class Share(_Paired, _OfShares, kind="share"):
 class BetweenCases(Bounded, kind="between_cases"):
     """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
 
-    of: Name = key(_OF, names="variant")
-    metric: Name = key(_METRIC, "", names="metric")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    metric: Name = key(METRIC, "", names="metric")
+    case: Text = key(CASE, "")
     over_case: Text = key("The case of the baseline.", names="case")
 
     @property
@@ -178,13 +148,13 @@ class BetweenCases(Bounded, kind="between_cases"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearBest(_OfShares, kind="near_best"):
+class NearBest(OfShares, kind="near_best"):
     """Share of the cases in which a variant that chooses the value of a key is nearly as fast as
     with the best of some given values."""
 
-    of: Name = key(_OF, names="variant")
-    metric: Name = key(_METRIC, "", names="metric")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    metric: Name = key(METRIC, "", names="metric")
+    case: Text = key(CASE, "")
     also: Unique[Text] = key("Further cases in which it chooses.", (), names="cases")
     given: Annotated[Unique[Text], Field(min_length=1)] = key(
         "Values of the key, as `key=value`. Each of the cases exists with each of them, too."
@@ -223,12 +193,12 @@ class NearBest(_OfShares, kind="near_best"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelShare(_OfShares, kind="model_share"):
+class ModelShare(OfShares, kind="model_share"):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
-    of: Name = key(_OF, names="variant")
-    metric: Name = key(_METRIC, "", names="metric")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    metric: Name = key(METRIC, "", names="metric")
+    case: Text = key(CASE, "")
 
     def figure(self, evidence: Evidence) -> Figure:
         (seconds,) = evidence.times([self.of], self.case, self.metric)
@@ -240,9 +210,9 @@ class ModelShare(_OfShares, kind="model_share"):
 class Measured(Bounded, kind="figure"):
     """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
 
-    of: Name = key(_OF, names="variant")
-    metric: Name = key(_METRIC, names="metric")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    metric: Name = key(METRIC, names="metric")
+    case: Text = key(CASE, "")
     is_share: bool = False
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
@@ -288,168 +258,17 @@ class MeanMeasured(Measured, kind="mean_figure"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Counted(Bounded):
-    """Its figures are ratios of hardware counters of one launch. They have no interval, because
-    the same program with the same data counts the same."""
-
-    on_counters: ClassVar[bool] = True
-
-    of: Name = key(_OF, names="variant")
-    counter: _Counter = key(_COUNTER)
-    case: Text = key(_CASE, "")
-
-    def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
-        counted = evidence.count(self.of, self.case, self.counter)
-        base = evidence.count(over, self.case, counter)
-        if not base:
-            raise NotTested(f"{over} counted no {counter}")
-        return Figure(counted / base, counted / base, counted / base)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountsPer(_Counted, kind="counts_per"):
-    """A hardware counter of a variant over another of its counters, `per`, by a profile."""
-
-    per: _Counter = key("The counter in the denominator.")
-
-    @property
-    def title(self) -> str:
-        return f"{self.of} {self.counter} per {self.per}"
-
-    def figure(self, evidence: Evidence) -> Figure:
-        return self._ratio(evidence, self.of, self.per)
-
-    def write(self, value: float, unit: str) -> str:
-        return digits(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountsOver(_Counted, kind="counts_over"):
-    """A hardware counter of one variant as a multiple of the same counter of another, by their
-    profiles."""
-
-    over: Name = key(_OVER, names="variant")
-
-    @property
-    def title(self) -> str:
-        return f"{super().title} {self.counter}"
-
-    def figure(self, evidence: Evidence) -> Figure:
-        return self._ratio(evidence, self.over, self.counter)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Correct(Comparison, kind="correct"):
     """A check of correctness: the variant must pass in every round of the runs in use.
 
     A wrong output leaves a failed row without a value, so no figure shows it.
     """
 
-    of: Name = key(_OF, names="variant")
-    case: Text = key(_CASE, "")
+    of: Name = key(OF, names="variant")
+    case: Text = key(CASE, "")
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         check = evidence.check(self.of, self.case)
         if check.fault:
             return Outcome(FAILS, f"failed its check: {check.fault}")
         return Outcome(HOLDS, f"passed its check in {check.rounds} rounds")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Units(Comparison, kind="units"):
-    """Whether the rates printed in `printed` agree with the printed times only in `meant`."""
-
-    on_rows: ClassVar[bool] = True
-
-    printed: _DataRate = key("The printed unit of the rates.")
-    meant: _DataRate = key("The true unit of the rates.")
-
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        pairs = [
-            (time, rate)
-            for time in _times(evidence.statements)
-            for rate in evidence.statements
-            if rate.unit_printed == self.printed
-            and (rate.variant, rate.case) == (time.variant, time.case)
-        ]
-        if not pairs:
-            raise NotTested(f"no published row has both a time and a rate in {self.printed}")
-        agrees = {
-            unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
-            for unit in (self.meant, self.printed)
-        }
-        factors = [time.rate / (float(rate.printed) * SI[self.printed][1]) for time, rate in pairs]
-        figure = Figure(statistics.median(factors), min(factors), max(factors))
-        holds = agrees[self.meant] == len(pairs) and agrees[self.printed] == 0
-        counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
-        reason = f"payload over printed time is the printed rate {counted}, of {len(pairs)} rows"
-        return Outcome(HOLDS if holds else FAILS, reason, figure)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrintedShare(_OfShares, kind="printed_share"):
-    """The printed rate over a limit, both as printed and as payload over printed time."""
-
-    on_rows: ClassVar[bool] = True
-
-    of: Name = key(_OF, names="variant")
-    limit: Positive = key("The limit of the printed rate, in `unit`.")
-    unit: _DataRate = key("The unit of `limit` and of the printed rate.")
-    case: Text = key(_CASE, "")
-
-    def figure(self, evidence: Evidence) -> Figure:
-        printed = [s for s in evidence.statements if (s.variant, s.case) == (self.of, self.case)]
-        rates = [statement for statement in printed if statement.unit_printed == self.unit]
-        times = _times(printed)
-        if not rates or not times:
-            raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
-        reached = times[0].rate / (self.limit * SI[self.unit][1])
-        return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrintedSpeedup(Bounded, kind="printed_speedup"):
-    """The printed rate of one variant over that of another, where `source` printed both."""
-
-    on_rows: ClassVar[bool] = True
-
-    of: Name = key(_OF, names="variant")
-    over: Name = key(_OVER, names="variant")
-    source: Sentence = key("The source, as in the published rows.")
-    case: Text = key(_CASE, "")
-
-    def figure(self, evidence: Evidence) -> Figure:
-        of, over = (self._rate(evidence, name) for name in self.variants)
-        return Figure(of / over, of / over, of / over)
-
-    def _rate(self, evidence: Evidence, variant: str) -> float:
-        rates = [
-            statement.rate
-            for statement in evidence.statements
-            if (statement.variant, statement.case) == (variant, self.case)
-            and statement.source == self.source
-            and not math.isnan(statement.rate)
-        ]
-        if not rates:
-            raise NotTested(f"{self.source} printed no rate of {variant} in this case")
-        return rates[0]
-
-
-def _times(statements: Sequence[Statement]) -> list[Statement]:
-    """Statements of a time, of operations that deliver bytes."""
-    return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
-
-
-def _agree(time: Statement, rate: Statement, unit: float) -> bool:
-    """Whether a time and a rate, rounded as printed, can belong to one operation.
-
-    `unit` is in B/s; both printed numbers may be off by half of their last digit.
-    """
-    printed = float(rate.printed)
-    slack = _half_digit(rate.printed) / printed + _half_digit(time.printed) / float(time.printed)
-    return math.isclose(time.rate, printed * unit, rel_tol=slack * 1.01)
-
-
-def _half_digit(printed: str) -> float:
-    decimals = printed.partition(".")[2]
-    return 0.5 * 10.0 ** -len(decimals)
