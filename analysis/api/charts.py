@@ -14,7 +14,6 @@ from analysis.site.charts.rows import (
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
     CELL_PX,
-    LABEL_LIMIT_PX,
     WIDE_LABELS,
     Chart,
     finish,
