@@ -17,6 +17,8 @@ from tests.waiting import DEADLINE_S
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from tests.site.pages.site.visit import Visit
+
 MEASURED = ("h2d_gather", "method", "pool_gather")
 """Studies that have results without --long, which measures all."""
 
@@ -34,6 +36,23 @@ def browser() -> Iterator[Browser]:
     expect.set_options(timeout=DEADLINE_S * 1000)
     with launched() as browser:
         yield browser
+
+
+@pytest.fixture
+def width() -> int:
+    """Pixels of the screen of a visit."""
+    return 1280
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str, width: int) -> Iterator[Visit]:
+    """A page of the site, which must have no errors."""
+    from tests.site.pages.site.visit import Visit
+
+    visit = Visit(browser, address, width)
+    yield visit
+    visit.page.close()
+    assert visit.faults == []
 
 
 @pytest.fixture(scope="session")

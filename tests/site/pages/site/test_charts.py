@@ -1,0 +1,226 @@
+"""Charts of the built site in a browser."""
+
+from __future__ import annotations
+
+import statistics
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.site.pages.site.visit import STUDY, Visit, without_script
+
+SLOWED = 4
+"""Factor by which the processor is slowed down."""
+LATEST_MS = 2_500
+"""Deadline of the first chart on such a processor."""
+
+
+def chart(name: str) -> str:
+    return f"#chart-{name}"
+
+
+def test_selects_change_the_chart(visit: Visit) -> None:
+    visit.open(f"studies/{STUDY}/")
+    figure = visit.page.locator(chart("steps"))
+    before = figure.locator("svg").inner_html()
+    figure.locator("select").nth(1).select_option(index=0)
+    visit.wait_for_another(figure, before)
+    figure.locator("select").first.select_option(label="other-box")
+    one_machine = figure.locator("svg")
+    expect(one_machine.get_by_text("box", exact=True)).to_have_count(0)
+    expect(one_machine.get_by_text("other-box", exact=True)).to_have_count(1)
+
+
+def test_charts_need_no_script(browser: Browser, address: str) -> None:
+    page = without_script(browser, address)
+    picture = page.locator(f"{chart('steps')} .hp-still img")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("img => img.complete && img.naturalWidth > 300")
+    pictures = page.locator(".hp-chart .hp-still img").all()
+    assert len(pictures) == page.locator(".hp-chart").count() > 1
+    for one in pictures:
+        drawn = page.request.get(one.evaluate("img => img.src"))
+        assert drawn.ok and drawn.text().startswith("<svg ")
+    notice = page.locator(".md-content noscript").text_content()
+    assert notice is not None and "each chart is a picture" in notice
+    expect(page.locator(f"{chart('steps')} .hp-data a")).to_have_count(1)
+    page.context.close()
+
+
+def test_a_chart_is_drawn_when_it_is_touched(visit: Visit) -> None:
+    asked: list[str] = []
+    visit.page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    visit.go(f"studies/{STUDY}/")
+    visit.page.wait_for_load_state("networkidle")
+    figure = visit.page.locator(chart("steps"))
+    expect(figure.locator(".hp-still img")).to_be_visible()
+    assert "vega.js" not in asked and "steps.wide.svg" in asked
+    figure.hover()
+    expect(figure.locator(".hp-live svg")).to_be_visible()
+    assert "vega.js" in asked
+
+
+def test_the_first_select_of_a_reader_is_drawn(visit: Visit) -> None:
+    visit.go(f"studies/{STUDY}/")
+    figure = visit.page.locator(chart("steps"))
+    figure.locator("select").first.select_option(label="other-box")
+    visit.page.wait_for_url("**/?steps.machine=other-box#chart-steps")
+    expect(figure.locator(".hp-live svg").get_by_text("other-box", exact=True)).to_have_count(1)
+    expect(figure.locator(".hp-live svg").get_by_text("box", exact=True)).to_have_count(0)
+
+
+def test_tooltips_have_no_missing_values(visit: Visit) -> None:
+    visit.open(f"studies/{STUDY}/")
+    visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).hover()
+    tooltip = visit.page.locator("#vg-tooltip-element")
+    expect(tooltip).to_contain_text("variant")
+    assert not {"null", "undefined", "NaN"} & {*tooltip.locator("td.value").all_inner_texts()}
+
+
+def test_the_picture_has_the_place_of_the_chart_and_shows_its_choice(
+    visit: Visit,
+) -> None:
+    visit.page.route("**/vega.js", lambda route: None)
+    figure = visit.page.locator(chart("steps"))
+    picture = figure.locator(".hp-still img")
+    visit.go(f"studies/{STUDY}/?steps.machine=other-box")
+    expect(picture).to_be_hidden()
+    visit.go(f"studies/{STUDY}/?cases.machine=other-box")
+    expect(picture).to_be_visible()
+    visit.go(f"studies/{STUDY}/")
+    expect(picture).to_be_visible()
+    box, controls = picture.bounding_box(), figure.locator(".hp-controls").bounding_box()
+    visit.page.unroute("**/vega.js")
+    visit.go(f"studies/{STUDY}/")
+    figure.hover()
+    expect(figure.locator(".hp-live svg")).to_be_visible()
+    visit.page.evaluate("scrollTo(0, 0)")
+    drawn = figure.locator(".hp-live svg").bounding_box()
+    assert box is not None and drawn is not None
+    assert (drawn["x"], drawn["y"]) == (box["x"], box["y"])
+    assert drawn["height"] == pytest.approx(box["height"], abs=1)
+    assert figure.locator(".hp-controls").bounding_box() == controls
+    assert picture.count() == 0
+
+
+@pytest.mark.exhaustive
+def test_first_chart_meets_its_deadline_on_a_slow_processor(browser: Browser, address: str) -> None:
+    times = []
+    for _ in range(5):
+        context = browser.new_context(viewport={"width": 1280, "height": 1700})
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+        page.goto(f"{address}studies/{STUDY}/", wait_until="commit")
+        page.wait_for_function("document.querySelector('.hp-still img')?.complete")
+        times.append(page.evaluate("performance.now()"))
+        context.close()
+    assert statistics.median(times) < LATEST_MS, times
+
+
+def test_switching_the_palette_recolours_and_keeps_the_selection(visit: Visit) -> None:
+    visit.open(f"studies/{STUDY}/")
+    figure = visit.page.locator(chart("steps"))
+    figure.scroll_into_view_if_needed()
+    figure.locator("select").first.select_option(label="other-box")
+    expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
+    light = figure.locator("svg").inner_html()
+    visit.page.locator("label[title=Dark]").click()
+    visit.wait_for_another(figure, light)
+    visit.settle()
+    assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "other-box"
+    expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
+
+
+def test_bar_links_to_its_samples(visit: Visit, address: str) -> None:
+    visit.open(f"studies/{STUDY}/")
+    visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
+    visit.page.wait_for_url(f"{address}data/?samples.case=*#box-{STUDY}-*")
+    row = visit.page.locator(f"[id='{visit.page.url.partition('#')[2]}']")
+    expect(row.get_by_role("link", name="csv")).to_have_count(1)
+    plot = visit.page.locator(".hp-samples svg")
+    expect(plot).to_be_visible()
+    asked = parse_qs(urlsplit(visit.page.url).query)
+    for key in ("case", "metric"):
+        (chosen,) = asked[f"samples.{key}"]
+        expect(visit.page.locator(f".hp-samples select[name={key}]")).to_have_value(chosen)
+    said = visit.page.locator(".hp-samples .hp-text")
+    expect(said).to_contain_text(f"{plot.locator('circle').count()} samples of 4 rounds in 1 run")
+    visit.page.locator(".hp-samples select[name=case]").select_option(index=1)
+    assert parse_qs(urlsplit(visit.page.url).query)["samples.case"] != asked["samples.case"]
+    row.get_by_role("button", name="Plot").click()
+    expect(plot).to_have_count(0)
+
+
+def test_following_a_link_draws_the_charts(visit: Visit, address: str) -> None:
+    visit.open("")
+    visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()
+    visit.page.wait_for_url(f"{address}studies/{STUDY}/")
+    visit.settle()
+    expect(visit.page.locator(".hp-live svg").first).to_be_attached()
+
+
+def test_choice_is_in_the_address_and_in_the_history(visit: Visit, browser: Browser) -> None:
+    visit.open(f"studies/{STUDY}/")
+    figure = visit.page.locator(chart("steps"))
+    machine = figure.locator("select").first
+    machine.select_option(label="other-box")
+    visit.page.wait_for_url("**/?steps.machine=other-box#chart-steps")
+    copied = visit.page.url
+    visit.page.go_back()
+    visit.page.wait_for_function("s => s.selectedIndex === 0", arg=machine.element_handle())
+    visit.page.go_forward()
+    visit.page.wait_for_function("s => s.selectedIndex > 0", arg=machine.element_handle())
+    visit.page.reload()
+    figure.scroll_into_view_if_needed()
+    expect(figure.locator("svg").get_by_text("other-box", exact=True)).to_have_count(1)
+    anew = Visit(browser, visit.address)
+    anew.page.goto(copied)
+    shown = anew.page.locator(chart("steps"))
+    expect(shown.locator("svg").get_by_text("other-box", exact=True)).to_have_count(1)
+    expect(shown.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
+    expect(shown.locator(".hp-text")).to_contain_text("1 machine;")
+    assert anew.faults == []
+    anew.page.close()
+
+
+def test_unknown_choice_in_the_address_is_reported(visit: Visit) -> None:
+    hostile = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
+    visit.open(f"studies/{STUDY}/?steps.machine={hostile}&steps.colour=red#chart-steps")
+    figure = visit.page.locator(chart("steps"))
+    note = figure.locator(".hp-note")
+    expect(note).to_contain_text("machine has no option “<img src=x onerror=alert(1)>”")
+    expect(note).to_contain_text("There is no select “colour”.")
+    assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "all"
+    assert figure.locator("img").count() == 0
+
+
+def test_chart_has_a_link_a_picture_and_rows(visit: Visit) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(f"studies/{STUDY}/?steps.machine=other-box#chart-steps")
+    figure = visit.page.locator(chart("steps"))
+    figure.get_by_text("Copy link").click()
+    expect(visit.page.locator(".hp-said")).to_have_text("Copied")
+    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.url
+    name = f"{STUDY}-steps-machine=other-box"
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"machine,variant,")):
+        with visit.page.expect_download() as download:
+            figure.get_by_text(kind, exact=True).click()
+        assert download.value.suggested_filename == f"{name}.{kind.lower()}"
+        content = download.value.path().read_bytes()
+        assert content.startswith(begins)
+    assert b"\nother-box," in content and b"\nbox," not in content
+    figure.locator(".hp-data summary").click()
+    expect(figure.locator(".hp-data tbody tr")).to_have_count(content.count(b"\n") - 1)
+    assert figure.locator(".hp-data tbody a[href*='#other-box-']").count() > 0
+
+
+@pytest.mark.parametrize("width", [390])
+def test_on_a_narrow_screen_charts_are_not_wider_than_it(visit: Visit) -> None:
+    visit.open(f"studies/{STUDY}/")
+    boxes = visit.page.locator(".hp-scroll")
+    assert boxes.count() > 1
+    for box in boxes.all():
+        expect(box.locator("svg")).to_be_visible()
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0

@@ -1,0 +1,74 @@
+"""A page of the site in a browser, and its errors."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, Locator, Page, Request
+
+from tests.site.pages.site.walk import OPEN_SECTIONS, TIMEOUT_MS
+
+STUDY = "h2d_gather"
+
+
+class Visit:
+    """A page and its errors."""
+
+    def __init__(self, browser: Browser, address: str, width: int = 1280):
+        self.address = address
+        self.page = browser.new_page(viewport={"width": width, "height": 800})
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on(
+            "console",
+            lambda said: (
+                self.faults.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        self.page.on("requestfailed", self._failed)
+        self.page.on("request", lambda request: self._ours(request.url))
+
+    def _failed(self, request: Request) -> None:
+        # Leaving a page aborts its last requests.
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"{request.url}: {request.failure}")
+
+    def _ours(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.faults.append(f"a request to {url}")
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.address + path)
+
+    def open(self, path: str) -> None:
+        self.go(path)
+        self.settle()
+
+    def settle(self) -> None:
+        """Open all sections, touch every chart, and wait until it has an svg of some size."""
+        self.page.evaluate(OPEN_SECTIONS)
+        for figure in self.page.locator(".hp-chart").all():
+            figure.scroll_into_view_if_needed()
+            figure.dispatch_event("pointerenter")
+            self.page.wait_for_function(
+                "figure => {"
+                " const drawn = figure.querySelector('.hp-live svg')?.getBoundingClientRect();"
+                " return drawn && drawn.width > 100 && drawn.height > 50; }",
+                arg=figure.element_handle(),
+                timeout=TIMEOUT_MS,
+            )
+
+    def wait_for_another(self, figure: Locator, drawn: str) -> None:
+        """Wait until the figure is drawn again."""
+        self.page.wait_for_function(
+            "([figure, drawn]) => {"
+            " const svg = figure.querySelector('.hp-live svg');"
+            " return svg && svg.innerHTML !== drawn; }",
+            arg=[figure.element_handle(), drawn],
+            timeout=TIMEOUT_MS,
+        )
+
+
+def without_script(browser: Browser, address: str) -> Page:
+    """The study's page in a browser that runs no script; the caller closes its context."""
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{address}studies/{STUDY}/")
+    return page
