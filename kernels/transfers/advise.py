@@ -73,6 +73,7 @@ def answer(adviser: Adviser, job: Job, memory: str) -> Iterable[str]:
     HotpathError if the machine has no times of such a way.
     """
     advices = adviser.advise(job, memory)
+    beyond = adviser.beyond(job, memory)
     if not advices:
         raise HotpathError(f"{job}, {memory} memory: no such way was measured on {adviser.machine}")
     yield f"{adviser.machine}: {job}, {memory} memory"
@@ -80,6 +81,8 @@ def answer(adviser: Adviser, job: Job, memory: str) -> Iterable[str]:
     for one in advices:
         yield f"{one.variant:22} {_time(one)}, {digits(job.payload_bytes / one.seconds / 1e9)} GB/s"
         yield f"{'':22} {titles[one.variant]}; {'; '.join(_details(one))}"
+    if beyond:
+        yield f"not measured for so many pieces: {', '.join(beyond)}"
     yield recommendation(advices)
 
 

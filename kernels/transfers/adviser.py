@@ -233,11 +233,20 @@ class Adviser(Keys):
         advices = (_advice(way, job) for way in self._nearest(job, memory))
         return sorted(advices, key=lambda one: one.seconds)
 
+    def beyond(self, job: Job, memory: str = "pinned") -> list[str]:
+        """Ways that can do the job but were measured with too few or too many pieces to say how
+        long it takes, in their order."""
+        job = job.as_one_piece()
+        able = (way.variant for way in self.ways if _is_able(way, job, memory))
+        known = {way.variant for way in self._nearest(job, memory)}
+        return [name for name in dict.fromkeys(able) if name not in known]
+
     def _nearest(self, job: Job, memory: str) -> Iterable[Way]:
-        """Of each variant that can do the job its situation that is most like the job's."""
+        """Of each variant that can do the job in a time that is known its situation that is most
+        like the job's."""
         known = defaultdict(list)
         for way in self.ways:
-            if memory in ("any", way.memory) and way.can_do(job) and METRIC in way.costs:
+            if _is_able(way, job, memory) and way.costs[METRIC].covers(job.size, job.count):
                 known[way.variant].append(way)
         return (min(ways, key=lambda way: way.distance(job)) for ways in known.values())
 
@@ -258,6 +267,10 @@ def read_adviser(path: Path) -> Adviser:
     return read_keys(Adviser, read_json(path), str(path))
 
 
+def _is_able(way: Way, job: Job, memory: str) -> bool:
+    return memory in ("any", way.memory) and way.can_do(job) and METRIC in way.costs
+
+
 def certainty(best: Advice, second: Advice) -> float:
     """Probability that `best` is faster than `second`."""
     z = math.log(second.seconds / best.seconds) / math.hypot(best.error, second.error)
@@ -276,7 +289,9 @@ def _advice(way: Way, job: Job) -> Advice:
 
     def by(metric: str) -> float:
         other = way.costs.get(metric)
-        return other.seconds(job.size, job.count) if other else math.nan
+        if other is None or not other.covers(job.size, job.count):
+            return math.nan
+        return other.seconds(job.size, job.count)
 
     return Advice(
         variant=way.variant,
@@ -313,7 +328,8 @@ def make_adviser(
 
     A single piece has no layout, so its timings count for all layouts of its way. Where a way was
     measured in few cells, it borrows more from its best known situation. No way is predicted
-    to be faster than the fastest measured one in that direction.
+    to be faster than the fastest measured one in that direction, nor than itself with larger
+    pieces.
     """
     if not timings:
         raise HotpathError(f"{machine}: no times to advise from")

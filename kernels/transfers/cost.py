@@ -1,12 +1,13 @@
 """The time of one way of moving pieces, for any size and count.
 
-time = (latency + count * piece(size)) * correction(size, count), at least size * count * byte
+time = (latency + count * piece(size)) * correction(size, count), at least size * count * byte(...)
 
 `piece` is linear between measured sizes: a cost per piece plus bytes over a rate, with a bend where
 another cost becomes the larger one. It never falls with the size, except at a cliff, where the
 driver changes its method. The correction interpolates the errors of the fit at the measured cells.
-`byte` is the link's: a way that was measured with small pieces only would otherwise move large ones
-faster than the link can. adviser.js computes the same.
+`byte` is the fastest rate that the way itself reached with pieces that are no smaller and no fewer
+bytes in all. Beyond its largest cells, `byte` is the link's: a way that was measured with small
+pieces only would otherwise move large ones faster than the link can. adviser.js computes the same.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ MIN_ERROR: Final = 0.02
 """Relative error that a prediction has at least."""
 FEW_CELLS: Final = 2.0
 """Factor of the error of a fit that its cells hardly check."""
+LEVER: Final = 4.0
+"""Two counts at least this factor apart, with pieces of one size, separate the cost of a piece from
+that of the call. A fit without such a pair holds up to this factor beyond its cells."""
+FEWER: Final = 16.0
+"""A fit with such a pair holds for counts down to this factor below its smallest one, and for all
+larger ones."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,38 @@ class Cost(Keys):
         """Whether this very cell was measured."""
         return any(one[:2] == (size, count) for one in self.misfits[: self.measured_here])
 
+    def covers(self, size: float, count: float) -> bool:
+        """Whether the measured cells determine the time of `count` pieces of `size` bytes.
+
+        Copies of one block say nothing of the cost of a further call.
+        """
+        by_size: dict[int, list[int]] = {}
+        for known_size, known_count, _ in self.misfits:
+            by_size.setdefault(known_size, []).append(known_count)
+        fewest, most = min(map(min, by_size.values())), max(map(max, by_size.values()))
+        if any(max(counts) >= LEVER * min(counts) for counts in by_size.values()):
+            return count >= fewest / FEWER
+        if most == 1:
+            return count == 1
+        is_near = fewest / LEVER <= count <= LEVER * most
+        return is_near and min(by_size) / LEVER <= size <= LEVER * max(by_size)
+
     def seconds(self, size: float, count: float) -> float:
         """The predicted time of `count` pieces of `size` bytes."""
         corrected = math.exp(self._correction(size, count, self.misfits))
-        return max(self._fitted(size, count) * corrected, size * count * self.byte_s)
+        least = size * count * self._byte_seconds(size, count)
+        return max(self._fitted(size, count) * corrected, least)
+
+    def _byte_seconds(self, size: float, count: float) -> float:
+        """Seconds that a byte of these pieces takes at least; 0 without a limit."""
+        if not self.byte_s:
+            return 0.0
+        reached = (
+            self._fitted(large, number) * math.exp(log_ratio) / (large * number)
+            for large, number, log_ratio in self.misfits
+            if large >= size and large * number >= size * count
+        )
+        return max(self.byte_s, min(reached, default=0.0))
 
     def _fitted(self, size: float, count: float) -> float:
         return self.latency_s + count * self._piece(size)

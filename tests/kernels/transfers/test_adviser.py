@@ -62,7 +62,8 @@ def test_sizes_and_counts_of_the_questions_that_users_ask_have_answers() -> None
 def test_no_way_is_faster_than_the_link() -> None:
     """Small pieces cost the call, not the link, so their times say little of large ones."""
     calls, link = place("pinned_list_batch"), place("pinned_loop")
-    pieces = [Timing(size, 256, 256 * 1e-6) for size in (4096, 16_384, 28_672)]
+    cells = [(size, 256) for size in (4096, 16_384, 28_672)]
+    pieces = [Timing(size, count, count * 1e-6) for size, count in [*cells, (4096, 16)]]
     rates = [Timing(2**20, 1, 2**20 / 5e10)]
     titles = {one.name: one.title for one in STUDIES["transfers"].variants}
     costs = {(calls, METRIC): pieces, (link, METRIC): rates}
@@ -86,7 +87,8 @@ def place(variant: str, **changes: Any) -> Situation:
 
 
 def known_at(*places: Situation, seconds: float = 1e-5) -> Adviser:
-    timings = {(at, "host_time"): [Timing(4096, 16, seconds)] for at in places}
+    cells = [Timing(4096, 16, seconds), Timing(4096, 256, 16 * seconds)]
+    timings = {(at, "host_time"): cells for at in places}
     titles = {at.variant: "A way" for at in places}
     return make_adviser("box", "results", timings, titles)
 
