@@ -5,6 +5,11 @@ const COUNT_WEIGHT = 0.5;
 const METRIC = "host_time";
 const SIGMAS = 1.96;
 const OTHER_PLACE_ERROR = 0.05;
+const LEVER = 4;
+const FEWER = 16;
+const MOSTLY_BYTES = 4;
+// Less than this factor is within the errors of the walks' times.
+const SLOWED = 1.05;
 const LINE_BYTES = 128;
 const VECTOR_BYTES = 16;
 
@@ -38,10 +43,38 @@ function correction(cost, size, count) {
   return total / weights;
 }
 
+const fitted = (cost, size, count) => cost.latency_s + count * piece(cost, size);
+
+// Whether the measured cells determine the time of `count` pieces of `size` bytes.
+export function covers(cost, size, count) {
+  const bySize = new Map();
+  for (const [known, number] of cost.misfits) bySize.set(known, [...(bySize.get(known) ?? []), number]);
+  const counts = [...bySize.values()];
+  const [fewest, most] = [Math.min(...counts.flat()), Math.max(...counts.flat())];
+  if (counts.some((some) => Math.max(...some) >= LEVER * Math.min(...some))) return count >= fewest / FEWER;
+  if (most === 1) return count === 1;
+  const isNear = fewest / LEVER <= count && count <= LEVER * most;
+  return isNear && Math.min(...bySize.keys()) / LEVER <= size && size <= LEVER * Math.max(...bySize.keys());
+}
+
+// Seconds that a byte of these pieces takes at least; 0 without a limit.
+function byteSeconds(cost, size, count) {
+  if (!cost.byte_s) return 0;
+  const larger = cost.misfits
+    .filter(([known]) => known >= size)
+    .map(([known, number, log]) => [known * number, fitted(cost, known, number) * Math.exp(log)]);
+  let reached = larger.filter(([bytes]) => bytes >= size * count).map(([bytes, time]) => time / bytes);
+  if (!reached.length) {
+    const large = larger.filter(([, time]) => time >= MOSTLY_BYTES * cost.latency_s);
+    reached = large.map(([bytes, time]) => (time - cost.latency_s) / bytes);
+  }
+  return Math.max(cost.byte_s, reached.length ? Math.min(...reached) : 0);
+}
+
 // Seconds of `count` pieces of `size` bytes.
 export function seconds(cost, size, count) {
-  const fitted = (cost.latency_s + count * piece(cost, size)) * Math.exp(correction(cost, size, count));
-  return Math.max(fitted, size * count * cost.byte_s);
+  const corrected = fitted(cost, size, count) * Math.exp(correction(cost, size, count));
+  return Math.max(corrected, size * count * byteSeconds(cost, size, count));
 }
 
 // The largest of 128, 16 and 1 B that divides the size; 128 for an equal part of a cache line.
@@ -78,11 +111,15 @@ function adviceOf(way, job) {
   if (!isSamePlace) error = Math.hypot(error, OTHER_PLACE_ERROR);
   const time = seconds(cost, job.size, job.count);
   const reach = Math.exp(SIGMAS * error);
-  const by = (metric) => (metric in way.costs ? seconds(way.costs[metric], job.size, job.count) : null);
+  const by = (metric) => {
+    const other = way.costs[metric];
+    return other && covers(other, job.size, job.count) ? seconds(other, job.size, job.count) : null;
+  };
   return {
     variant: way.variant,
     title: way.title,
     seconds: time,
+    latency: cost.latency_s,
     low: time / reach,
     high: time * reach,
     error,
@@ -93,37 +130,82 @@ function adviceOf(way, job) {
   };
 }
 
-// All ways that can do the job from this kind of memory or from `any`, fastest first.
-export function advise(adviser, asked, memory = "pinned") {
-  const isOnePiece = asked.count === 1 || (asked.host === "packed" && asked.device === "packed");
-  const job = isOnePiece ? { ...asked, size: asked.size * asked.count, count: 1, host: "packed", device: "packed" } : asked;
+function asOnePiece(job) {
+  const isOnePiece = job.count === 1 || (job.host === "packed" && job.device === "packed");
+  return isOnePiece ? { ...job, size: job.size * job.count, count: 1, host: "packed", device: "packed" } : job;
+}
+
+function ableWays(adviser, job, memory) {
+  return adviser.ways.filter((way) => (memory === "any" || way.memory === memory) && canDo(way, job) && METRIC in way.costs);
+}
+
+// Of each variant that can do the job in a time that is known its situation that is most like the job's.
+function nearestWays(adviser, job, memory) {
   const nearest = new Map();
-  for (const way of adviser.ways) {
-    if (memory !== "any" && way.memory !== memory) continue;
-    if (!canDo(way, job) || !(METRIC in way.costs)) continue;
+  for (const way of ableWays(adviser, job, memory)) {
+    if (!covers(way.costs[METRIC], job.size, job.count)) continue;
     const known = nearest.get(way.variant);
     if (!known || isLess(distance(way, job), distance(known, job))) nearest.set(way.variant, way);
   }
-  return [...nearest.values()].map((way) => adviceOf(way, job)).sort((a, b) => a.seconds - b.seconds);
+  return nearest;
 }
 
-// Seconds of page walks for `count` scattered pieces from a pool; 0 where they are not calibrated.
-function walkSeconds({ walks, entry_bytes }, { size, count, host, direction, pool }) {
-  if (!walks?.length || host !== "scattered" || direction !== "h2d") return 0;
-  const touches = count * (1 + (size - 16) / entry_bytes);
-  const right = walks.findIndex(([bytes]) => bytes >= pool);
-  if (right <= 0) return touches * walks.at(right)[1];
-  const [[low, before], [high, after]] = [walks[right - 1], walks[right]];
-  return touches * (before + ((after - before) * (pool - low)) / (high - low));
+// All ways that can do the job from this kind of memory or from `any`, fastest first.
+export function advise(adviser, asked, memory = "pinned") {
+  const job = asOnePiece(asked);
+  const ways = [...nearestWays(adviser, job, memory).values()];
+  return ways.map((way) => adviceOf(way, job)).sort((a, b) => a.seconds - b.seconds);
 }
 
-// The advices of `advise` for pieces from a pool: kernels that read in place wait for page walks.
+// Ways that can do the job but were measured with too few or too many pieces to say how long it takes.
+export function beyond(adviser, asked, memory = "pinned") {
+  const job = asOnePiece(asked);
+  const known = nearestWays(adviser, job, memory);
+  const able = ableWays(adviser, job, memory).map(({ variant }) => variant);
+  return [...new Set(able)].filter((variant) => !known.has(variant));
+}
+
+// The value at `x` of the line through two points.
+const onLine = (x, [left, before], [right, after]) => before + ((after - before) * (x - left)) / (right - left);
+
+// Seconds of the walks of a translation that rows of `size` bytes need, by measured sizes.
+function bySize(times, size) {
+  const right = times.findIndex(([known]) => known >= size);
+  if (right <= 0) return times.at(right)[1];
+  return onLine(size, times[right - 1], times[right]);
+}
+
+// Seconds of page walks for `count` scattered pieces from a pool, by measured pools. Misses, and so the
+// walks of a translation, are linear in the inverse of the pool.
+export function walkSeconds({ pools, entry_bytes }, { size, count, pool }) {
+  if (!pools?.length) return 0;
+  const points = pools.map(([bytes, times]) => [1 / bytes, bySize(times, size)]);
+  const found = points.findIndex(([inverse]) => inverse <= 1 / pool);
+  const right = Math.max(1, found < 0 ? points.length - 1 : found);
+  const each = points.length === 1 ? points[0][1] : onLine(1 / pool, points[right - 1], points[right]);
+  return Math.max(0, count * (1 + (size - 16) / entry_bytes) * each);
+}
+
+const readsInPlace = ({ variant }) => /gather|bulk/.test(variant);
+const isFromPool = ({ host, direction }) => host === "scattered" && direction === "h2d";
+
+// Whether the time of reads in place from the job's pool is unknown: it is larger than the reach of another
+// machine, and none was measured here.
+function isPoolUnknown({ pools, reach_elsewhere }, job) {
+  return isFromPool(job) && !pools?.length && job.pool > (reach_elsewhere ?? Infinity);
+}
+
+// The advices of `advise` for pieces from a pool: kernels that read in place wait for page walks. They are left
+// out if the time of these is unknown.
 export function adviseFromPool(adviser, job, memory) {
-  const walked = walkSeconds(adviser, job);
-  const slowed = advise(adviser, job, memory).map((one) => {
-    if (!/gather|bulk/.test(one.variant) || walked <= one.seconds) return one;
-    const factor = walked / one.seconds;
-    return { ...one, seconds: walked, low: one.low * factor, high: one.high * factor, isMeasured: false, isWalking: true };
+  const advices = advise(adviser, job, memory);
+  if (isPoolUnknown(adviser, job)) return advices.filter((one) => !readsInPlace(one));
+  const walked = isFromPool(job) ? walkSeconds(adviser, job) : 0;
+  const slowed = advices.map((one) => {
+    const needed = walked + one.latency;
+    if (!readsInPlace(one) || walked === 0 || needed <= SLOWED * one.seconds) return one;
+    const factor = needed / one.seconds;
+    return { ...one, base: one.seconds, seconds: needed, low: one.low * factor, high: one.high * factor, isMeasured: false, isWalking: true };
   });
   return slowed.sort((a, b) => a.seconds - b.seconds);
 }
@@ -138,6 +220,8 @@ const LAYOUTS = ["packed", "pitched", "scattered"];
 const BY_SIZE = "as the size";
 const ALIGNMENTS = [BY_SIZE, "128", "16", "1"];
 const SURE = 0.95;
+// Another machine's way is worth a warning if it is this many times as fast.
+const NOTABLE = 1.1;
 const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 const MAX_BYTES = 2 ** 40;
 
@@ -160,6 +244,13 @@ function written(value) {
   return "0 s";
 }
 
+function writtenBytes(bytes) {
+  for (const [unit, scale] of Object.entries(UNITS).reverse()) {
+    if (unit && bytes >= scale) return `${Number((bytes / scale).toPrecision(3))} ${unit}`;
+  }
+  return `${bytes} B`;
+}
+
 function element(tag, text, attributes = {}) {
   const made = document.createElement(tag);
   made.textContent = text;
@@ -173,23 +264,38 @@ function row(tag, cells) {
   return made;
 }
 
-function evidenceOf(variant, isMeasured) {
-  const link = element("a", isMeasured ? "measured" : "modelled");
-  link.href = new URL(`../../studies/transfers/#${variant}`, import.meta.url);
-  return link;
+// A line of the answer from texts and elements; a lead is printed larger.
+function line(parts, className = "") {
+  const made = element("p", "", { className });
+  made.append(...parts);
+  return made;
 }
 
-function tableOf(advices, payload) {
+const lead = (...parts) => line(parts, "hp-lead");
+
+function linkTo(address, text) {
+  return element("a", text, { href: new URL(address, import.meta.url) });
+}
+
+const evidenceOf = (variant, text) => linkTo(`../../studies/transfers/#${variant}`, text);
+const wordsOf = ({ calls }, variant) => calls?.[variant]?.words ?? variant;
+const nameOf = ({ called, machine }) => called ?? machine;
+const rateOf = (advice, payload) => (payload / advice.seconds / 1e9).toPrecision(3);
+const costOf = (advice, payload) => `${written(advice.seconds)}, ${rateOf(advice, payload)} GB/s`;
+
+function tableOf(adviser, advices, payload) {
   const table = element("table", "", { className: "hp" });
   const head = document.createElement("thead");
-  head.append(row("th", ["way", "time", "GB/s", "the call takes", "CPU time", "GPU time", "basis"]));
+  const columns = ["way", "time", "GB/s", "CPU time until the call returns", "CPU time of all threads", "GPU time", "basis"];
+  head.append(row("th", columns));
   const body = document.createElement("tbody");
   const orNone = (seconds) => (seconds === null ? "–" : written(seconds));
   for (const one of advices) {
     const time = `${written(one.seconds)} (${written(one.low)} to ${written(one.high)})`;
-    const made = row("td", [one.variant, time, rateOf(one, payload), orNone(one.submit), orNone(one.cpu), orNone(one.gpu), ""]);
-    made.lastChild.append(evidenceOf(one.variant, one.isMeasured), one.isWalking ? ", page walks" : "");
-    made.firstChild.title = one.title;
+    const cells = [wordsOf(adviser, one.variant), time, rateOf(one, payload), orNone(one.submit), orNone(one.cpu), orNone(one.gpu), ""];
+    const made = row("td", cells);
+    made.lastChild.append(evidenceOf(one.variant, one.isMeasured ? "measured" : "modelled"), one.isWalking ? ", page walks" : "");
+    made.firstChild.title = `${one.variant}: ${one.title}`;
     body.append(made);
   }
   table.append(head, body);
@@ -198,21 +304,81 @@ function tableOf(advices, payload) {
   return box;
 }
 
-const rateOf = (advice, payload) => (payload / advice.seconds / 1e9).toPrecision(3);
+// What was not measured on this machine, where that may change the answer.
+function warnings(adviser, advisers, advices, asked) {
+  const { job, memory, payload } = asked;
+  const found = [];
+  const [best] = advices;
+  if (isPoolUnknown(adviser, job)) {
+    const reach = writtenBytes(adviser.reach_elsewhere);
+    found.push(
+      `How much a pool of ${writtenBytes(job.pool)} slows reads by a kernel was not measured on ${nameOf(adviser)}, so these ways have no time here. On another machine, pools above ${reach} are slower.`,
+    );
+  }
+  const unmeasured = adviser.unmeasured ?? [];
+  const elsewhere = advisers
+    .filter((other) => other !== adviser)
+    .map((other) => [other, adviseFromPool(other, job, memory)[0]])
+    .filter(([, way]) => way && unmeasured.includes(way.variant) && (!best || best.seconds > NOTABLE * way.seconds));
+  for (const [other, way] of elsewhere.slice(0, 1)) {
+    const what = best ? "Faster ways were" : "The ways for such pieces were";
+    found.push(
+      `${what} not measured on ${nameOf(adviser)}. On ${nameOf(other)}, the fastest is ${wordsOf(other, way.variant)}: ${costOf(way, payload)}.`,
+    );
+  }
+  return found;
+}
 
-// Sentences: the call, its rate and its cost, then how sure that is.
-function sentences(advices, payload, requests) {
+// What a pool does to kernels that read in place.
+function poolNotes(adviser, advices, job) {
+  const walking = advices.find((one) => one.isWalking);
+  if (walking) {
+    const slower = `Page walks of a pool of ${writtenBytes(job.pool)} slow reads by a kernel, from ${written(walking.base)} to ${written(walking.seconds)}: `;
+    const largest = adviser.pools.at(-1)[0];
+    const beyondAll = job.pool > largest ? ` No pool above ${writtenBytes(largest)} was measured.` : "";
+    return [line([slower, linkTo("../../studies/pool_gather/", "what to do"), `.${beyondAll}`])];
+  }
+  const isWrite = job.direction === "d2h" && job.host === "scattered" && job.pool > (adviser.reach_elsewhere ?? Infinity);
+  if (!isWrite || !advices.some(readsInPlace)) return [];
+  return [line(["Writes to a large pool were not measured: a kernel's times are for one that the GPU's translations cover."])];
+}
+
+// The call, its rate and its cost, then how sure that is. `asked`: the job, its memory and payload, and
+// the number of its requests.
+function sentences(adviser, advisers, advices, asked) {
+  const { job, payload, requests } = asked;
   const [best, second] = advices;
-  if (!best) return ["No way that can move these pieces was measured on this machine."];
+  const warned = warnings(adviser, advisers, advices, asked);
+  const found = warned.map((text) => lead(text));
+  if (!best) return [...found, lead("No way that can move these pieces was measured on this machine.")];
   const each = requests > 1 ? `, ${written(best.seconds / requests)} a request` : "";
-  const cost = best.submit === null ? "" : ` The call keeps the caller for ${written(best.submit)}.`;
-  const found = [`Use ${best.variant}: ${written(best.seconds)}${each}, ${rateOf(best, payload)} GB/s.${cost}`, best.title];
-  if (!second) return [...found, "No other way was measured."];
-  const probability = certainty(best, second);
-  const surely = probability >= SURE ? "surely" : "not surely";
-  const faster = (second.seconds / best.seconds).toPrecision(3);
-  const percent = Math.round(probability * 100);
-  return [...found, `It is ${faster} times as fast as ${second.variant}, ${surely} faster (probability ${percent} %).`];
+  const cost = best.submit === null ? "" : ` CPU time until the call returns: ${written(best.submit)}.`;
+  const use = warned.length ? "Of the ways measured here, use" : "Use";
+  const [time, rate] = [written(best.seconds), rateOf(best, payload)];
+  found.push(lead(`${use} ${wordsOf(adviser, best.variant)}: ${time}${each}, ${rate} GB/s.${cost}`));
+  found.push(...sourceOf(adviser, best), ...poolNotes(adviser, advices, job));
+  if (!second) return [...found, line(["No other way was measured."])];
+  const probability = Math.round(certainty(best, second) * 100);
+  const other = wordsOf(adviser, second.variant);
+  const slower = (second.seconds / best.seconds).toPrecision(3);
+  const compared =
+    certainty(best, second) >= SURE
+      ? `It is ${slower} times as fast as the next way: ${other}.`
+      : `Another way may be as fast: ${other}, ${slower} times the time (probability that it is slower: ${probability} %).`;
+  return [...found, line([compared])];
+}
+
+// Where to find the call: a kernel's source in full, and its code on the page of the study.
+function sourceOf(adviser, { variant }) {
+  const source = adviser.calls?.[variant]?.source;
+  const page = evidenceOf(variant, "code and samples");
+  if (!source) return [line([page])];
+  const box = document.createElement("details");
+  const lines = source.trimEnd().split("\n").length;
+  const text = element("pre", "", { tabIndex: 0 });
+  text.append(element("code", source));
+  box.append(element("summary", `Source of the kernel, ${lines} lines`), text);
+  return [line([page]), box];
 }
 
 function inputsOf(advisers) {
@@ -245,6 +411,22 @@ function fieldOf({ name, options, label, labels = options }) {
   return [box, field];
 }
 
+// The ways that the table leaves out, for want of times.
+function leftOut(adviser, job, memory) {
+  const isList = [job.host, job.device].includes("scattered");
+  const missing = isList ? (adviser.unmeasured ?? []) : [];
+  const few = beyond(adviser, job, memory);
+  const walking = isPoolUnknown(adviser, job) ? advise(adviser, job, memory).filter(readsInPlace) : [];
+  const named = (names) => names.join(", ");
+  return [
+    missing.length ? `Not measured on this machine: ${named(missing)}.` : "",
+    few.length ? `Not measured with such a number of pieces: ${named(few)}.` : "",
+    walking.length ? `Not measured from such a pool: ${named(walking.map(({ variant }) => variant))}.` : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
 // Fills `root` with the form and its answer. The address has what differs from the start, by
 // `<widget>.<field>`.
 export function show(root, advisers, widget, keepInAddress) {
@@ -257,7 +439,6 @@ export function show(root, advisers, widget, keepInAddress) {
   form.append(...inputs.map(({ box }) => box));
   const status = element("div", "", { className: "hp-answer" });
   status.setAttribute("role", "status");
-  const say = (...lines) => status.replaceChildren(...lines.map((line) => element("p", line)));
   const answer = document.createElement("div");
   root.append(form, status, answer);
 
@@ -266,7 +447,7 @@ export function show(root, advisers, widget, keepInAddress) {
     for (const { name, label, field, parse, expected } of inputs) {
       values[name] = parse ? parse(field.value) : field.value;
       if (values[name] === null) {
-        say(`${label}: expected ${expected}, got “${field.value}”.`);
+        status.replaceChildren(lead(`${label}: expected ${expected}, got “${field.value}”.`));
         answer.replaceChildren();
         return;
       }
@@ -281,10 +462,9 @@ export function show(root, advisers, widget, keepInAddress) {
     const adviser = advisers.find((one) => one.machine === machine);
     const advices = adviseFromPool(adviser, job, memory);
     const payload = job.size * job.count;
-    say(...sentences(advices, payload, batch));
-    const isList = [job.host, job.device].includes("scattered");
-    const missing = isList && adviser.unmeasured?.length ? `Not measured on this machine: ${adviser.unmeasured.join(", ")}.` : "";
-    answer.replaceChildren(tableOf(advices, payload), element("p", missing, { className: "hp-quiet" }));
+    const asked = { job, memory, payload, requests: batch };
+    status.replaceChildren(...sentences(adviser, advisers, advices, asked));
+    answer.replaceChildren(tableOf(adviser, advices, payload), element("p", leftOut(adviser, job, memory), { className: "hp-quiet" }));
   };
   keepInAddress(form, widget, inputs, update);
 }

@@ -5,9 +5,10 @@ time = (latency + count * piece(size)) * correction(size, count), at least size 
 `piece` is linear between measured sizes: a cost per piece plus bytes over a rate, with a bend where
 another cost becomes the larger one. It never falls with the size, except at a cliff, where the
 driver changes its method. The correction interpolates the errors of the fit at the measured cells.
-`byte` is the fastest rate that the way itself reached with pieces that are no smaller and no fewer
-bytes in all. Beyond its largest cells, `byte` is the link's: a way that was measured with small
-pieces only would otherwise move large ones faster than the link can. adviser.js computes the same.
+`byte` is that of the fastest cell of the way itself with pieces that are no smaller and no fewer
+bytes in all; beyond its largest cells, the fastest one's without its latency. It is never less than
+the link's: a way that was measured with small pieces only would otherwise move large ones faster
+than the link can. adviser.js computes the same.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ that of the call. A fit without such a pair holds up to this factor beyond its c
 FEWER: Final = 16.0
 """A fit with such a pair holds for counts down to this factor below its smallest one, and for all
 larger ones."""
+MOSTLY_BYTES: Final = 4.0
+"""A cell that takes at least this many times the latency shows the rate of its bytes."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,18 @@ class Cost(Keys):
         """Seconds that a byte of these pieces takes at least; 0 without a limit."""
         if not self.byte_s:
             return 0.0
-        reached = (
-            self._fitted(large, number) * math.exp(log_ratio) / (large * number)
+        larger = [
+            (large * number, self._fitted(large, number) * math.exp(log_ratio))
             for large, number, log_ratio in self.misfits
-            if large >= size and large * number >= size * count
-        )
+            if large >= size
+        ]
+        reached = [seconds / known for known, seconds in larger if known >= size * count]
+        if not reached:
+            reached = [
+                (seconds - self.latency_s) / known
+                for known, seconds in larger
+                if seconds >= MOSTLY_BYTES * self.latency_s
+            ]
         return max(self.byte_s, min(reached, default=0.0))
 
     def _fitted(self, size: float, count: float) -> float:

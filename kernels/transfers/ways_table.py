@@ -82,13 +82,22 @@ class Cell:
 
     @property
     def ranked(self) -> list[str]:
-        """Its ways from plain pinned memory, or all if there is none, fastest first. Other kinds of
-        pinned memory are hardly faster, and more work to have."""
-        pinned = [name for name in self.times if memory_of(name) == PINNED]
-        return sorted(pinned or self.times, key=self.seconds)
+        """Its ways, the one to call first: the fastest from plain pinned memory, which is the least
+        work to have, unless another is measurably faster. Then the others, fastest first."""
+        fastest = sorted(self.times, key=self.seconds)
+        pinned = [name for name in fastest if memory_of(name) == PINNED]
+        first = fastest[0]
+        if pinned and not self.is_apart(first, pinned[0]):
+            first = pinned[0]
+        return [first, *(name for name in fastest if name != first)]
 
     def seconds(self, variant: str) -> float:
         return float(self.times[variant][METRIC]["median"])
+
+    def is_apart(self, fast: str, slow: str) -> bool:
+        """Whether the intervals of two times do not overlap; False if one has no interval."""
+        ends = float(self.times[fast][METRIC]["ci_high"]), float(self.times[slow][METRIC]["ci_low"])
+        return ends[0] < ends[1]
 
 
 def ways_table(facts: StudyFacts) -> PageTable:
@@ -165,9 +174,7 @@ def _cells(rows: Sequence[Mapping[Any, Any]]) -> list[Cell]:
 
 
 def _row(cell: Cell, basis: str) -> list[object]:
-    best, *pinned = cell.ranked
-    rest = [name for name in cell.times if name not in cell.ranked]
-    others = sorted([*pinned, *rest], key=cell.seconds)
+    best, *others = cell.ranked
     cost = cell.times[best].get(CALLER)
     return [
         Markup("{}<br>{}").format(cell.layout, basis),
@@ -194,12 +201,23 @@ def _other(cell: Cell, variant: str) -> str:
 
 
 def _first(cell: Cell) -> Markup:
-    """The fastest way, and below it the calls that are not measurably slower."""
+    """The way to call first, and below it those that are not measurably slower or faster."""
     best, *others = cell.ranked
-    limit = cell.times[best][METRIC]["ci_high"]
-    equal = [_call(name) for name in others if cell.times[name][METRIC]["ci_low"] <= limit]
     first = Markup("<code>{}</code>").format(best)
-    return first + Markup("<br>or {}").format(", ".join(equal)) if equal else first
+    equal = [_call(name) for name in others if _is_equal(cell, best, name)]
+    return (
+        first + Markup("<br>no measurable difference: {}").format(", ".join(equal))
+        if equal
+        else first
+    )
+
+
+def _is_equal(cell: Cell, best: str, other: str) -> bool:
+    """Whether no difference of the two was measured. A slower time without an interval counts as
+    slower, a faster one never takes the first place."""
+    if cell.seconds(other) < cell.seconds(best):
+        return True
+    return float(cell.times[other][METRIC]["ci_low"]) <= float(cell.times[best][METRIC]["ci_high"])
 
 
 def _call(variant: str) -> str:

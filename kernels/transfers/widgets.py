@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import Final
 
-import numpy as np
-
-from analysis.api.charts import StudyFacts, Widget, chips, machines_by_evidence
+from analysis.api.charts import StudyFacts, Widget, machines_by_evidence
 from analysis.api.files import adapter
-from analysis.api.model import ENTRY_BYTES, walk_seconds
+from analysis.api.model import ENTRY_BYTES
 
 from .adviser import Adviser
+from .calls import calls_of
 from .chart_parts import binary
 from .kinds import method_of
 from .measured import advisers_of, ways
+from .pools import pools_of_machines, reach_bytes
 
-POOLS: Final = tuple(2**k for k in range(28, 41))
-"""Sizes of pools in bytes with a modelled time of a page walk."""
-TOUCHES: Final = 2**18
-"""Translations that a modelled launch needs."""
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
 
 
@@ -36,13 +32,18 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     advisers = ordered_advisers(facts)
     if not advisers:
         return {"adviser": None}
+    pools = pools_of_machines(facts.inputs.results)
+    known = [reach for found in pools.values() if math.isfinite(reach := reach_bytes(found))]
     data = [
         {
             **adapter(Adviser).dump_python(one, mode="json"),
             "called": facts.inputs.called(one.machine),
             "entry_bytes": ENTRY_BYTES,
-            "walks": walks(facts, one.machine),
+            "pools": pools.get(one.machine, []),
+            # Another machine's reach, for one whose pools were not measured
+            "reach_elsewhere": min(known, default=None),
             "unmeasured": unmeasured(facts, one),
+            "calls": calls_of(facts.study, {way.variant for way in one.ways}),
         }
         for one in advisers
     ]
@@ -59,20 +60,6 @@ def unmeasured(facts: StudyFacts, adviser: Adviser) -> list[str]:
     known = {way.variant for way in adviser.ways}
     names = [way.name for way in ways(facts.study) if way.name not in known]
     return [name for name in names if method_of(name).startswith("list_")]
-
-
-def walks(facts: StudyFacts, machine: str) -> list[tuple[int, float]]:
-    """Sizes of pools, and seconds of page walks per translation that a launch needs, by the model;
-    empty on a machine without calibration."""
-    chip = chips(facts.inputs).get(machine)
-    if chip is None or not np.isfinite(chip.parameters.held_entries):
-        return []
-    pools = np.array(POOLS, dtype=float)
-    entries = pools / ENTRY_BYTES
-    touches, ordered = np.full(len(pools), float(TOUCHES)), np.zeros(len(pools))
-    moved = touches * ENTRY_BYTES / 16
-    seconds = walk_seconds(chip.parameters, entries, entries, touches, ordered, moved)
-    return list(zip(POOLS, (seconds / touches).tolist(), strict=True))
 
 
 def _threshold_rows(adviser: Adviser, called: str) -> Iterable[list[str]]:

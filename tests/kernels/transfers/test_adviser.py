@@ -74,6 +74,58 @@ def test_no_way_is_faster_than_the_link() -> None:
     assert measured[calls.variant] == pytest.approx(256e-6)
 
 
+def costs_of(variant: str, *cells: tuple[int, int], per_byte: float = 1e-10) -> Adviser:
+    """An adviser that knows a way in these cells, and its link by a large block."""
+    titles = {one.name: one.title for one in STUDIES["transfers"].variants}
+    timings = [Timing(size, count, 1e-5 + size * count * per_byte) for size, count in cells]
+    known = {(place(variant), METRIC): timings}
+    known[place("pinned_loop"), METRIC] = [Timing(2**26, 1, 2**26 / 5e10)]
+    return make_adviser("box", "results", known, titles)
+
+
+def test_copies_of_one_block_say_nothing_of_many() -> None:
+    """In any memory: a further call has a cost that no block contains."""
+    known = costs_of("registered_loop", (1, 1), (65_536, 1), (2**26, 1))
+    many = Job(16_384, 4096)
+    assert variants(known, many, "any") == set()
+    assert known.beyond(many, "any") == ["registered_loop", "pinned_loop"]
+    one = Job(2**20, host="packed", device="packed")
+    assert variants(known, one, "any") == {"registered_loop", "pinned_loop"}
+    assert known.beyond(one, "any") == []
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "is_known"),
+    [(4096, 16, False), (4096, 4096, True), (512, 60_000, True), (2**20, 4096, False)],
+)
+def test_cells_that_do_not_separate_call_and_piece_hold_only_nearby(
+    size: int, count: int, is_known: bool
+) -> None:
+    """Batched calls of parts were measured with thousands of pieces, and begin with a kernel."""
+    known = costs_of("pinned_list_batch_parts", (4096, 4096), (512, 16_384))
+    assert ("pinned_list_batch_parts" in variants(known, Job(size, count))) == is_known
+
+
+def test_two_counts_of_one_size_allow_others() -> None:
+    known = costs_of("pinned_list_loop", (4096, 64), (4096, 256), (512, 64))
+    for job in (Job(4096, 100_000), Job(4096, 4), Job(2**20, 1000)):
+        assert "pinned_list_loop" in variants(known, job)
+    assert "pinned_list_loop" not in variants(known, Job(4096, 3))
+
+
+def test_no_way_is_faster_than_itself_with_larger_pieces() -> None:
+    """Nor beyond its largest cells, though the link could."""
+    rate = 4.6e10
+    known = costs_of(
+        "pinned_list_bulk", *((s, n) for s in (512, 2**17) for n in (16, 128)), per_byte=1 / rate
+    )
+    for size, count in ((2048, 1024), (2048, 8192), (2**17, 4096)):
+        (found,) = (
+            one for one in known.advise(Job(size, count)) if one.variant == "pinned_list_bulk"
+        )
+        assert found.seconds >= 0.999 * size * count / rate
+
+
 def test_a_measured_cell_is_marked() -> None:
     known = adviser(grid())
     assert known.advise(Job(4096, 256))[0].is_measured

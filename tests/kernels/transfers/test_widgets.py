@@ -77,9 +77,10 @@ def test_the_machine_with_most_ways_comes_first(tmp_path: Path) -> None:
     assert [one.machine for one in ordered_advisers(facts)] == ["many", "few"]
 
 
-def test_a_large_pool_is_slower_only_where_it_was_calibrated(folder: Path) -> None:
+def test_a_large_pool_is_slower_only_where_it_was_measured(folder: Path) -> None:
     (adviser,) = json.loads((folder / "adviser.widget.json").read_text())
-    assert adviser["walks"] == [] and adviser["called"] == "box"
+    assert adviser["pools"] == [] and adviser["called"] == "box"
+    assert adviser["reach_elsewhere"] is None, "no machine has measured pools"
     assert not set(adviser["unmeasured"]) & {way["variant"] for way in adviser["ways"]}
 
 
@@ -99,7 +100,8 @@ def page(folder: Path) -> Iterator[Page]:
 def test_the_choice_is_in_the_address(page: Page) -> None:
     assert page.input_value("input[name=size]") == "4 KiB"
     assert page.input_value("input[name=count]") == "100"
-    assert "Use pinned_" in page.inner_text(".hp-view p")
+    assert "Use one cuda" in page.inner_text(".hp-view p")
+    assert "pinned_" not in page.inner_text(".hp-answer"), "names of this project"
     page.select_option("select[name=stream]", "busy")
     page.fill("input[name=count]", "2000")
     address = page.evaluate("location.search")
@@ -109,25 +111,75 @@ def test_the_choice_is_in_the_address(page: Page) -> None:
     assert page.locator(".hp-table tbody tr").count() > 2
 
 
+MADE_UP = """
+const cost = (piece) => ({ latency_s: 0, sizes: [1024], piece_s: [piece], cliff: 0,
+  misfits: [[1024, 16, 0], [1024, 4096, 0]], measured_here: 0, error: 0.1, noise: 0.1, byte_s: 0 });
+const way = (variant, piece, memory = "pinned") => ({ variant, title: variant, memory, moves: "any",
+  direction: "h2d", host: "scattered", device: "scattered", is_busy: false, alignment: 1,
+  costs: { host_time: cost(piece) } });
+const gather = way("pinned_list_gather", 1e-8);
+const loop = way("pinned_list_loop", 2e-8);
+const pools = [[2 ** 31, [[1024, 2e-8]]], [2 ** 34, [[1024, 4e-8]]]];
+const known = { machine: "known", called: "Known", ways: [gather, loop], entry_bytes: 65536, pools,
+  reach_elsewhere: 2 ** 30, unmeasured: [],
+  calls: { pinned_list_gather: { words: "our kernel", source: "a\\nb\\n" } } };
+"""
+"""Two ways, and a machine that knows both and their pools."""
+
+
+def answers(page: Page, advisers: str, asked: str) -> list[str]:
+    """The lines of the answer for each query of `asked` on the first of `advisers`."""
+    found: list[str] = page.evaluate(
+        f"""async () => {{
+          const {{ show }} = await import(new URL("adviser.js", location.href));
+          {MADE_UP}
+          return {asked}.map((values) => {{
+            const root = document.createElement("div");
+            show(root, {advisers}, "adviser", (form, widget, inputs, update) => {{
+              for (const {{ name, start, field }} of inputs) field.value = values[name] ?? start;
+              update();
+            }});
+            const lines = [...root.querySelectorAll(".hp-answer p")];
+            return lines.map((one) => one.textContent).join(" | ");
+          }});
+        }}"""
+    )
+    return found
+
+
 @pytest.mark.heavy
 def test_kernels_wait_for_page_walks_of_a_large_pool(page: Page) -> None:
-    found = page.evaluate(
-        """async () => {
-          const { adviseFromPool } = await import(new URL("adviser.js", location.href));
-          const cost = { latency_s: 0, sizes: [1024], piece_s: [1e-7], cliff: 0, misfits: [],
-            measured_here: 0, error: 0.1, noise: 0.1, byte_s: 0 };
-          const way = (variant, piece) => ({ variant, title: variant, memory: "pinned",
-            moves: "any", direction: "h2d", host: "scattered", device: "scattered",
-            is_busy: false, alignment: 1, costs: { host_time: { ...cost, piece_s: [piece] } } });
-          const adviser = { ways: [way("pinned_list_gather", 1e-8), way("pinned_list_loop", 2e-8)],
-            entry_bytes: 65536, walks: [[2 ** 30, 0], [2 ** 34, 4e-8]] };
-          const job = { size: 1024, count: 1000, direction: "h2d", host: "scattered",
-            device: "scattered", is_busy: false, alignment: 128 };
-          return [2 ** 29, 2 ** 34].map((pool) =>
-            adviseFromPool(adviser, { ...job, pool }, "pinned").map((one) => one.variant)); }"""
-    )
-    fast, slow = "pinned_list_gather", "pinned_list_loop"
-    assert found == [[fast, slow], [slow, fast]]
+    asked = '[{ size: "1 KiB", count: "1000", pool: "512 MiB" }, { size: "1 KiB", pool: "16 GiB" }]'
+    fast, slow = answers(page, "[known]", asked)
+    assert fast.startswith("Use our kernel:") and "Page walks" not in fast
+    assert slow.startswith("Use pinned_list_loop:")
+    assert "Page walks of a pool of 16 GiB slow reads by a kernel" in slow
+
+
+@pytest.mark.heavy
+def test_an_unknown_pool_is_no_answer(page: Page) -> None:
+    """Above the reach of another machine, reads in place have no time, and the answer says so."""
+    asked = '[{ size: "1 KiB", pool: "512 MiB" }, { size: "1 KiB", pool: "40 GiB" }]'
+    near, far = answers(page, '[{ ...known, machine: "other", pools: [] }]', asked)
+    assert near.startswith("Use our kernel:")
+    assert far.startswith("How much a pool of 40 GiB slows reads by a kernel was not measured")
+    assert "Of the ways measured here, use pinned_list_loop:" in far
+
+
+@pytest.mark.heavy
+def test_faster_ways_of_another_machine_are_in_the_answer(page: Page) -> None:
+    few = """{ ...known, machine: "few", called: "Few", ways: [loop],
+               unmeasured: ["pinned_list_gather"] }"""
+    none = """{ ...known, machine: "none", called: "None", ways: [],
+                unmeasured: ["pinned_list_gather"] }"""
+    asked = '[{ size: "1 KiB", count: "1000" }]'
+    (found,) = answers(page, f"[{few}, known]", asked)
+    assert found.startswith("Faster ways were not measured on Few. On Known, the fastest is our")
+    assert "Of the ways measured here, use pinned_list_loop:" in found
+    (nothing,) = answers(page, f"[{none}, known]", asked)
+    assert nothing.startswith("The ways for such pieces were not measured on None. On Known,")
+    (plain,) = answers(page, f"[known, {few}]", asked)
+    assert plain.startswith("Use our kernel:")
 
 
 @pytest.mark.heavy
