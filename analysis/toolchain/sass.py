@@ -135,21 +135,25 @@ def _find(name: str) -> Path:
     return Path(found)
 
 
-def disassemble(module: Path) -> str:
-    """The machine code in a built module; HotpathError with the tool's message where it fails."""
-    cuobjdump, nvdisasm = find_tools()
+def cuobjdump(file: Path, *arguments: str, folder: Path | None = None) -> str:
+    """What cuobjdump, run in `folder`, writes of `file`; empty if it has no device code.
+
+    HotpathError with the tool's message where it fails.
+    """
+    program, nvdisasm = find_tools()
     done = subprocess.run(
-        [str(cuobjdump), "-sass", str(module)],
+        [str(program), *arguments, str(file.resolve())],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "NVDISASM_PATH": str(nvdisasm.parent)},
     )
-    said = done.stderr.strip()
-    if "does not contain device code" in said:
+    message = done.stderr.strip()
+    if "does not contain device code" in message:
         return ""
     if done.returncode != 0:
-        raise HotpathError(f"{module.name}: {said or 'cuobjdump failed'}")
+        raise HotpathError(f"{file.name}: {message or 'cuobjdump failed'}")
     return done.stdout
 
 
@@ -201,7 +205,7 @@ def main() -> None:
     kernels: list[KernelCode] = []
     reason = ""
     try:
-        kernels = list(parse_sass(disassemble(arguments.module)))
+        kernels = list(parse_sass(cuobjdump(arguments.module, "-sass")))
     except HotpathError as error:
         reason = str(error)
     write_code(arguments.out, arguments.study, arguments.variant, kernels, reason)

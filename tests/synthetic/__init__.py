@@ -79,6 +79,11 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
     return (3e-6 if metric == "gpu_time" else 8e-6) + case.payload_bytes / rate
 
 
+def at_rates(rates: Mapping[str, float], other: float = 9.0) -> Seconds:
+    """Times at these payload rates in GB/s by variant, and at `other` of all other variants."""
+    return lambda variant, case, _: case.payload_bytes / 1e9 / rates.get(variant.name, other)
+
+
 def samples_of(
     study: Study,
     variant: Variant,

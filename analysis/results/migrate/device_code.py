@@ -4,10 +4,8 @@ of a launch."""
 
 from __future__ import annotations
 
-import os
 import re
 import struct
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +16,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from analysis.base.errors import HotpathError
 from analysis.results.migrate.host_code import Different, readable
-from analysis.toolchain.sass import find_tools
+from analysis.toolchain.sass import cuobjdump
 
 SIZES: Final = (".nv.constant0.", ".nv.shared.", ".nv.local.")
 """Sections of a kernel whose size alone counts: parameters, shared and local memory."""
@@ -179,18 +176,8 @@ def _notes_by_function(elf: ELFFile, table: SymbolTableSection) -> dict[str, lis
 
 def _cubins(path: Path) -> Iterator[bytes]:
     """The images of all architectures in an object file."""
-    cuobjdump, nvdisasm = find_tools()
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [str(cuobjdump), "-xelf", "all", str(path.resolve())],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "NVDISASM_PATH": str(nvdisasm.parent)},
-        )
-        if done.returncode != 0 and "does not contain device code" not in done.stderr:
-            raise HotpathError(f"{path.name}: {done.stderr.strip() or 'cuobjdump failed'}")
+        cuobjdump(path, "-xelf", "all", folder=Path(folder))
         for cubin in sorted(Path(folder).glob("*.cubin")):
             yield cubin.read_bytes()
 

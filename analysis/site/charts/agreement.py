@@ -9,7 +9,8 @@ import pandas as pd
 
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval
 from analysis.base.statistics import SAME_WITHIN
-from analysis.site.charts.theme import Chart, finish, panels, present, select
+from analysis.site.charts.lines import line_colour
+from analysis.site.charts.theme import Chart, finish, panels, present, select, text_tooltip
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -34,19 +35,11 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
     order = present(cases, table["case"])
     base = alt.Chart().encode(
         y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
-        color=alt.Color(
-            "called:N",
-            scale=alt.Scale(domain=["same", "different", "unclear"]),
-            legend=alt.Legend(orient="top", title=None),
+        color=line_colour("called", ["same", "different", "unclear"], None),
+        tooltip=text_tooltip(
+            *("variant", "against", "case", "clock", "machine"),
+            *(("short", "ratio"), ("interval", INTERVAL), ("verdict", "called")),
         ),
-        tooltip=[
-            alt.Tooltip(f"{field}:N", title=title)
-            for field, title in (
-                *(("variant", "variant"), ("against", "against"), ("case", "case")),
-                *(("clock", "clock"), ("machine", "machine")),
-                *(("short", "ratio"), ("interval", INTERVAL), ("verdict", "called")),
-            )
-        ],
         href="href:N",
     )
     scale = alt.Scale(zero=False)

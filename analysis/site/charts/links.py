@@ -9,7 +9,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import digits
-from analysis.site.charts.theme import WIDE_LABELS, Chart, finish, select
+from analysis.site.charts.theme import WIDE_LABELS, Chart, finish, select, text_tooltip
 from analysis.site.facts.links import LinkRate
 
 ROW_PX: Final = 22
@@ -30,13 +30,9 @@ def links_chart(rates: Sequence[LinkRate]) -> Chart | None:
     axis = alt.Axis(labelFont=WIDE_LABELS, labelLimit=190, domain=False, ticks=False, grid=False)
     base = alt.Chart().encode(
         y=alt.Y("variant:N", sort=list(dict.fromkeys(table["variant"])), title=None, axis=axis),
-        tooltip=[
-            alt.Tooltip(f"{name}:N", title=title)
-            for name, title in (
-                *(("title", "what"), ("link", "link"), ("case", "case")),
-                *(("label", "predicted"), ("binding", "limited by")),
-            )
-        ],
+        tooltip=text_tooltip(
+            ("title", "what"), "link", "case", ("label", "predicted"), ("binding", "limited by")
+        ),
     )
     shape = alt.Shape(
         "kind:N",

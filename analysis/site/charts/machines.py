@@ -9,7 +9,15 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
-from analysis.site.charts.theme import GREY, WIDE_LABELS, Chart, finish, present, select
+from analysis.site.charts.theme import (
+    GREY,
+    WIDE_LABELS,
+    Chart,
+    finish,
+    present,
+    select,
+    text_tooltip,
+)
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.comparison import (
     FASTER,
@@ -120,14 +128,11 @@ def _layers() -> list[alt.Chart]:
         scale=alt.Scale(domain=VERDICTS),
         legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME, UNKNOWN]),
     )
-    tips = [
-        alt.Tooltip(f"{name}:N", title=title)
-        for name, title in (
-            *(("title", "what"), ("study", "study"), ("case", "case"), ("metric", "by")),
-            *(("machine", "machine"), ("figure", "its figure"), ("against", "against")),
-            *(("other", "the other figure"), ("label", "ratio"), ("interval", "interval")),
-        )
-    ]
+    tips = text_tooltip(
+        *(("title", "what"), "study", "case", ("metric", "by")),
+        *("machine", ("figure", "its figure"), "against"),
+        *(("other", "the other figure"), ("label", "ratio"), "interval"),
+    )
     base = _rows()
     ratios = base.encode(color=colour)
     intervals = ratios.transform_filter("isValid(datum.ratio_low) && isValid(datum.ratio_high)")

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.base.quantities import digits, quantity, signed_percent
 from analysis.results.model.judge import JUDGED_WITHIN, LINK, USES
 from analysis.results.model.terms import TERMS
-from analysis.site.charts.theme import Chart, finish, panels, present, select
+from analysis.site.charts.theme import Chart, finish, panels, present, select, text_tooltip
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -72,15 +72,11 @@ def _points(table: pd.DataFrame) -> alt.Chart:
                 ),
             ),
             opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.4)),
-            tooltip=[
-                alt.Tooltip(f"{field}:N", title=title)
-                for field, title in (
-                    *(("variant", "variant"), ("case", "case"), ("machine", "machine")),
-                    *(("binding", "bound by"), ("times", "ratio to the next term")),
-                    *(("limit", "predicted"), ("time", "measured")),
-                    *(("difference", "measured vs. predicted"), ("use", "use")),
-                )
-            ],
+            tooltip=text_tooltip(
+                *("variant", "case", "machine", ("binding", "bound by")),
+                *(("times", "ratio to the next term"), ("limit", "predicted")),
+                *(("time", "measured"), ("difference", "measured vs. predicted"), "use"),
+            ),
             href="href:N",
         )
     )

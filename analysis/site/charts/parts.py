@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.theme import present
+from analysis.site.charts.theme import present, text_tooltip
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -63,7 +63,7 @@ def part_bars(
             href="href:N",
             opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
             tooltip=[
-                *(alt.Tooltip(f"{name}:N", title=title) for name, title in tips.items()),
+                *text_tooltip(*tips.items()),
                 alt.Tooltip("share:Q", title="share", format=".1%"),
             ],
         )

@@ -284,13 +284,17 @@ def _case_shown(points: pd.DataFrame, key: str) -> str:
 def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
     """The tooltip of a point."""
     value = "rate, GB/s" if facts.figures.are_rates else "time"
-    fields = [
-        *(("title", "what"), ("variant", "variant"), ("machine", "machine"), ("case", "case")),
-        *(("short", value), ("interval", TIME_SPREAD), ("clock", "clock"), ("state", "state")),
-        *(("n", "samples"), ("rounds", "rounds"), ("runs", "runs")),
-        *(("hosts", "hosts"), ("run", "newest run"), ("note", "note")),
-    ]
-    return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields]
+    return text_tooltip(
+        *(("title", "what"), "variant", "machine", "case"),
+        *(("short", value), ("interval", TIME_SPREAD), "clock", "state"),
+        *(("n", "samples"), "rounds", "runs", "hosts", ("run", "newest run"), "note"),
+    )
+
+
+def text_tooltip(*fields: str | tuple[str, str]) -> list[alt.Tooltip]:
+    """A tooltip of columns with text: each by its name, or as (name, title)."""
+    named = [(field, field) if isinstance(field, str) else field for field in fields]
+    return [alt.Tooltip(f"{name}:N", title=title) for name, title in named]
 
 
 def finish(

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import quantity, whole
-from analysis.site.charts.theme import Chart, finish, present, select
+from analysis.site.charts.theme import Chart, finish, present, select, text_tooltip
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.captures import STALE, Capture, kernel_name, read_events
 from analysis.site.facts.study_facts import StudyFacts
@@ -154,6 +154,5 @@ def kind_colours(events: pd.DataFrame) -> dict[str, alt.Fill | alt.Stroke]:
 
 
 def _tooltip() -> list[alt.Tooltip]:
-    fields = ("name", "kind", "duration", "bytes", "lane", "state")
     start = alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f")
-    return [*(alt.Tooltip(f"{name}:N", title=name) for name in fields), start]
+    return [*text_tooltip("name", "kind", "duration", "bytes", "lane", "state"), start]

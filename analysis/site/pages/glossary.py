@@ -34,7 +34,7 @@ def link_back(pages: Path, order: Sequence[str]) -> None:
         links = [f"[{_title(name, texts[name])}]({name})" for name in users]
         if not links:
             return entry[0]
-        return f"{entry[0]}\n\nUsed in {', '.join(links)}.\n{{: .hp-quiet .hp-used }}"
+        return f"{entry[0]}\n\nUsed in {', '.join(links)}.\n{{: .hp-quiet }}"
 
     glossary.write_text(_ENTRY.sub(with_pages, glossary.read_text()))
 

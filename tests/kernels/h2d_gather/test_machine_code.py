@@ -19,7 +19,7 @@ def built() -> dict[str, sass.KernelCode]:
     found = {}
     for name in ("v1_vectorized", "v2_warp_per_token", "v3_loads_first"):
         code = device_code(GATHER, GATHER.variant(name))
-        (found[name],) = sass.parse_sass(sass.disassemble(code))
+        (found[name],) = sass.parse_sass(sass.cuobjdump(code, "-sass"))
     return found
 
 

@@ -42,7 +42,7 @@ def test_streaming_changes_how_a_row_is_loaded_and_nothing_else() -> None:
     code = {}
     for name in ("loads_first", "streaming"):
         built = device_code(POOL, POOL.variant(name))
-        (code[name],) = sass.parse_sass(sass.disassemble(built))
+        (code[name],) = sass.parse_sass(sass.cuobjdump(built, "-sass"))
     assert code["streaming"].loads == code["loads_first"].loads
     assert code["streaming"].stores == code["loads_first"].stores
     assert code["streaming"].loads_in_flight == code["loads_first"].loads_in_flight == 2

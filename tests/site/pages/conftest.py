@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import Case, Variant, discover
+from analysis.study import discover
 from tests.roots import make_inputs, make_root, settled
-from tests.synthetic import add_run, provenance_of, samples_of, write_machine
+from tests.synthetic import add_run, at_rates, provenance_of, samples_of, write_machine
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +16,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     study = discover(root)["copy"]
     # One speed for each verdict: v1 faster, v2 the same, v3 slower, v4 unclear.
     speed = dict(zip(study.variant_names, (1.0, 4.0, 4.0, 2.0, 2.0), strict=False))
-
-    def seconds(variant: Variant, case: Case, metric: str) -> float:
-        return case.payload_bytes / 1e9 / speed.get(variant.name, 9.0)
-
+    seconds = at_rates(speed)
     steps = study.with_role("step")
     results = root / "results"
     write_machine(results, "box", study, variants=study.variants, seconds=seconds, noise=1e-4)

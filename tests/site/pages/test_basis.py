@@ -23,10 +23,10 @@ from analysis.site.pages.ledger import claims_of
 from analysis.site.pages.sentences import NOTHING, fastest_phrase, step_sentence
 from analysis.site.pages.study_pages import lead
 from analysis.site.pages.variants import sections
-from analysis.study import Case, Variant, discover
+from analysis.study import discover
 from tests.roots import drawn_charts, make_inputs, make_root
 from tests.study.claims.studies import claim, measure, write_study
-from tests.synthetic import write_machine
+from tests.synthetic import at_rates, write_machine
 
 NOT_A_HEADLINE = "fewer than 3 runs or 2 hosts"
 HOSTS = ("2026-01-02T03:04:05Z", "2026-01-03T03:04:05Z", "2026-01-04T03:04:05Z")
@@ -39,19 +39,13 @@ def copying(root: Path, machines: Mapping[str, Mapping[str, Sequence[float]]]) -
     for machine, rates in machines.items():
         for place, run in enumerate(HOSTS):
             of_run = {name: of[place] for name, of in rates.items() if place < len(of)}
-
-            def seconds(
-                variant: Variant, case: Case, _: str, of_run: Mapping[str, float] = of_run
-            ) -> float:
-                return case.payload_bytes / 1e9 / of_run[variant.name]
-
             write_machine(
                 root / "results",
                 machine,
                 study,
                 variants=[study.variant(name) for name in of_run],
                 run=run,
-                seconds=seconds,
+                seconds=at_rates(of_run),
                 noise=1e-4,
                 grid="smoke",
             )

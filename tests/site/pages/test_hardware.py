@@ -29,7 +29,7 @@ from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root, settled
-from tests.synthetic import add_run, provenance_of, write_machine
+from tests.synthetic import add_run, at_rates, provenance_of, write_machine
 
 ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
@@ -226,16 +226,12 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     study = discover(root)["copy"]
     steps = study.with_role("step")[:2]
     for machine, rate in (("box", 4.0), ("other-box", 2.0)):
-
-        def seconds(variant: Variant, case: Case, metric: str, rate: float = rate) -> float:
-            return case.payload_bytes / 1e9 / (rate if variant.name == "vectors" else 1.0)
-
         write_machine(
             root / "results",
             machine,
             study,
             variants=steps,
-            seconds=seconds,
+            seconds=at_rates({"vectors": rate}, other=1.0),
             rounds=2,
             noise=1e-4,
             grid="smoke",

@@ -13,10 +13,10 @@ from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import home
 from analysis.site.pages.home import MAX_FINDINGS, cards, other_studies, top_findings
-from analysis.study import Case, Variant, discover
+from analysis.study import discover
 from analysis.study.claims.findings import Bearing
 from tests.roots import make_inputs, make_root, rows_without_value, settled
-from tests.synthetic import add_run, provenance_of, write_machine
+from tests.synthetic import add_run, at_rates, provenance_of, write_machine
 
 SPEEDS = {
     "bytewise": 1.25,
@@ -36,17 +36,13 @@ def measure(
     root: Path, *names: str, machine: str = "box", speeds: dict[str, float] = SPEEDS
 ) -> None:
     study = discover(root)["copy"]
-
-    def seconds(variant: Variant, case: Case, metric: str) -> float:
-        return case.payload_bytes / 1e9 / speeds[variant.name]
-
     variants = [study.variant(name) for name in names or speeds]
     write_machine(
         root / "results",
         machine,
         study,
         variants=variants,
-        seconds=seconds,
+        seconds=at_rates(speeds),
         noise=1e-4,
         grid="smoke",
     )

@@ -16,7 +16,7 @@ from analysis.site.pages import inline
 from analysis.site.pages.page import Page
 from analysis.study import discover
 from tests.roots import make_inputs, make_root, settled
-from tests.synthetic import write_machine
+from tests.synthetic import at_rates, write_machine
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             root / "results",
             machine,
             study,
-            seconds=lambda variant, case, _: case.payload_bytes / 1e9 / speeds.get(variant.name, 9),
+            seconds=at_rates(speeds),
             noise=1e-4,
         )
     return root

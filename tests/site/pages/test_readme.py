@@ -9,8 +9,8 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.site.readme import BAR_COLUMNS, picture, rates, updated
-from analysis.study import Case, Variant, discover
-from tests.synthetic import write_machine
+from analysis.study import discover
+from tests.synthetic import at_rates, write_machine
 
 STUDY = "h2d_gather"
 
@@ -25,11 +25,8 @@ def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:
     study = discover()[STUDY]
     first, second, third, *_ = study.with_role("step")
     speed = {first.name: 40.0, second.name: 20.0, third.name: 0.01}
-
-    def seconds(variant: Variant, case: Case, metric: str) -> float:
-        return case.payload_bytes / 1e9 / speed[variant.name]
-
-    write_machine(tmp_path, "box", study, variants=[first, second, third], seconds=seconds, noise=0)
+    steps = [first, second, third]
+    write_machine(tmp_path, "box", study, variants=steps, seconds=at_rates(speed), noise=0)
     found = rates(study, "box", tmp_path)
     assert {name: rate.median for name, rate in found.items()} == pytest.approx(speed)
     *_, longest, half, least = picture(study, "box", found).splitlines()

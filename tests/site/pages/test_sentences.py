@@ -31,7 +31,7 @@ from tests.roots import (
     rows_without_value,
     settled,
 )
-from tests.synthetic import add_run, provenance_of, write_machine
+from tests.synthetic import add_run, at_rates, provenance_of, write_machine
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,7 @@ def test_variants_beyond_the_journey_are_no_steps(tmp_path: Path) -> None:
 def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
-
-    def seconds(variant: Variant, case: Case, metric: str) -> float:
-        return case.payload_bytes / 1e9 / (1 + study.variant_names.index(variant.name))
-
+    seconds = at_rates({name: number for number, name in enumerate(study.variant_names, start=1)})
     steps = study.with_role("step")
     write_machine(root / "results", "box", study, variants=steps, seconds=seconds)
     assert order_sentences(StudyFacts(settled(make_inputs(root)), study)) == []
@@ -220,10 +217,7 @@ def test_order_needs_no_sentence_where_steps_get_faster(tmp_path: Path) -> None:
 def measured_at(root: Path, speeds: Mapping[str, float]) -> StudyFacts:
     """Nearly exact results of the variants in `speeds`, and of no other."""
     study = discover(root)["copy"]
-
-    def seconds(variant: Variant, case: Case, metric: str) -> float:
-        return case.payload_bytes / 1e9 / speeds[variant.name]
-
+    seconds = at_rates(speeds)
     variants = [study.variant(name) for name in speeds]
     write_machine(root / "results", "box", study, variants=variants, seconds=seconds, noise=1e-4)
     return StudyFacts(settled(make_inputs(root)), study)
