@@ -53,6 +53,9 @@ class Calibrated:
     parameters: Parameters
     link: Link
 
+    def known_parameters(self) -> int:
+        return sum(map(math.isfinite, self.parameters.values()))
+
     def measured_values(self) -> dict[str, float]:
         """The values of OF_THE_MACHINE on this machine."""
         efficiency = self.parameters.link_rate / self.link.packet_rate
@@ -61,15 +64,15 @@ class Calibrated:
 
 def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     """The machine with a known link and most calibrated parameters; None without one."""
-    found: list[tuple[int, Calibrated]] = []
+    found: list[Calibrated] = []
     for facts in list(studies.values())[:1]:
         for machine, chip in chips(facts.inputs).items():
             described = facts.inputs.machines[machine]
             key = described.get("pcie_generation"), described.get("pcie_width")
             link = next((link for link in read_links() if link.pcie == key), None)
             if link is not None:
-                found.append((chip.known, Calibrated(machine, chip.sms, chip.parameters, link)))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+                found.append(Calibrated(machine, chip.sms, chip.parameters, link))
+    return max(found, key=Calibrated.known_parameters, default=None)
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,6 @@ class Chip:
     sms: int
     parameters: Parameters
 
-    @property
-    def known(self) -> int:
-        """Number of calibrated parameters."""
-        return int(np.isfinite(self.parameters.values()).sum())
-
     def seconds(self, variant: Variant, case: Case) -> float:
         """Predicted seconds of `variant` in any case; NaN without a description of its reads, or
         without a parameter."""
