@@ -23,8 +23,15 @@ COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Title and way of writing by the column's name; assets/figures.js has the ways of writing."""
 
+FIRST_CLOCK: Final = "is_default"
+"""Column that marks the points by the clock that a chart begins with."""
+
+WHOLE: Final = ("gpu_time", "host_time")
+"""Clocks that every study means alike: until the operation is complete."""
+RATE: Final = "rate"
+
 HIDDEN: Final = {
-    *("title", "label", "short", "case", "href", "metric", "is_default", "role"),
+    *("title", "label", "short", "case", "href", "metric", FIRST_CLOCK, "role"),
     *("seconds_low", "seconds_high", "rate_low", "rate_high", "ci_low", "ci_high"),
     "by_run",
 }
@@ -123,20 +130,33 @@ def text_of(
     data: pd.DataFrame, measure: Measure | None, names: Mapping[str, str] = NO_NAMES
 ) -> str:
     """How many points `data` has, of what, and its lowest and highest value with their places;
-    `names` are those that pages have for machines."""
+    `names` are those that pages have for machines.
+
+    Ends of rates are by the clock that a chart begins with, and by one that waits for the payload:
+    its bytes over the time of their submission are no rate.
+    """
     data = data.reset_index(drop=True)  # joined tables may repeat their labels
     counted = [f"{len(data)} point{'s' * (len(data) != 1)}"]
     for name in ("variant", "machine"):
         if name in data.columns and (count := data[name].nunique()):
             counted.append(f"{count} {name}{'s' * (count > 1)}")
     summary = f"{counted[0]}{' of ' if counted[1:] else ''}{listing(counted[1:])}"
-    values = data[measure.field].dropna() if measure else pd.Series(dtype=float)
+    known = _of_whole_operations(data) if measure and measure.field == RATE else data
+    values = known[measure.field].dropna() if measure else pd.Series(dtype=float)
     if measure is None or values.empty:
         return f"{summary}."
     ends = [
         _end(data, measure, values, found, names) for found in (values.idxmin(), values.idxmax())
     ]
-    return f"{summary}; {measure.title}: from {ends[0]} to {ends[1]}."
+    by = ", by device or host time" if len(known) < len(data) else ""
+    return f"{summary}; {measure.title}{by}: from {ends[0]} to {ends[1]}."
+
+
+def _of_whole_operations(data: pd.DataFrame) -> pd.DataFrame:
+    """The points whose clock a chart begins with and is one of WHOLE; all of other data."""
+    if not {FIRST_CLOCK, "metric"} <= {*data.columns}:
+        return data
+    return data[(data[FIRST_CLOCK] == 1) & data["metric"].isin(WHOLE)]
 
 
 def _end(

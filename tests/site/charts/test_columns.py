@@ -61,3 +61,17 @@ def test_table_omits_columns_of_the_drawing(hidden: str) -> None:
     columns = {field: (title, kind) for field, title, kind in column_table(DATA)}
     assert hidden not in columns
     assert columns["case_rows"] == ("rows", "plain")
+
+
+def test_the_time_of_a_submission_is_no_rate() -> None:
+    """The ends of rates are by clocks that wait for the payload."""
+    metrics = ["gpu_time", "host_time", "submit_time", "cpu_time"]
+    points = pd.DataFrame(
+        {"rate": [48.0, 5.3, 3093.0, 2050.0], "metric": metrics, "is_default": [1, 1, 0, 1]}
+    )
+    rate = Measure("rate", "payload rate, GB/s", "digits")
+    ends = text_of(points, rate).partition("; ")[2]
+    assert ends == "payload rate, GB/s, by device or host time: from 5.30 to 48.0."
+    assert text_of(points[:2], rate).endswith("; payload rate, GB/s: from 5.30 to 48.0.")
+    seconds = points.rename(columns={"rate": "seconds"})
+    assert "3093" in text_of(seconds, Measure("seconds", "time", "digits"))
