@@ -274,6 +274,10 @@ class StudyKeys(Keys):
         " with its values in a list; the set has a case for each combination.",
         alias="cases",
     )
+    case_words: Mapping[Text, Text] = key(
+        "Words for a case in a sentence, by `key` or `key=value`; `{}` or `{bytes}` is its value.",
+        factory=dict,
+    )
     headline_case: Case = key(
         "Keys and values of the one case that claims and the home page use, and captures unless"
         " `captured` says otherwise.",

@@ -31,6 +31,7 @@ from analysis.site.facts.basis import (
 from analysis.site.facts.figures import LimitShare
 from analysis.site.facts.rows import ClaimRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.cases import case_phrase
 from analysis.site.pages.html import plain
 from analysis.study import Variant
 from analysis.study.claims.kinds import Speedup
@@ -79,9 +80,10 @@ def _opposite(facts: StudyFacts, row: RatioRow) -> str:
         return ""
     farthest = max(others, key=lambda one: abs(math.log(one.ratio)))
     figure = _figure(farthest, RATE if facts.figures.is_of_rates(farthest) else SPEED)
+    case = case_phrase(facts.study, farthest.case)
     return (
         f" Cases disagree: it is {opposite} in {len(others)} of {len(same_pair)}."
-        f" In case `{farthest.case}`, against `{row.against}`: {figure}."
+        f" {case[0].upper()}{case[1:]}, against `{row.against}`: {figure}."
     )
 
 
@@ -134,7 +136,8 @@ def _where(facts: StudyFacts, machine: str, case: str, row: Based | None) -> str
     """Beginning of a sentence about `case` and the figure `row`; the headline case is not named."""
     basis = basis_phrase(row) if row is not None else ""
     where = f"On {with_interval(facts.inputs.called(machine), basis)}"
-    return f"{where} " if case == facts.study.headline else f"{where}, in case `{case}`, "
+    is_headline = case == facts.study.headline
+    return f"{where} " if is_headline else f"{where}, {case_phrase(facts.study, case)}, "
 
 
 def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
