@@ -311,9 +311,8 @@ function warnings(adviser, advisers, advices, asked) {
   const [best] = advices;
   if (isPoolUnknown(adviser, job)) {
     const reach = writtenBytes(adviser.reach_elsewhere);
-    found.push(
-      `How much a pool of ${writtenBytes(job.pool)} slows reads by a kernel was not measured on ${nameOf(adviser)}, so these ways have no time here. On another machine, pools above ${reach} are slower.`,
-    );
+    const pool = `How much a pool of ${writtenBytes(job.pool)} slows reads by a kernel was not measured on ${nameOf(adviser)}`;
+    found.push(lead(`${pool}, so these ways have no time here. On another machine, pools above ${reach} are slower.`));
   }
   const unmeasured = adviser.unmeasured ?? [];
   const elsewhere = advisers
@@ -322,9 +321,9 @@ function warnings(adviser, advisers, advices, asked) {
     .filter(([, way]) => way && unmeasured.includes(way.variant) && (!best || best.seconds > NOTABLE * way.seconds));
   for (const [other, way] of elsewhere.slice(0, 1)) {
     const what = best ? "Faster ways were" : "The ways for such pieces were";
-    found.push(
-      `${what} not measured on ${nameOf(adviser)}. On ${nameOf(other)}, the fastest is ${wordsOf(other, way.variant)}: ${costOf(way, payload)}.`,
-    );
+    const fastest = `the fastest is ${wordsOf(other, way.variant)}: ${costOf(way, payload)}`;
+    const text = `${what} not measured on ${nameOf(adviser)}. On ${nameOf(other)}, ${fastest} (`;
+    found.push(lead(text, evidenceOf(way.variant, "code and samples"), ")."));
   }
   return found;
 }
@@ -349,7 +348,7 @@ function sentences(adviser, advisers, advices, asked) {
   const { job, payload, requests } = asked;
   const [best, second] = advices;
   const warned = warnings(adviser, advisers, advices, asked);
-  const found = warned.map((text) => lead(text));
+  const found = [...warned];
   if (!best) return [...found, lead("No way that can move these pieces was measured on this machine.")];
   const each = requests > 1 ? `, ${written(best.seconds / requests)} a request` : "";
   const cost = best.submit === null ? "" : ` CPU time until the call returns: ${written(best.submit)}.`;
@@ -364,7 +363,7 @@ function sentences(adviser, advisers, advices, asked) {
   const compared =
     certainty(best, second) >= SURE
       ? `It is ${slower} times as fast as the next way: ${other}.`
-      : `Another way may be as fast: ${other}, ${slower} times the time (probability that it is slower: ${probability} %).`;
+      : `Another way may be as fast: ${other} (predicted ${written(second.seconds)}; probability that it is slower: ${probability} %).`;
   return [...found, line([compared])];
 }
 
@@ -412,12 +411,13 @@ function fieldOf({ name, options, label, labels = options }) {
 }
 
 // The ways that the table leaves out, for want of times.
-function leftOut(adviser, job, memory) {
+function leftOut(adviser, advisers, job, memory) {
   const isList = [job.host, job.device].includes("scattered");
   const missing = isList ? (adviser.unmeasured ?? []) : [];
   const few = beyond(adviser, job, memory);
   const walking = isPoolUnknown(adviser, job) ? advise(adviser, job, memory).filter(readsInPlace) : [];
-  const named = (names) => names.join(", ");
+  const callOf = (name) => wordsOf(advisers.find(({ calls }) => calls?.[name]) ?? adviser, name);
+  const named = (names) => [...new Set(names.map(callOf))].join("; ");
   return [
     missing.length ? `Not measured on this machine: ${named(missing)}.` : "",
     few.length ? `Not measured with such a number of pieces: ${named(few)}.` : "",
@@ -464,7 +464,7 @@ export function show(root, advisers, widget, keepInAddress) {
     const payload = job.size * job.count;
     const asked = { job, memory, payload, requests: batch };
     status.replaceChildren(...sentences(adviser, advisers, advices, asked));
-    answer.replaceChildren(tableOf(adviser, advices, payload), element("p", leftOut(adviser, job, memory), { className: "hp-quiet" }));
+    answer.replaceChildren(tableOf(adviser, advices, payload), element("p", leftOut(adviser, advisers, job, memory), { className: "hp-quiet" }));
   };
   keepInAddress(form, widget, inputs, update);
 }

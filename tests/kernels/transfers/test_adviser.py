@@ -323,7 +323,10 @@ def script() -> Iterator[Page]:
 def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
     known = adviser(grid())
     at = place("pinned_batch", host="scattered", device="scattered", is_busy=True)
-    known = replace(known, ways=(*known.ways, *known_at(at, place("pinned_2d")).ways))
+    far = costs_of("pinned_list_batch_parts", (4096, 4096), (512, 16_384))
+    rates = costs_of("pinned_list_bulk", (512, 16), (512, 128), (2**17, 16), (2**17, 128))
+    more = (*known_at(at, place("pinned_2d")).ways, *far.ways, *rates.ways)
+    known = replace(known, ways=(*known.ways, *more))
     known.write(tmp_path / "adviser.json")
     asked = [
         replace(job, is_busy=bool(i % 2), host=LAYOUTS[i % 3], device=LAYOUTS[i // 3 % 3])
@@ -345,6 +348,11 @@ def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
         assert [one[0] for one in ours] == [one[0] for one in theirs]
         for one, other in zip(ours, theirs, strict=True):
             assert one[1:] == pytest.approx(other[1:], rel=1e-9)
+    left_out = script.evaluate(
+        "([known, jobs]) => jobs.map((job) => beyond(known, job))",
+        [json.loads((tmp_path / "adviser.json").read_text()), [vars(job) for job in asked]],
+    )
+    assert left_out == [known.beyond(job) for job in asked] and any(left_out)
 
 
 @pytest.mark.heavy
