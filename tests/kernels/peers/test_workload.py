@@ -19,7 +19,14 @@ from tests.kernels.peers.fake import MIB, PEERS, POOLS, Mover, case, fake_worklo
 
 NAMES = PEERS.variant_names
 CASES = [case(), case(16, 300), case(4096, 100), case(1024, 7)]
-FAULTS = ["one bit", "behind"]
+FAULTS = [
+    *((name, fault) for name in NAMES for fault in ("one bit", "behind")),
+    *(
+        (name, fault)
+        for name in ("pulled", "pushed", "four_links", "two_links_apart", "to_host")
+        for fault in ("last missing", "next row")
+    ),
+]
 
 
 def bound(monkeypatch: pytest.MonkeyPatch, name: str, of: Case, fault: str = "") -> Any:
@@ -44,18 +51,8 @@ def test_what_arrives_is_what_the_pool_holds(
     assert operation.check() is None
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
 def test_the_check_finds_what_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, name: str, fault: str
-) -> None:
-    operation, _ = bound(monkeypatch, name, case(), fault)
-    assert operation.check() is not None
-
-
-@pytest.mark.parametrize("fault", ["last missing", "next row"])
-@pytest.mark.parametrize("name", ["pulled", "pushed", "four_links", "two_links_apart", "to_host"])
-def test_the_check_finds_rows_that_are_missing_or_others(
     monkeypatch: pytest.MonkeyPatch, name: str, fault: str
 ) -> None:
     operation, _ = bound(monkeypatch, name, case(), fault)
