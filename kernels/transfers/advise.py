@@ -82,7 +82,7 @@ def answer(adviser: Adviser, job: Job, memory: str) -> Iterable[str]:
         yield f"{one.variant:22} {_time(one)}, {digits(job.payload_bytes / one.seconds / 1e9)} GB/s"
         yield f"{'':22} {titles[one.variant]}; {'; '.join(_details(one))}"
     if beyond:
-        yield f"not measured for so many pieces: {', '.join(beyond)}"
+        yield f"not measured near {job.count} pieces: {', '.join(beyond)}"
     yield recommendation(advices)
 
 

@@ -304,7 +304,7 @@ function tableOf(adviser, advices, payload) {
   return box;
 }
 
-// What was not measured on this machine, where that may change the answer.
+// Missing measurements on this machine that may change the answer.
 function warnings(adviser, advisers, advices, asked) {
   const { job, memory, payload } = asked;
   const found = [];
@@ -328,7 +328,7 @@ function warnings(adviser, advisers, advices, asked) {
   return found;
 }
 
-// What a pool does to kernels that read in place.
+// Notes on how a pool slows kernels that read in place.
 function poolNotes(adviser, advices, job) {
   const walking = advices.find((one) => one.isWalking);
   if (walking) {
