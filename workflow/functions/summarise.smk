@@ -118,6 +118,14 @@ def study_code(wildcards):
     return code_of_results(wildcards.study)
 
 
+def widget_calibrations(wildcards):
+    """Results of calibrating studies, and their code, for a study with widgets: these compute with
+    properties of a machine that other studies have measured."""
+    if not (CONFIG.known[wildcards.study].folder / "widgets.py").exists():
+        return []
+    return [*results_of(CALIBRATING), *code_of_results(*CALIBRATING)]
+
+
 def links_of_study(wildcards):
     """The fitted links, if the link model predicts the study."""
     return [LINKS] if CONFIG.known[wildcards.study].has_link else []
