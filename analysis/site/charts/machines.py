@@ -20,14 +20,14 @@ from analysis.site.charts.theme import (
 )
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.comparison import (
+    EQUAL,
     FASTER,
     HOST,
     MACHINE,
     PUBLISHED,
-    SAME,
     SENT,
     SLOWER,
-    UNKNOWN,
+    UNCLEAR,
     Comparison,
     Ratio,
 )
@@ -42,16 +42,16 @@ KINDS: Final = {
     SENT: "all sent by others",
     PUBLISHED: "all published",
 }
-VERDICTS: Final = [FASTER, SLOWER, *("", " ", "  "), SAME, UNKNOWN]
-"""In the order of their colours; no measurable difference is grey."""
-assert VERDICTS[GREY] == SAME
+VERDICTS: Final = [FASTER, SLOWER, EQUAL, *(" ", "  "), UNCLEAR]
+"""In the order of their colours; what nobody can tell is grey."""
+assert VERDICTS[GREY] == UNCLEAR
 COLUMNS: Final = [
     *("machine", "against", "kind", "study", "variant", "title", "case", "metric", "verdict"),
     *(
         "ratio",
         "ratio_low",
         "ratio_high",
-        "surprise",
+        "place",
         "label",
         "interval",
         "figure",
@@ -72,15 +72,15 @@ COMPACT_MARGIN_PX: Final = 190
 
 def machines_chart(comparison: Comparison) -> Chart | None:
     """Every machine against all it can be held against; None where there is nothing."""
-    table = pd.DataFrame(
-        [
-            _row(comparison, one)
-            for base in comparison.machines
-            for other in comparison.others(base)
-            for one in comparison.ratios(base, other)
-        ],
-        columns=COLUMNS,
-    )
+    ratios = [
+        one
+        for base in comparison.machines
+        for other in comparison.others(base)
+        for one in comparison.ratios(base, other)
+    ]
+    ranked = sorted(ratios, key=lambda one: one.rank, reverse=True)
+    rows = [_row(comparison, one, place) for place, one in enumerate(ranked)]
+    table = pd.DataFrame(rows, columns=COLUMNS)
     if table.empty:
         return None
     chart = (
@@ -95,7 +95,7 @@ def machines_chart(comparison: Comparison) -> Chart | None:
     return finish(
         chart,
         f"Speed of each variant on one of {len(comparison.machines)} machines relative to another,"
-        f" with {INTERVAL}s, largest difference first.",
+        f" with {INTERVAL}s, largest sure difference first.",
         margin=MARGIN_PX,
         compact_margin=COMPACT_MARGIN_PX,
     )
@@ -126,7 +126,7 @@ def _layers() -> list[alt.Chart]:
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=VERDICTS),
-        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, SAME, UNKNOWN]),
+        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, EQUAL, UNCLEAR]),
     )
     tips = text_tooltip(
         *(("title", "what"), "study", "case", ("metric", "by")),
@@ -152,7 +152,7 @@ def _layers() -> list[alt.Chart]:
             label="min(label)",
             least="min(ratio)",
             most="max(ratio)",
-            surprise="max(surprise)",
+            place="min(place)",
         )
         .transform_calculate(
             shown="datum.count === 1 ? datum.label"
@@ -165,7 +165,7 @@ def _layers() -> list[alt.Chart]:
 
 def _rows() -> alt.Chart:
     """A row a variant, those first that differ most, and as many as are chosen."""
-    order = alt.EncodingSortField(field="surprise", op="max", order="descending")
+    order = alt.EncodingSortField(field="place", op="min", order="ascending")
     axis = alt.Axis(
         labelFont=WIDE_LABELS,
         labelExpr="compact ? split(datum.label, ' / ')[1] : datum.label",
@@ -176,9 +176,9 @@ def _rows() -> alt.Chart:
     )
     return (
         alt.Chart()
-        .transform_joinaggregate(worst="max(surprise)", groupby=["variant"])
+        .transform_joinaggregate(first="min(place)", groupby=["variant"])
         .transform_window(
-            sort=[alt.SortField("worst", order="descending"), alt.SortField("variant")],
+            sort=[alt.SortField("first"), alt.SortField("variant")],
             rank="dense_rank()",
         )
         .transform_filter("rows_shown === null || datum.rank <= rows_shown")
@@ -186,7 +186,7 @@ def _rows() -> alt.Chart:
     )
 
 
-def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
+def _row(comparison: Comparison, one: Ratio, place: int) -> tuple[object, ...]:
     facts = comparison.studies[one.of.study]
     low, high = one.interval
     clock = facts.study.metrics[one.of.metric].label
@@ -195,7 +195,7 @@ def _row(comparison: Comparison, one: Ratio) -> tuple[object, ...]:
         *(one.base.name, one.other.name, one.other.kind, one.of.study),
         f"{one.of.study} / {one.of.variant.name}{_difference(one.of.case, shown)}",
         *(one.of.variant.title, one.of.case, clock, one.verdict),
-        *(one.value, low, high, one.surprise),
+        *(one.value, low, high, place),
         *(ratio(one.value), ratio_interval(low, high)),
         *(speed(figure.payload_bytes, figure.seconds) for figure in (one.of, one.against)),
         samples_address(one.base.machine, one.of.study, one.of.variant.name),

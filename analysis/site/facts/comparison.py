@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.base.equivalence import EQUAL_WITHIN
 from analysis.base.quantities import listing
 from analysis.base.statistics import SAME_WITHIN
 from analysis.site.facts.figures import NOT_MEASURED
@@ -81,27 +82,38 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
+        """EQUAL only if the whole interval is near 1: a wide one shows nothing."""
         low, high = self.interval
-        if math.isnan(low) or math.isnan(high):
-            return UNKNOWN
+        if low >= 1 / (1 + EQUAL_WITHIN) and high <= 1 + EQUAL_WITHIN:
+            return EQUAL
         if low > 1 and self.value >= 1 + SAME_WITHIN:
             return FASTER
-        return SLOWER if high < 1 and self.value <= 1 - SAME_WITHIN else SAME
+        return SLOWER if high < 1 and self.value <= 1 - SAME_WITHIN else UNCLEAR
+
+    @property
+    def has_interval(self) -> bool:
+        return not any(map(math.isnan, self.interval))
 
     @property
     def surprise(self) -> float:
-        """Distance of the nearer end of the interval from 1, as a logarithm; 0 without a measurable
+        """Distance of the nearer end of the interval from 1, as a logarithm; 0 without a sure
         difference."""
         if self.verdict not in (FASTER, SLOWER):
             return 0.0
         low, high = self.interval
         return math.log(low) if self.verdict == FASTER else -math.log(high)
 
+    @property
+    def rank(self) -> tuple[float, bool, float]:
+        """The largest sure difference is the greatest, then ratios with an interval, then all
+        others, each kind by its size."""
+        return self.surprise, self.has_interval, abs(math.log(self.value))
+
 
 FASTER: Final = "faster"
 SLOWER: Final = "slower"
-SAME: Final = "no measurable difference"
-UNKNOWN: Final = "no interval"
+EQUAL: Final = f"equal within {EQUAL_WITHIN * 100:g} %"
+UNCLEAR: Final = "too few runs to tell"
 """Verdicts of a ratio."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, Final
@@ -21,11 +20,9 @@ from analysis.base.quantities import (
 from analysis.base.statistics import CONFIDENCE
 from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
-    FASTER,
+    EQUAL,
     PUBLISHED,
-    SAME,
-    SLOWER,
-    UNKNOWN,
+    UNCLEAR,
     Comparison,
     Ratio,
     Subject,
@@ -72,27 +69,22 @@ def pairs(comparison: Comparison) -> str:
 
 
 def _ranked(comparison: Comparison, one: Subject, other: Subject) -> list[Ratio]:
-    """The ratios of two machines: measurable differences first, each kind by its size."""
-
-    def size(each: Ratio) -> tuple[float, float]:
-        return each.surprise, abs(math.log(each.value))
-
-    return sorted(comparison.ratios(one, other), key=size, reverse=True)
+    """The ratios of two machines, the largest sure difference first."""
+    return sorted(comparison.ratios(one, other), key=lambda each: each.rank, reverse=True)
 
 
 def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
     """A paragraph about two machines, and a table of the largest of their `ratios`: of those with
     an interval, if there are any."""
     one, other = ratios[0].base, ratios[0].other
-    different = sum(each.verdict in (FASTER, SLOWER) for each in ratios)
-    tested = [each for each in ratios if each.verdict != UNKNOWN]
+    tested = [each for each in ratios if each.has_interval]
     architectures = [
         comparison.inputs.machines.get(each.name, {}).get("arch") for each in (one, other)
     ]
     sentences = [
         f"**{names}.**",
         f"{len(ratios)} variant{'s' * (len(ratios) > 1)} ran on both.",
-        _comparable(len(ratios), len(tested), different),
+        _comparable(len(ratios), tested),
     ]
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
@@ -104,32 +96,39 @@ def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
 
 
 def _pair_row(one: Ratio, called: Sequence[str]) -> list[object]:
-    """A variant with its figure on both machines; the faster one only if that is measurable."""
+    """A variant with its figure on both machines, and the faster one only if it surely is."""
     value, ends, faster = one.value, one.interval, called[0]
     if value < 1:
         value, ends, faster = 1 / value, (1 / ends[1], 1 / ends[0]), called[1]
-    is_different = one.verdict in (FASTER, SLOWER)
-    said = {SAME: "neither", UNKNOWN: f"{faster}, too few runs"}
     return [
         code(f"{one.of.study}/{one.of.variant.name}"),
         *(speed(each.payload_bytes, each.seconds) for each in (one.of, one.against)),
-        faster if is_different else said[one.verdict],
+        one.verdict if one.verdict in (EQUAL, UNCLEAR) else faster,
         ratio(value),
         ratio_interval(*ends),
     ]
 
 
-def _comparable(ran: int, tested: int, different: int) -> str:
-    """Numbers of variants with enough runs on both machines, and of those that differ."""
+def _comparable(ran: int, tested: Sequence[Ratio]) -> str:
+    """Number of variants with enough runs on both machines, and the numbers by verdict."""
     if not tested:
         return "None has enough runs on both to compare."
-    have = "has" if tested == 1 else "have"
-    enough = f"{'All' if tested == ran > 1 else tested} {have} enough runs to compare;"
-    if not different:
-        return f"{enough} none differs."
-    by_chance = f"{tested * (1 - CONFIDENCE):.0f}"
+    verdicts = [one.verdict for one in tested]
+    different = len(tested) - verdicts.count(EQUAL) - verdicts.count(UNCLEAR)
+    have = "has" if len(tested) == 1 else "have"
+    enough = (
+        f"{'All' if len(tested) == ran > 1 else len(tested)} {have} enough runs for an interval"
+    )
+    if verdicts.count(UNCLEAR) == len(tested):
+        return f"{enough}, but no interval is narrow enough to tell which machine is faster."
     differ = "differs" if different == 1 else "differ"
-    return f"{enough} {different} {differ}. Of equal machines, about {by_chance} would by chance."
+    counts = [f"{different or 'none'} {differ if different else 'differs'}"]
+    if equal := verdicts.count(EQUAL):
+        counts.append(f"{equal} {'is' if equal == 1 else 'are'} {EQUAL}")
+    if unclear := verdicts.count(UNCLEAR):
+        counts.append(f"{unclear} {'has' if unclear == 1 else 'have'} too wide an interval to tell")
+    by_chance = f" Of equal machines, about {len(tested) * (1 - CONFIDENCE):.0f} would by chance."
+    return f"{enough}: {listing(counts)}.{by_chance if different else ''}"
 
 
 @macro("machine_gaps")

@@ -9,7 +9,7 @@ from analysis.base.errors import require_known
 from analysis.base.quantities import INTERVAL, digits, listing, with_interval
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.basis import basis_phrase, in_few, is_enough, with_basis
-from analysis.site.facts.comparison import FASTER, SAME, SLOWER, UNKNOWN, Comparison
+from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, Comparison
 from analysis.site.facts.findings import claim_result
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import MeasuredRow
@@ -114,8 +114,8 @@ def on_two_machines(comparison: Comparison, facts: StudyFacts, variant: str, clo
 _COMPARED: Final = {
     FASTER: "{0} is faster than {1}",
     SLOWER: "{0} is slower than {1}",
-    SAME: "{0} and {1} show no measurable difference",
-    UNKNOWN: "{0} and {1} have too few runs to compare",
+    EQUAL: "{0} and {1} are " + EQUAL,
+    UNCLEAR: "Whether {0} or {1} is faster, these runs cannot tell",
 }
 """Beginnings of a sentence by the verdict on the first machine."""
 

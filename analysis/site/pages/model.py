@@ -21,12 +21,13 @@ from analysis.base.quantities import (
     quantity_interval,
     signed_percent,
 )
+from analysis.base.statistics import MIN_RUNS
 from analysis.results.model import METRIC
 from analysis.results.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.predicting import chips
-from analysis.site.facts.rows import CounterRow, ModelRow, rows_of
+from analysis.site.facts.rows import CounterRow, ModelRow, ParameterRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded, folded_tables, joined, table
 from analysis.site.pages.page import macro
@@ -50,11 +51,18 @@ def parameter_table(inputs: Inputs) -> str:
                 *(inputs.called(row.machine), code(row.parameter), ABOUT[row.parameter].meaning),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.value, row.ci_low, row.ci_high, unit),
-                "one run" if row.runs == 1 else f"{row.runs} runs",
+                _from_runs(row),
             ]
         )
     columns = ["machine", "parameter", "meaning", "value", INTERVAL, "from"]
     return table(columns, rows, numeric=columns[3:5])
+
+
+def _from_runs(row: ParameterRow) -> str:
+    """Number of runs of a parameter, and whether its interval is of the fit alone."""
+    count = "one run" if row.runs == 1 else f"{row.runs} runs"
+    is_of_fit = row.runs < MIN_RUNS and not math.isnan(row.ci_low)
+    return f"{count}; interval of the fit alone" if is_of_fit else count
 
 
 @macro()

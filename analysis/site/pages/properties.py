@@ -23,6 +23,7 @@ from analysis.base.quantities import (
     quantity_interval,
     ratio,
     ratio_interval,
+    times_phrase,
     with_interval,
 )
 from analysis.site.facts.comparison import Comparison, Subject
@@ -49,6 +50,44 @@ def machine_properties(comparison: Comparison) -> str:
         if (found := compare_properties(comparison, one, other))
     ]
     return "\n\n".join(parts) or "No two machines have a property in common yet."
+
+
+@macro("properties_in_brief")
+def in_brief(comparison: Comparison) -> str:
+    """One sentence: how many properties differ, are equal or open, and which one differs most, of
+    the two machines with most tested properties; empty without any."""
+    pairs = [
+        (one, other, found)
+        for one, other in combinations(comparison.machines, 2)
+        if (found := _tested(compare_properties(comparison, one, other)))
+    ]
+    if not pairs:
+        return ""
+    one, other, found = max(pairs, key=lambda pair: len(pair[2]))
+    called = [comparison.called(subject) for subject in (one, other)]
+    counts = {name: sum(each.decided.decision == name for each in found) for name in WRITTEN}
+    different = [each for each in found if each.decided.decision == DIFFERENT]
+    most = max(different, key=lambda each: abs(math.log(each.decided.ratio)), default=None)
+    named = ""
+    if most is not None:
+        is_more = most.decided.ratio > 1
+        times = times_phrase(most.decided.ratio if is_more else 1 / most.decided.ratio)
+        more, less = called[::-1] if is_more else called
+        largest = "the largest difference: " * (len(different) > 1)
+        named = f" ({largest}{most.of.title}, where {more} has {times} {less}'s figure)"
+    have = "differs" if counts[DIFFERENT] == 1 else "differ"
+    properties, are = ("property", "is") if len(found) == 1 else ("properties", "are")
+    return (
+        f"Of {len(found)} tested {properties} of {called[0]} and {called[1]},"
+        f" {counts[DIFFERENT] or 'none'} {have if counts[DIFFERENT] else 'differs'}{named},"
+        f" {counts[EQUAL]} {are} equal within {EQUAL_WITHIN * 100:g} %, and for"
+        f" {counts[UNDECIDED]} the runs cannot tell."
+    )
+
+
+def _tested(found: Sequence[Compared]) -> list[Compared]:
+    """The properties with enough runs on both machines for a decision."""
+    return [each for each in found if each.decided.decision != FEW_RUNS]
 
 
 def _of_pair(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from analysis.base.quantities import digits, listing, quantity, quantity_interval, with_interval
+from analysis.base.statistics import MIN_RUNS
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.pages.html import code, link, moment, plain, table
@@ -69,13 +70,13 @@ def machine_parameters(inputs: Inputs) -> str | Markup:
     """Link and translation of every machine, measured here or sent."""
     found: dict[str, dict[str, str]] = {}
     for row in inputs.parameters:
-        figure = _figure(row.parameter, row.value, row.ci_low, row.ci_high)
+        figure = _figure(row.parameter, row.value, row.ci_low, row.ci_high, row.runs)
         found.setdefault(inputs.called(row.machine), {})[row.parameter] = figure
     for name, one in inputs.submissions.accepted.items():
         sent = one.content["parameters"]
         if sent:
             found[f"{name} (sent)"] = {
-                parameter: _figure(parameter, given["value"], *_ends(given))
+                parameter: _figure(parameter, given["value"], *_ends(given), given["runs"])
                 for parameter, given in sent.items()
             }
     rows = [
@@ -91,11 +92,15 @@ def _ends(given: Mapping[str, Any]) -> tuple[float, float]:
     return (float("nan"), float("nan")) if low is None else (low, high)
 
 
-def _figure(parameter: str, value: float, low: float, high: float) -> str:
-    """The value with its interval, if there is one."""
+def _figure(parameter: str, value: float, low: float, high: float, runs: int) -> str:
+    """The value with its interval; of fewer than MIN_RUNS runs, with their number, because an
+    interval within these runs says nothing about other hosts."""
     unit = ABOUT[parameter].unit
     unit = unit if unit == "1" else unit.removeprefix("1")
-    return with_interval(quantity(value, unit), quantity_interval(value, low, high, unit))
+    few = "one run" if runs == 1 else f"{runs} runs"
+    figure = quantity(value, unit)
+    interval = quantity_interval(value, low, high, unit) if runs >= MIN_RUNS else few
+    return with_interval(figure, interval) if figure else ""
 
 
 @macro()

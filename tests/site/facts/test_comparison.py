@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from analysis.site.facts.comparison import (
+    EQUAL,
     FASTER,
     HOST,
     PUBLISHED,
-    SAME,
     SLOWER,
-    UNKNOWN,
+    UNCLEAR,
     Comparison,
     Figure,
     Ratio,
@@ -52,10 +52,10 @@ def test_an_interval_combines_both_as_independent() -> None:
     [
         (figure(2, 1.9, 2.1), FASTER),
         (figure(0.5, 0.45, 0.55), SLOWER),
-        (figure(1.05, 0.9, 1.2), SAME),
-        (figure(1.005, 1.004, 1.006), SAME),
-        (figure(0.995, 0.994, 0.996), SAME),
-        (figure(2, math.nan, math.nan), UNKNOWN),
+        (figure(1.05, 0.9, 1.2), UNCLEAR),
+        (figure(1.005, 1.004, 1.006), EQUAL),
+        (figure(0.995, 0.96, 1.04), EQUAL),
+        (figure(2, math.nan, math.nan), UNCLEAR),
     ],
 )
 def test_only_figures_beyond_noise_surprise(against: Figure, verdict: str) -> None:
@@ -108,7 +108,7 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     assert comparison.unmeasured(printed) == []
     (of_printed,) = comparison.ratios(BOX, printed)
     assert of_printed.of.variant.name == "bytewise"
-    assert of_printed.verdict != UNKNOWN  # a printed figure counts as exact
+    assert of_printed.has_interval  # a printed figure counts as exact
 
 
 def test_incomparable_variants_are_named_with_their_reason(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from analysis.site.facts.properties import (
     compare_properties,
 )
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.properties import machine_properties
+from analysis.site.pages.properties import in_brief, machine_properties
 from analysis.study import discover
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
@@ -99,6 +99,7 @@ def test_a_property_with_one_run_is_not_decided(
     (one,) = compare_properties(comparison, BOX, OTHER)
     assert one.decided.decision == FEW_RUNS
     assert "no property has enough runs" in machine_properties(comparison)
+    assert in_brief(comparison) == ""
 
 
 def test_equal_machines_with_enough_runs_are_shown_equal(
@@ -117,6 +118,8 @@ def test_equal_machines_with_enough_runs_are_shown_equal(
     text = machine_properties(comparison)
     assert "0 of 1 properties differ, 1 are equal within 5 %" in text
     assert "rate of a copy" in text
+    brief = in_brief(comparison)
+    assert brief.startswith("Of 1 tested property of box and other-box, none differs, 1 is equal")
 
 
 def test_machines_without_a_common_property_are_not_compared(tmp_path: Path) -> None:

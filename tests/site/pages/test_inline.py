@@ -101,7 +101,8 @@ def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyF
 @pytest.mark.parametrize(
     ("factor", "begins"),
     [
-        (1.0, "{0} and {1} show no measurable difference: 2.00 GB/s on {0} and 2.00"),
+        (1.0, "{0} and {1} are equal within 5 %: 2.00 GB/s on {0} and 2.00 GB/s on {1}."),
+        (1.02, "Whether {0} or {1} is faster, these runs cannot tell: 2.00 GB/s on {0} and"),
         (2.0, "{0} is faster than {1}: 2.00 GB/s on {0} and 1.00 GB/s on {1}."),
         (0.5, "{0} is slower than {1}: 2.00 GB/s on {0} and 4.00 GB/s on {1}."),
     ],
@@ -112,7 +113,8 @@ def test_two_machines_are_compared_by_their_intervals(
     summary = facts.inputs.tables["summary"]
     is_other = summary["machine"] == "other-box"
     median = summary["median"] * is_other.map({True: factor, False: 1.0})
-    low, high = median * 0.99, median * 1.01
+    width = 1.04 if factor == 1.02 else 1.01
+    low, high = median / width, median * width
     changed = summary.assign(median=median, ci_low=low, ci_high=high, any_low=low, any_high=high)
     other = StudyFacts(facts.inputs.with_tables(summary=changed), facts.study)
     comparison = Comparison(other.inputs, {"copy": other})

@@ -102,7 +102,8 @@ def test_unjudged_points_come_before_judged_ones(page: Path) -> None:
 
 
 def test_single_run_is_noted(calibrated: Inputs) -> None:
-    assert ">one run<" in parameter_table(calibrated)
+    table = parameter_table(calibrated)
+    assert ">one run<" in table and ">one run; interval of the fit alone<" in table
 
 
 def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:

@@ -77,6 +77,11 @@ def test_its_figures_stand_beside_the_measured_ones(inputs: Inputs) -> None:
 def test_its_parameters_and_its_reach_are_shown(inputs: Inputs) -> None:
     text = str(machine_parameters(inputs))
     assert MARKED in text and "59.0 GB/s (58.0 to 60.0 GB/s)" in text
+    for one in inputs.submissions.accepted.values():
+        for given in one.content["parameters"].values():
+            given["runs"] = 1
+    text = str(machine_parameters(inputs))
+    assert "59.0 GB/s (one run)" in text and "58.0" not in text
     text = str(submitted_reach(inputs))
     assert "16.0 GiB" in text and "20.0 GB/s (40.0 GiB)" in text
 
