@@ -74,7 +74,7 @@ class About(NamedTuple):
 
 ABOUT: Final = {
     "link_rate": About("B/s", "effective rate of the link, bytes on the wire"),
-    "half_line": About("B", "extra cost of a request for half a host line, in bytes on the wire"),
+    "half_line": About("B", "penalty of reading 32 of a host line's 64 bytes, in wire bytes"),
     "request_rate": About("1/s", "maximum rate of the chip's reads of host memory"),
     "sm_request_rate": About("1/s", "maximum rate of one SM's reads of host memory"),
     "latency": About("s", "one turn of a warp: index, round trip, store"),

@@ -26,7 +26,7 @@ def written_interval(test: Comparison, figures: Figures) -> str:
         return ""
     interval = test.write_interval(figures.measured, low, high, figures.unit)
     is_time = type(test) is Measured and figures.unit == "s"
-    return f"{interval}, {ANY_HOST}" if is_time and figures.by_run else interval
+    return f"{interval} for the {ANY_HOST}" if is_time and figures.by_run else interval
 
 
 @dataclass(frozen=True)

@@ -94,14 +94,11 @@ def chosen_after(row: ClaimRow) -> str:
 
 
 def judges_phrase(row: ClaimRow) -> str:
-    """`4 runs, 1 of them made after the threshold was fixed; only this one decides`; empty if all
-    decide."""
+    """`verdict from the 3 of 4 runs made after we fixed the threshold`; empty if all decide."""
     if row.bound != BEFORE or row.judging >= row.runs:
         return ""
     if not row.judging:
         runs = "one run" if row.runs == 1 else f"{row.runs} runs"
         return f"{runs}, made before the threshold was fixed"
-    decide = "this one decides" if row.judging == 1 else "these decide"
-    return (
-        f"{row.runs} runs, {row.judging} of them made after the threshold was fixed; only {decide}"
-    )
+    which = "one" if row.judging == 1 else str(row.judging)
+    return f"verdict from the {which} of {row.runs} runs made after we fixed the threshold"

@@ -40,7 +40,8 @@ def _between_runs(repeats: pd.DataFrame) -> str:
     return (
         f" Identical programs compared across runs differ in {int(is_different.sum())} of"
         f" {len(is_different)} cases ({percent(float(is_different.mean()))}). This site therefore"
-        " compares only within a run."
+        " compares variants only within a run. Machines share no run, so comparing them needs wider"
+        " intervals."
     )
 
 
@@ -48,6 +49,21 @@ def _different_between_runs(repeats: pd.DataFrame) -> pd.Series[bool]:
     """Whether each comparison with other runs came out as different."""
     verdicts = repeats.loc[repeats["between_verdict"] != "", "between_verdict"]
     return verdicts.isin(DIFFERENT)
+
+
+@macro("agreement_in_brief")
+def in_brief(inputs: Inputs) -> str:
+    """One sentence with the false alarms within a run and between runs; empty without any."""
+    repeats = inputs.tables["repeats"]
+    if repeats.empty:
+        return ""
+    within = float(repeats["verdict"].isin(DIFFERENT).mean())
+    between = _different_between_runs(repeats)
+    others = f", and in {percent(float(between.mean()))} across runs" if len(between) else ""
+    return (
+        "Two entries of the same program come out as different in"
+        f" {percent(within)} of comparisons within a run{others}."
+    )
 
 
 @macro("agreement")

@@ -10,23 +10,23 @@ from typing import Any, Final
 from analysis import ROOT
 from analysis.base.quantities import listing
 from analysis.base.schema import read_yaml
-from analysis.site.pages.page import macro
+from analysis.site.pages.html import code
+from analysis.site.pages.page import Page, macro
 from analysis.study import Study
 
 CITATION: Final = "CITATION.cff"
 LICENCE: Final = "LICENSE"
+FOLDER: Final = "hotpath"
+"""Folder of a clone in examples."""
 
 
-def footer(studies: Iterable[Study], pages: Iterable[str]) -> dict[str, Any]:
-    """The footer's content. A write-up without an address leads to the first of the `pages` of
-    studies about it."""
+def footer(studies: Iterable[Study]) -> dict[str, Any]:
+    """The footer's content. The address of a write-up is empty if it has no public one."""
     known = read_yaml(ROOT / CITATION)
-    shown = set(pages)
     addresses: dict[str, str] = {}
     for study in studies:
         if study.write_up is not None:
-            page = f"studies/{study.name}/" if study.name in shown else "."
-            addresses.setdefault(study.write_up.title, study.write_up.address or page)
+            addresses.setdefault(study.write_up.title, study.write_up.address or "")
     return {
         "authors": listing([one["name"] for one in known["authors"]]),
         "licence": known["license"],
@@ -38,6 +38,18 @@ def stage_licence(folder: Path) -> None:
     """Put the licence and the citation file into the site's `folder`."""
     shutil.copy(ROOT / LICENCE, folder / f"{LICENCE}.txt")
     shutil.copy(ROOT / CITATION, folder)
+
+
+@macro("clone")
+def clone_command(page: Page) -> str:
+    """How to get the code: by the repository's address in `docs/mkdocs.yml`, or in words."""
+    address = str(page.env.conf["extra"]["repository"])
+    if not address:
+        return (
+            "Get a clone or an archive of the code from whoever gave you this site, which does not"
+            f" name its repository, and enter its folder, here {code(FOLDER)}"
+        )
+    return f"Get the code: {code(f'git clone {address} {FOLDER} && cd {FOLDER}')}"
 
 
 @macro()

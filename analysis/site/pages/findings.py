@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from markupsafe import Markup
 
 from analysis.base.quantities import listing, runs_phrase, with_interval
@@ -17,8 +19,11 @@ from analysis.study.claims.findings import Finding
 from analysis.study.claims.verdicts import NOT_TESTED
 
 
-def thesis(facts: StudyFacts) -> Markup:
-    """The finding that a study's page opens with; empty without any finding."""
+def thesis(facts: StudyFacts, given: str = "") -> Markup:
+    """The `given` sentence, or else the finding that a study's page opens with; empty without any
+    finding."""
+    if given:
+        return macros("claim.html").thesis(Markup("<strong>{}</strong>").format(given))
     found = findings(facts)
     return macros("claim.html").thesis(_item(facts, *_thesis(found))) if found else NO_HTML
 
@@ -57,6 +62,7 @@ def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
     return macros("claim.html").finding(
         sentence=headline(finding, result),
         belief=finding.belief,
+        doubt="in these runs" if result.few else "",
         few=result.few.capitalize(),
         spread=result.spread(),
         where=_where(facts, result),
@@ -71,6 +77,7 @@ def finding_line(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
     return macros("claim.html").finding(
         sentence=headline(finding, result),
         belief="",
+        doubt="",
         few="",
         spread=result.spread(),
         where=_where(facts, result),
@@ -120,16 +127,32 @@ def _alike(result: ClaimResult) -> list[ClaimRow]:
 def _elsewhere(facts: StudyFacts, result: ClaimResult) -> str:
     """Verdicts on machines that `_where` does not name."""
     verdicts: dict[str, list[str]] = {}
+    scarce: list[str] = []
     alike = _alike(result)
     for row in result.others:
         if row in alike:
             continue
         basis = runs_phrase(row.runs, row.hosts) if row.runs else ""
-        where = with_interval(facts.inputs.called(row.machine), basis)
-        verdicts.setdefault(facts.verdicts.shown(row), []).append(where)
+        where = facts.inputs.called(row.machine)
+        verdict = facts.verdicts.shown(row)
+        few = not is_enough(row.runs, row.hosts)
+        if verdict == UNDECIDED and few and (figure := _other_figure(result, row)):
+            scarce.append(f"; {where}: {figure} in {basis}, too few to say")
+        else:
+            verdicts.setdefault(verdict, []).append(with_interval(where, basis))
     same = verdicts.pop(result.row.verdict, [])
     parts = [f", also on {listing(same)}"] if same else []
     for verdict in (UNDECIDED, NOT_TESTED):
         if machines := verdicts.pop(verdict, []):
             parts.append(f", {verdict} on {listing(machines)}")
-    return "".join(parts + [f", but not on {listing(others)}" for others in verdicts.values()])
+    parts += [f", but not on {listing(others)}" for others in verdicts.values()]
+    return "".join(parts + scarce)
+
+
+def _other_figure(result: ClaimResult, row: ClaimRow) -> str:
+    """The finding's figure on another machine; empty for a claim with several comparisons."""
+    finding = result.claim.finding
+    if finding is None or len(result.claim.tests) > 1 or math.isnan(row.measured):
+        return ""
+    value = 1 / row.measured if finding.inverse else row.measured
+    return result.test.write(value, row.unit)

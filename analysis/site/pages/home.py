@@ -135,9 +135,18 @@ def _shares(journey: Journey) -> str:
     ends = [one for one in (journey.first, journey.last) if one.share is not None and one.time]
     shares = [step.share for step in ends if step.share is not None]
     if limit.kind == "reference" and limit.variant is not None:
-        return f"{_arrow(map(speed_phrase, shares))}, compared with {limit.variant.title}"
+        return _beside(shares, limit.variant.title)
     is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
     return _limit_shares(shares, "the reference" if is_exceeded else "the limit")
+
+
+def _beside(shares: Sequence[float], reference: str) -> str:
+    """The speed of the last step relative to a reference, then that of the first step."""
+    if not shares:
+        return f"No ratio to {reference}"
+    *first, last = shares
+    said = f"{speed_phrase(last)} {'as' if last >= 1 else 'than'} {reference}"
+    return "; ".join([said, *(f"the first step is {speed_phrase(share)}" for share in first)])
 
 
 def _limit_shares(shares: Sequence[float], limit: str) -> str:

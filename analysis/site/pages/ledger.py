@@ -276,13 +276,13 @@ def _folded(facts: StudyFacts, judged: Judged, place: Place, *, anchored: bool) 
 
 
 def _verdicts(facts: StudyFacts, judged: Judged) -> Markup:
-    """Each verdict with its machines and their measured figures."""
+    """Each verdict with its machines and their measured figures. That on average over hosts is in
+    the reason, which is folded."""
     machines: dict[str, list[str]] = {}
     for row, verdict, few in judged.rows:
         figure = _written(facts, judged.claim, row.measured)
-        on_average = f"{row.on_average} on average over hosts" if row.on_average else ""
         spread = _spread(facts, judged.claim, row)
-        notes = "; ".join(filter(None, [spread, on_average, judges_phrase(row) or _runs(row)]))
+        notes = "; ".join(filter(None, [spread, judges_phrase(row) or _runs(row)]))
         where = " ".join(filter(None, [_where(facts, row), few]))
         figures = with_interval(": ".join(filter(None, [where, figure])), notes)
         machines.setdefault(verdict, []).append(figures)

@@ -63,10 +63,13 @@ def define_env(env: Any) -> None:
 
 
 @macro()
-def lead(page: Page, facts: StudyFacts) -> str:
-    """The study's question, its findings, and its write-up."""
+def lead(page: Page, facts: StudyFacts, thesis: str = "") -> str:
+    """The study's thesis, question and write-up.
+
+    thesis: a sentence to open with instead of a finding; none if empty
+    """
     page.env.page.meta["description"] = escape(study_pages.summary(facts))
-    return study_pages.lead(facts)
+    return study_pages.lead(facts, thesis)
 
 
 @macro()

@@ -16,16 +16,24 @@ from analysis.base.quantities import (
     INTERVAL,
     digits,
     gigabytes_per_second,
+    listing,
     percent,
     quantity,
     quantity_interval,
     signed_percent,
 )
-from analysis.base.statistics import MIN_RUNS
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS
 from analysis.results.model import METRIC
-from analysis.results.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
+from analysis.results.model.judge import (
+    FITTED,
+    JUDGED_MARGIN,
+    JUDGED_WITHIN,
+    OF_CALIBRATION,
+    USES,
+)
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.predicting import chips
 from analysis.site.facts.rows import CounterRow, ModelRow, ParameterRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
@@ -140,6 +148,31 @@ def judgement(facts: StudyFacts) -> str:
         " the larger one alone underestimates the time."
     )
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
+
+
+@macro("model_in_brief")
+def in_brief(facts: StudyFacts) -> str:
+    """One sentence on how many times that the fit has not seen the model predicts; empty without
+    any."""
+    if facts.predictions.empty:
+        return ""
+    table = facts.predictions
+    is_unseen = table["judged"] & (table["use"] != OF_CALIBRATION[FITTED])
+    counts = {}
+    for machine in machines_by_evidence(facts):
+        unseen = rows_of(table[is_unseen & (table["machine"] == machine)], ModelRow)
+        near = sum(abs(point.residual) <= JUDGED_WITHIN[point.binding] for point in unseen)
+        if unseen:
+            counts[machine] = near, len(unseen)
+    if not counts:
+        return ""
+    near, of_all = next(iter(counts.values()))
+    extent = "" if near >= CONFIDENCE * of_all else "only in part "
+    found = [f"{n} of {m} on {facts.inputs.called(name)}" for name, (n, m) in counts.items()]
+    return (
+        f"The start and length of each row {extent}predict its time over the link. Of the times"
+        f" that the fit has not seen, {listing(found)} are {WITHIN} of the prediction."
+    )
 
 
 @macro()

@@ -90,7 +90,7 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
         strict=True,
     )
     config.extra["staged"] = staged
-    config.extra["footer"] = footer(staged.inputs.studies.values(), staged.pages)
+    config.extra["footer"] = footer(staged.inputs.studies.values())
     config.plugins.on_startup(command="build", dirty=False)
     try:
         build(config)

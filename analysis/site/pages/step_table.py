@@ -14,21 +14,31 @@ from analysis.study import Variant
 
 MACHINES: Final = 2
 """Number of machines in the table, those with most evidence; the sections have all."""
+NOTE: Final = (
+    "*Gain*: speed relative to the row above, or to the variant that is named; *in all*: relative"
+    " to the first row. Both are medians over paired rounds of the same run, so they differ from"
+    " quotients of the figures shown.\n{: .hp-quiet }"
+)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 
 
 def step_table(facts: StudyFacts, variants: Sequence[Variant]) -> str:
     """A row for each of `variants`, in Markdown; empty without variants.
 
-    After the figure is the speed relative to the variant's `after`, and to the first variant.
+    After the figure is the speed relative to the variant's `after`, and to the first variant. A
+    note below the table says so.
     """
     if not variants:
         return ""
     machines = machines_by_evidence(facts)[:MACHINES]
+    previous = dict(zip([one.name for one in variants[1:]], variants, strict=False))
     columns = ["variant", "what changes"]
     rows = [[_title(variant), _reason(variant)] for variant in variants]
     for machine in machines:
-        cells = [_cells(facts, machine, variant, variants[0]) for variant in variants]
+        cells = [
+            _cells(facts, machine, variant, variants[0], previous.get(variant.name))
+            for variant in variants
+        ]
         titles = (facts.inputs.called(machine), "gain", "in all")
         for place, title in enumerate(titles):
             if any(cell[place] for cell in cells):
@@ -36,7 +46,8 @@ def step_table(facts: StudyFacts, variants: Sequence[Variant]) -> str:
                 for row, cell in zip(rows, cells, strict=True):
                     row.append(cell[place])
     ruler = ["---", "---", *["--:"] * (len(columns) - 2)]
-    return "\n".join(_line(cells) for cells in (columns, ruler, *rows))
+    lines = [_line(cells) for cells in (columns, ruler, *rows)]
+    return "\n".join([*lines, *(["", NOTE] if "gain" in columns else [])])
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -57,9 +68,14 @@ def _in_cell(text: str) -> str:
 
 
 def _cells(
-    facts: StudyFacts, machine: str, variant: Variant, first: Variant
+    facts: StudyFacts,
+    machine: str,
+    variant: Variant,
+    first: Variant,
+    previous: Variant | None,
 ) -> tuple[str, str, str]:
-    """Figure, gain over the previous variant, and gain over the first one."""
+    """Figure, gain over the variant's `after`, which is named unless it is the `previous` row, and
+    gain over the first row."""
     time = facts.figures.time(machine, variant)
     if time is None:
         return "", "", ""
@@ -68,6 +84,8 @@ def _cells(
     after = facts.study.variant(variant.after) if variant.after else None
     in_all = _gain(facts, machine, variant, first) if first not in (variant, after) else ""
     gain = _gain(facts, machine, variant, after) if after else ""
+    if gain and after is not None and after != previous:
+        gain += f"<br>over [`{after.name}`](#{after.name})"
     return "<br>".join(filter(None, [figure, ", ".join(notes)])), gain, in_all
 
 

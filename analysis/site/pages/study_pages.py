@@ -46,11 +46,12 @@ SAMPLES: Final = (
 )
 
 
-def lead(facts: StudyFacts) -> str:
-    """The study's thesis, or its question until there is one, and its scope; Markdown and HTML."""
+def lead(facts: StudyFacts, given: str = "") -> str:
+    """The study's thesis, or its question until there is one, and its scope; Markdown and HTML. A
+    thesis that is `given` as HTML is taken before that of the findings."""
     study = facts.study
     question = study.question.strip()
-    opening = thesis(facts)
+    opening = thesis(facts, given)
     scope = [question] if opening else []
     if study.write_up:
         date = f", {study.write_up.date}" if study.write_up.date else ""

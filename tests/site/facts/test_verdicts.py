@@ -51,11 +51,11 @@ def test_claim_is_undecided_if_judging_runs_measured_all_parts(
         (BEFORE, 2, 0, "2 runs, made before the threshold was fixed"),
         (
             *(BEFORE, 4, 1),
-            "4 runs, 1 of them made after the threshold was fixed; only this one decides",
+            "verdict from the one of 4 runs made after we fixed the threshold",
         ),
         (
             *(BEFORE, 7, 5),
-            "7 runs, 5 of them made after the threshold was fixed; only these decide",
+            "verdict from the 5 of 7 runs made after we fixed the threshold",
         ),
         (BEFORE, 5, 5, ""),
         (AFTERWARDS, 5, 0, ""),

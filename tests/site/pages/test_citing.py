@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
 
 from analysis import ROOT
 from analysis.base.schema import read_yaml
-from analysis.site.pages.citing import citation, footer, stage_licence
+from analysis.site.pages.citing import citation, clone_command, footer, stage_licence
+from analysis.site.pages.page import Page
 from tests.repository import STUDIES
 
 
-def test_write_up_without_an_address_leads_to_its_study() -> None:
-    found = {one["title"]: one["address"] for one in footer(STUDIES.values(), STUDIES)["write_ups"]}
+def test_write_up_without_an_address_has_no_link() -> None:
+    found = {one["title"]: one["address"] for one in footer(STUDIES.values())["write_ups"]}
     transfers, gather = (STUDIES[name].write_up for name in ("transfers", "h2d_gather"))
     assert transfers is not None and found[transfers.title] == transfers.address
-    assert gather is not None and found[gather.title] == "studies/h2d_gather/"
-    assert set(found.values()) > {"studies/unpack/"}
-    without_pages = footer(STUDIES.values(), ())["write_ups"]
-    assert {one["address"] for one in without_pages} >= {"."}
+    assert gather is not None and found[gather.title] == ""
+    assert not any(address.startswith("studies/") for address in found.values())
+
+
+@pytest.mark.parametrize(
+    ("address", "begins"),
+    [
+        ("", "Get a clone or an archive of the code from whoever gave you this site"),
+        (
+            "https://example.org/a?b=1&c",
+            "Get the code: <code>git clone https://example.org/a?b=1&amp;c hotpath",
+        ),
+    ],
+)
+def test_way_to_the_code_follows_from_the_address(address: str, begins: str) -> None:
+    conf = {"extra": {"repository": address}}
+    page = cast(Page, SimpleNamespace(env=SimpleNamespace(conf=conf)))
+    assert clone_command(page).startswith(begins)
 
 
 def test_citation_is_that_of_the_file() -> None:
     known = read_yaml(ROOT / "CITATION.cff")
     assert known["title"] in citation() and known["version"] in citation()
-    assert footer(STUDIES.values(), ())["authors"] == known["authors"][0]["name"]
+    assert footer(STUDIES.values())["authors"] == known["authors"][0]["name"]
 
 
 def test_the_site_has_licence_and_citation(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_finding_is_a_sentence_with_its_basis_and_a_link_to_the_claim(
     foreseen = StudyFacts(measured.inputs.with_tables(claims=claims), measured.study)
     assert "on box. " in top_findings([foreseen], str)
     few = StudyFacts(measured.inputs.with_tables(claims=claims.assign(runs=6)), measured.study)
-    said = ", 6 runs, 3 of them made after the threshold was fixed; only these decide. "
+    said = ", verdict from the 3 of 6 runs made after we fixed the threshold. "
     assert f"on box{said}" in top_findings([few], str)
 
 

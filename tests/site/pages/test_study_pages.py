@@ -262,3 +262,4 @@ def test_each_step_has_its_change_and_gains_in_one_table(measured: StudyFacts) -
     assert first.startswith(f"| [{steps[0].title}](#{steps[0].name}) | ")
     assert first.count("×") == 0 and second.count("×") == 1 and third.count("×") == 2
     assert step_table(measured, []) == ""
+    assert "medians over paired rounds" in step_table(measured, steps)

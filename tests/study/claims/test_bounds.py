@@ -75,11 +75,12 @@ def test_a_run_that_may_judge_does_not_replace_the_others_in_the_figure(tmp_path
     assert 3.9 < row["judged_low"] < row["judged"] < row["judged_high"] < 4.1
     facts = StudyFacts(read(tmp_path / "now", study), study)
     place = Place(tmp_path / "site", "")
-    said = "4 runs, 1 of them made after the threshold was fixed; only this one decides"
+    said = "verdict from the one of 4 runs made after we fixed the threshold"
     page = page_of(facts, place)
     assert said in page and "- On box: 1 holds in fewer than 3 runs or 2 hosts." in page
     assert (
-        "holds</span> on box in 1 run on 1 host: 2.00× (runs: 2.00×, 2.00×, 2.00×, 4.00×; 4" in page
+        "holds</span> on box in 1 run on 1 host: 2.00× (runs: 2.00×, 2.00×, 2.00×, 4.00×; verdict"
+        in page
     )
     folded = (place.site / "evidence" / "copy" / "claims" / "it.html").read_text()
     assert f"<td>{said}</td>" in folded
