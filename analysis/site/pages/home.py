@@ -38,8 +38,12 @@ MAX_FINDINGS: Final = 5
 
 
 def cards(studies: Iterable[StudyFacts], address: Address) -> Markup:
-    """One card per study: its steps as a picture, their gain, and their distance from the limit."""
-    return _CARDS.cards([_card(facts, address(facts.study.name)) for facts in studies])
+    """One card per measured study: its steps as a picture, their gain, and their distance from the
+    limit."""
+    shown = list(studies)
+    # Before any study has results, the cards say so; later, those without are left out.
+    shown = [facts for facts in shown if facts.machines] or shown
+    return _CARDS.cards([_card(facts, address(facts.study.name)) for facts in shown])
 
 
 def _card(facts: StudyFacts, address: str) -> Markup:

@@ -67,6 +67,12 @@ def holds(facts: StudyFacts, claim: str) -> str:
     return "yes" if result is not None and result.row.verdict == HOLDS else ""
 
 
+@macro("has_results")
+def has_results(facts: StudyFacts) -> str:
+    """`yes` if a machine has measured the study; else empty. Chooses sections."""
+    return "yes" if facts.machines else ""
+
+
 @macro("measured")
 def measured(page: Page, facts: StudyFacts, claim: str) -> str:
     """The figure of a claim with its interval, runs and hosts, and a link to the evidence.

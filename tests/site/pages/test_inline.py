@@ -89,6 +89,12 @@ def test_verdict_chooses_words(facts: StudyFacts) -> None:
     assert inline.holds(StudyFacts(failed, facts.study), "vectors") == ""
 
 
+def test_results_choose_sections(facts: StudyFacts) -> None:
+    assert inline.has_results(facts) == "yes"
+    empty = {name: facts.inputs.tables[name].iloc[:0] for name in ("summary", "skipped")}
+    assert inline.has_results(StudyFacts(facts.inputs.with_tables(**empty), facts.study)) == ""
+
+
 def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyFacts) -> None:
     page = cast(Page, SimpleNamespace(study_address=lambda study: f"studies/{study}/"))
     figure = inline.measured(page, facts, "vectors")
