@@ -126,7 +126,9 @@ def _layers() -> list[alt.Chart]:
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=VERDICTS),
-        legend=alt.Legend(orient="top", title=None, values=[FASTER, SLOWER, EQUAL, UNCLEAR]),
+        legend=alt.Legend(
+            orient="top", title=None, columnPadding=24, values=[FASTER, SLOWER, EQUAL, UNCLEAR]
+        ),
     )
     tips = text_tooltip(
         *(("title", "what"), "study", "case", ("metric", "by")),
