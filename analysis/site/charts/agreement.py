@@ -10,7 +10,8 @@ import pandas as pd
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval
 from analysis.base.statistics import SAME_WITHIN
 from analysis.site.charts.lines import line_colour
-from analysis.site.charts.theme import Chart, finish, panels, present, select, text_tooltip
+from analysis.site.charts.rows import finish_rows, named, named_rows
+from analysis.site.charts.theme import Chart, panels, present, select, text_tooltip
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -33,8 +34,9 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
     clocks = list(dict.fromkeys(table["clock"]))
     cases = dict.fromkeys(case.id for variant in facts.study.variants for case in variant.cases)
     order = present(cases, table["case"])
+    row = named_rows("case", order)
     base = alt.Chart().encode(
-        y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(grid=False, labelLimit=190)),
+        y=row,
         color=line_colour("called", ["same", "different", "unclear"], None),
         tooltip=text_tooltip(
             *("variant", "against", "case", "clock", "machine"),
@@ -45,7 +47,8 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
     scale = alt.Scale(zero=False)
     band = alt.Chart(pd.DataFrame({"low": [1 - SAME_WITHIN], "high": [1 + SAME_WITHIN]}))
     chart: Any = panels(
-        alt.layer(
+        named(
+            row,
             band.mark_rect(style="band").encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
             base.mark_rule(strokeWidth=1.5).encode(
                 x=alt.X("ci_low:Q", scale=scale, title="ratio of times"), x2="ci_high:Q"
@@ -53,7 +56,7 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
             base.mark_point(filled=True, size=40, cursor="pointer").encode(
                 x=alt.X("ratio:Q", scale=scale)
             ),
-            height=max(ROW_PX * len(order), 60),
+            row_px=ROW_PX,
         ),
         table,
         select("clock_shown", "clock", clocks, clocks[0]),
@@ -63,4 +66,4 @@ def agreement_chart(facts: StudyFacts) -> Chart | None:
         f"{facts.study.title}: ratios of times between two entries of one program, each with its"
         f" {INTERVAL}; the correct ratio is 1."
     )
-    return finish(chart, description, margin=190, compact_margin=150)
+    return finish_rows(chart, description, margin=220)

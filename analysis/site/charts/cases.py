@@ -32,6 +32,8 @@ HEIGHT_PX = 300
 WIDE = 32
 """A key whose values differ by more than this factor is drawn over a logarithmic axis."""
 MOST_TICKS = 12
+FLAT_LABELS = 4
+"""More names along an axis are turned, so that they do not overlap."""
 NEAR = 0.05
 """Of two ticks no further apart than this share, the axis has room for one label."""
 IS_STALE, STALE_SHAPE = "datum.state === 'stale'", alt.value("cross")
@@ -129,7 +131,8 @@ def _along(points: pd.DataFrame, swept: str, headline: dict[str, Any]) -> tuple[
         return column, alt.X(f"{column}:Q", title="payload, B", scale=scale, axis=axis)
     values = points[swept].dropna().drop_duplicates().sort_values()
     if not pd.api.types.is_numeric_dtype(values) or len(values) <= 2:
-        return swept, alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=0))
+        angle = 0 if len(values) <= FLAT_LABELS else -90
+        return swept, alt.X(f"{swept}:O", title=name, axis=alt.Axis(labelAngle=angle))
     least, most = values.min(), values.max()
     is_wide = least > 0 and least * WIDE < most
     scale = alt.Scale(type="log", nice=False) if is_wide else alt.Scale(zero=False)

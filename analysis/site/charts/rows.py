@@ -56,12 +56,13 @@ def variant_rows(names: Sequence[str], table: pd.DataFrame, px: int = 0) -> alt.
     return named_rows("variant", present(names, table["variant"]), WIDE_LABELS, px=px)
 
 
-def named(row: alt.Y, *layers: Any, px: int = 0) -> alt.LayerChart:
+def named(row: alt.Y, *layers: Any, px: int = 0, row_px: int = ROW_PX) -> alt.LayerChart:
     """The `layers`, whose y is `row`, and the names above their rows in a narrow column.
 
     px: height of a group of rows that share a name, as of `row`
+    row_px: height of a row in a wide column
     """
-    height = alt.Step(px, **{"for": "position"}) if px else alt.Step(ROW_PX)
+    height = alt.Step(px, **{"for": "position"}) if px else alt.Step(row_px)
     chart = alt.layer(*layers, _names(row, is_group=bool(px)), height=height)
     assert isinstance(chart, alt.LayerChart)  # no layer has facets
     return chart

@@ -32,6 +32,10 @@ CELL_PX: Final = 52
 LABEL_LIMIT_PX: Final = 190
 """A variant's name is cut where it is wider."""
 
+FONT: Final = "Arial, Helvetica, 'Liberation Sans', Roboto, sans-serif"
+"""Fonts of one width, in which vl-convert measures the words of pictures: in a wider one, labels
+would be cut and legends overlap."""
+
 WIDE_LABELS: Final = 'Menlo, Consolas, "DejaVu Sans Mono", monospace'
 
 STEP_COLOUR, GREY = 0, 5
@@ -112,7 +116,7 @@ def _configuration(colours: dict[str, Any]) -> dict[str, Any]:
     return {
         "params": [{"name": name, "value": colours[name]} for name in ("ink", "quiet")],
         "background": "transparent",
-        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
+        "font": FONT,
         "view": {"stroke": "transparent"},
         "axis": {
             **labels,

@@ -65,9 +65,15 @@ def table(
     caption: str = "",
     numeric: Sequence[str] = (),
     ids: Sequence[str] = (),
+    stacked: bool = False,
 ) -> Markup:
-    """A table with a header row; `numeric` columns are set right, `ids` are the rows' anchors."""
-    return _TABLE.table(columns, rows, caption, numeric, ids)
+    """A table with a header row.
+
+    numeric: columns that are set right
+    ids: anchors of the rows
+    stacked: on a narrow screen, the cells of a row are lines, each after the name of its column
+    """
+    return _TABLE.table(columns, rows, caption, numeric, ids, stacked)
 
 
 def wide(table: Markup) -> Markup:
