@@ -50,6 +50,7 @@ class Explorer {
     this.root = root;
     this.studies = JSON.parse(root.dataset.studies);
     this.names = JSON.parse(root.dataset.names);
+    this.first = JSON.parse(root.dataset.start); // the choice of the picture
     this.site = new URL(root.dataset.root, location.href);
     this.part = (name) => root.querySelector(`.hp-${name}`);
   }
@@ -58,15 +59,24 @@ class Explorer {
     this.part("controls").addEventListener("change", (event) => this.choose(event));
     addEventListener("popstate", () => this.follow());
     new MutationObserver(() => this.draw()).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
-    const button = this.part("button");
-    button.addEventListener("click", () => this.follow());
-    if (new URLSearchParams(location.search).has(`${NAME}.study`)) this.follow();
+    for (const kind of ["pointerenter", "pointerdown", "focusin"]) {
+      this.root.addEventListener(kind, () => this.touch());
+    }
+    if (new URLSearchParams(location.search).has(`${NAME}.study`)) {
+      this.part("still")?.remove(); // of another choice
+      this.part("text").textContent = "";
+      this.touch();
+    }
+  }
+
+  touch() {
+    this.touched ??= this.follow();
   }
 
   // Shows the choice of the address.
   async follow() {
     try {
-      this.part("button")?.remove();
+      if (!this.rows) this.part("note").textContent = "Loading all figures…";
       await this.load();
       await this.show(this.requested());
     } catch (error) {
@@ -87,12 +97,13 @@ class Explorer {
 
   requested() {
     const asked = new URLSearchParams(location.search).get(`${NAME}.study`);
-    return asked in this.studies ? asked : Object.keys(this.studies)[0];
+    return asked in this.studies ? asked : (this.first.study ?? Object.keys(this.studies)[0]);
   }
 
   // The selects of a study, in the form of a chart's signals.
   async specOf(study) {
     const about = this.studies[study];
+    const usual = study === this.first.study ? this.first : about.headline;
     const rows = this.rows.filter((row) => row.study === study);
     const of = (key) => distinct(rows.map(({ keys }) => keys[key]).filter((value) => value !== undefined));
     const keys = distinct(rows.flatMap(({ keys }) => Object.keys(keys))).filter((key) => of(key).length > 1);
@@ -101,19 +112,20 @@ class Explorer {
     const filters = keys.map((key) => {
       const options = sorted(of(key));
       const labels = ["all", ...options.map((value) => this.names[value] ?? String(value))];
-      const start = key in about.headline && options.includes(about.headline[key]) ? about.headline[key] : ALL;
+      const start = options.includes(usual[key]) ? usual[key] : ALL;
       return signal(key, key, [ALL, ...options], start, labels);
     });
     const titles = Object.values(this.studies).map(({ title }) => title);
     const first = ["gpu_time", "host_time"].find((one) => metrics.includes(one)) ?? metrics[0];
+    const chosen = (name, otherwise) => (study === this.first.study ? this.first[name] : otherwise);
     const x = keys.find((key) => of(key).length > 2 && of(key).every(isNumber)) ?? "variant";
     return {
       signals: [
         signal("study", "study", Object.keys(this.studies), null, titles),
-        signal("metric", "metric", metrics, first, metrics.map((one) => about.metrics[one] ?? one)),
-        signal("as", "as", ["figure", "rate"], "figure"),
-        signal("x", "over", keys, keys.includes(x) ? x : keys[0]),
-        signal("colour", "colour", keys, keys.includes("variant") ? "variant" : keys[0]),
+        signal("metric", "metric", metrics, chosen("metric", first), metrics.map((one) => about.metrics[one] ?? one)),
+        signal("as", "as", ["figure", "rate"], chosen("as", "figure")),
+        signal("x", "over", keys, chosen("x", keys.includes(x) ? x : keys[0])),
+        signal("colour", "colour", keys, chosen("colour", keys.includes("variant") ? "variant" : keys[0])),
         ...filters,
       ],
     };
@@ -121,14 +133,32 @@ class Explorer {
 
   async show(study) {
     this.spec = await this.specOf(study);
+    this.spellOutCase();
     const { values, faults } = readChoice(NAME, this.spec);
     // The axis shows all values of its key, unless the address asks for one.
     const asked = new URLSearchParams(location.search);
     for (const key of [values.x, values.colour]) if (!asked.has(`${NAME}.${key}`)) values[key] = ALL;
     this.values = { ...values, study };
     this.part("note").textContent = faults.join(" ");
+    this.part("button")?.remove();
     this.part("controls").replaceChildren(...this.spec.signals.map((one) => this.selectOf(one)));
     await this.draw();
+  }
+
+  // An address can name a whole case: its keys replace it, except those of the axis and the colours.
+  spellOutCase() {
+    const address = new URL(location.href);
+    const named = address.searchParams.get(`${NAME}.case`);
+    if (named === null) return;
+    const usual = Object.fromEntries(this.spec.signals.map(({ name, value }) => [name, value]));
+    const asked = (name) => address.searchParams.get(`${NAME}.${name}`);
+    const drawn = [asked("over") ?? usual.x, asked("colour") ?? usual.colour];
+    const keys = { machine: asked("machine"), ...parseCase(named) };
+    for (const key of ["case", "machine"]) address.searchParams.delete(`${NAME}.${key}`);
+    for (const [key, value] of Object.entries(keys)) {
+      if (key in usual && value !== null && !drawn.includes(key)) address.searchParams.set(`${NAME}.${key}`, value);
+    }
+    history.replaceState(null, "", address);
   }
 
   selectOf({ name, bind }) {
@@ -198,11 +228,14 @@ class Explorer {
     const scheme = document.body.getAttribute("data-md-color-scheme");
     const holder = document.createElement("div");
     holder.setAttribute("aria-hidden", "true"); // the table has the figures
-    view.replaceChildren(holder);
+    holder.className = "hp-coming"; // until it is drawn
+    view.append(holder);
     await vegaEmbed(holder, this.chartOf(figures), {
       mode: "vega-lite", actions: false, renderer: "svg", logLevel: 1, config: (await palettes())[scheme],
       tooltip: { theme: scheme === "slate" ? "dark" : "light" },
     });
+    holder.className = "hp-live";
+    view.replaceChildren(holder);
     const values = figures.map(({ value }) => value);
     status.textContent = `Shown: ${figures.length} figures, from ${Math.min(...values).toPrecision(3)} to ${Math.max(...values).toPrecision(3)} ${figures[0].unit === "1" ? "" : figures[0].unit}.`;
     const columns = COLUMNS.map(([field, title, kind]) => [field, field === "value" ? `figure, ${figures[0].unit}` : title, kind]);

@@ -98,7 +98,10 @@ class Samples {
     this.text.setAttribute("role", "status");
     const box = element("div", { className: "hp-samples-box" });
     box.style.maxWidth = `${this.cell.closest(".hp-table").clientWidth}px`; // the table may be wider
-    box.append(form, this.view, this.text);
+    this.others = element("a", {}, "Other cases in the explorer");
+    const line = element("p", { className: "hp-quiet" });
+    line.append(this.others);
+    box.append(form, this.view, this.text, line);
     this.cell.append(box);
     fill(this.fields.case, distinct(this.samples.map((one) => one.case)), asked.get(`${NAME}.case`));
     this.offerMetrics(asked.get(`${NAME}.metric`));
@@ -145,9 +148,19 @@ class Samples {
     const range = `from ${written(Math.min(...values), samples[0].unit)} to ${written(Math.max(...values), samples[0].unit)}`;
     const rounds = distinct(samples.map(({ run, round }) => `${run} ${round}`)).length;
     this.text.textContent = `${counted(samples.length, "sample")} of ${counted(rounds, "round")} in ${counted(runs.length, "run")}, ${range}. One lane per run; height within a lane: the round; tick: the run's median.`;
+    this.others.href = explorerAddress(fileOf(this.cell.parentElement.previousElementSibling), this.fields);
     drawing.setAttribute("aria-label", this.text.textContent);
     this.view.replaceChildren(drawing);
   }
+}
+
+// Address of the explorer with the machine and study of a samples file, and the case and metric in `fields`.
+function explorerAddress(file, fields) {
+  const [machine, study] = file.pathname.split("/").slice(-3);
+  const asked = { study, machine: decodeURIComponent(machine), case: fields.case.value, metric: fields.metric.value };
+  const address = new URL("../explorer/", location.href.split(/[?#]/, 1)[0]);
+  for (const [key, value] of Object.entries(asked)) address.searchParams.set(`explorer.${key}`, value);
+  return address.href;
 }
 
 const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;

@@ -86,7 +86,7 @@ def _row(facts: StudyFacts, row: MeasuredRow, what: str) -> dict[str, object]:
         "seconds": row.median,
         "time": quantity(row.median, "s"),
         "state": "stale" if row.stale else "measured",
-        "href": samples_address(row.machine, facts.study.name, row.variant),
+        "href": samples_address(row.machine, facts.study.name, row.variant, row.case, row.metric),
         **parse_case(row.case),
     }
 

@@ -283,8 +283,10 @@ def _hosts(facts: StudyFacts) -> Chart | None:
             )
         ],
         href=[
-            samples_address(machine, facts.study.name, variant)
-            for machine, variant in zip(rows["machine"], rows["variant"], strict=True)
+            samples_address(machine, facts.study.name, variant, case, "host_time")
+            for machine, variant, case in zip(
+                rows["machine"], rows["variant"], rows["case"], strict=True
+            )
         ],
     )
     scale = alt.Scale(zero=False)

@@ -19,9 +19,10 @@ from analysis.api.charts import (
 )
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio
 
+from .adviser import METRIC
 from .chart_parts import binary, direction_select
 from .kinds import MEMORIES, method_of
-from .measured import rows_in_place
+from .measured import PIECE_KEYS, PLACE_KEYS, rows_in_place
 
 ANY = "any"
 ROW_PX = 34
@@ -36,6 +37,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     """
     rows = rows_in_place(facts.study, facts.summary)
     rows = rows[rows["variant"].map(method_of).isin(METHODS)]
+    cases = _cases_in_place(facts)
     found = []
     for (machine, direction), moved in rows.groupby(["machine", "direction"]):
         for memory in (ANY, *sorted(set(moved["memory"]))):
@@ -65,10 +67,26 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
                         "by": ratio(second.median / best.median),
                         "loop": "" if loop is best else ratio(loop.median / best.median),
                         "surely": "yes" if best.ci_high < second.ci_low else "no",
-                        "href": samples_address(str(machine), facts.study.name, best.variant),
+                        "href": samples_address(
+                            *(str(machine), facts.study.name, best.variant),
+                            cases[best.variant, size, count, str(direction)],
+                            METRIC,
+                        ),
                     }
                 )
     return pd.DataFrame(found)
+
+
+def _cases_in_place(facts: StudyFacts) -> dict[tuple[str, int, int, str], str]:
+    """The cases of `rows_in_place`, by variant, size, number and direction."""
+    found = {}
+    for variant in facts.study.variants:
+        for case in variant.cases:
+            keys = {**PLACE_KEYS, **case.values}
+            if keys.keys() == {*PLACE_KEYS, *PIECE_KEYS} and PLACE_KEYS.items() <= keys.items():
+                place = int(keys["size"]), int(keys["count"]), str(keys["direction"])
+                found[variant.name, *place] = case.id
+    return found
 
 
 def map_chart(facts: StudyFacts) -> Chart | None:

@@ -31,10 +31,10 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
     # If the CPU takes part in a copy, the time between events does not describe it.
     host_work = {v.name for v in facts.study.variants if v.host_work}
     kept = kept[(kept["metric"] == "host_time") | ~kept["variant"].isin(host_work)]
-    places = zip(kept["machine"], kept["variant"], strict=True)
+    places = kept[["machine", "study", "variant", "case", "metric"]].itertuples(index=False)
     return kept.assign(
         memory=kept["variant"].map(memory_of),
-        href=[samples_address(machine, facts.study.name, variant) for machine, variant in places],
+        href=[samples_address(*place) for place in places],
     )
 
 

@@ -59,7 +59,7 @@ def price_table(facts: StudyFacts) -> pd.DataFrame:
                 "time": quantity(seconds, "s"),
                 "interval": quantity_interval(seconds, row.ci_low, row.ci_high, "s"),
                 "speed": f"{digits(size / seconds / 1e9)} GB/s",
-                "href": samples_address(machine, facts.study.name, variant),
+                "href": samples_address(machine, facts.study.name, variant, row.case, metric),
             }
         )
     return pd.DataFrame(rows)

@@ -191,7 +191,9 @@ def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
                         "source": f"{source} past a boundary",
                         "rate": VOLUME / row.median / 1e9,
                         "state": "stale" if row.stale else "measured",
-                        "href": samples_address(machine, facts.study.name, variant.name),
+                        "href": samples_address(
+                            machine, facts.study.name, variant.name, row.case, row.metric
+                        ),
                     }
                 )
     return pd.DataFrame(rows)

@@ -200,7 +200,9 @@ def _row(comparison: Comparison, one: Ratio, place: int) -> tuple[object, ...]:
         *(one.value, low, high, place),
         *(ratio(one.value), ratio_interval(low, high)),
         *(speed(figure.payload_bytes, figure.seconds) for figure in (one.of, one.against)),
-        samples_address(one.base.machine, one.of.study, one.of.variant.name),
+        samples_address(
+            one.base.machine, one.of.study, one.of.variant.name, one.of.case, one.of.metric
+        ),
     )
 
 

@@ -29,16 +29,18 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
             for machine in facts.machines:
                 key = (machine, variant.name, case.id)
                 found = [
-                    (part.label, row)
+                    (part, row)
                     for part in parts
                     if (row := facts.figures.find(*key, part.name)) is not None
                 ]
                 whole = sum(row.median for _, row in found)
                 if whole == 0:
                     continue
-                href = samples_address(machine, facts.study.name, variant.name)
-                for order, (label, row) in enumerate(found):
-                    place = (machine, variant.name, variant.role, case.id, label, order)
+                for order, (part, row) in enumerate(found):
+                    href = samples_address(
+                        machine, facts.study.name, variant.name, case.id, part.name
+                    )
+                    place = (machine, variant.name, variant.role, case.id, part.label, order)
                     shares = (row.median, whole, row.median / whole)
                     rows.append((*place, *shares, "stale" if row.stale else "measured", href))
     return pd.DataFrame(rows, columns=PART_COLUMNS)

@@ -100,7 +100,7 @@ def _events(facts: StudyFacts, machine: str, name: str, capture: Capture) -> pd.
             ],
             "state": capture.state,
             "case": capture.case,
-            "href": samples_address(machine, facts.study.name, name),
+            "href": samples_address(machine, facts.study.name, name, capture.case),
         }
     )
 

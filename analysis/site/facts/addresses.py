@@ -17,14 +17,17 @@ def samples_address(
 ) -> str:
     """Address of a variant's samples, relative to the root of the site; their plot shows this case
     and metric if they are given."""
-    chosen = {"samples.case": case, "samples.metric": metric} if case else {}
-    query = f"?{urlencode(chosen)}" if chosen else ""
+    chosen = {"samples.case": case, "samples.metric": metric}
+    query = urlencode({key: value for key, value in chosen.items() if value})
+    query = f"?{query}" if query else ""
     return f"data/{query}#{samples_anchor(machine, study, variant)}"
 
 
 def samples_addresses(table: pd.DataFrame) -> list[str]:
-    """Addresses of the samples for each row of a table with columns machine, study and variant."""
-    keys = table[["machine", "study", "variant"]].itertuples(index=False, name=None)
+    """Addresses of the samples for each row of a table with columns machine, study, variant, case
+    and metric."""
+    columns = ["machine", "study", "variant", "case", "metric"]
+    keys = table[columns].itertuples(index=False, name=None)
     return [samples_address(*key) for key in keys]
 
 

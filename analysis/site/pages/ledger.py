@@ -332,7 +332,7 @@ def _lines(facts: StudyFacts, judged: Judged, root: str) -> list[list[object]]:
             judges_phrase(row) or _runs(row),
             _verdict(verdict, ", ".join(filter(None, [few, chosen_after(row)]))),
             _reason(facts, claim, row),
-            _samples(facts, claim, row.machine, root),
+            _samples(facts, claim, row.machine, root, row.case),
         ]
         for row, verdict, few in judged.rows
     ]
@@ -369,13 +369,14 @@ def _judged_by_few(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
     return f"in the runs that the verdict uses: {figure}"
 
 
-def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str) -> Markup:
-    """The compared variants, each with a link to its samples on this machine if there are any."""
+def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str, case: str = "") -> Markup:
+    """The compared variants, each with a link to its samples of `case` on this machine if there are
+    any."""
     study = facts.study.name
     names = []
     for variant in claim.variants:
         is_measured = (machine, study, variant) in facts.inputs.provenance
-        address = f"{root}{samples_address(machine, study, variant)}"
+        address = f"{root}{samples_address(machine, study, variant, case)}"
         names.append(link(address, code(variant)) if is_measured else code(variant))
     return joined(" ", names)
 

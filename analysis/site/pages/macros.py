@@ -16,6 +16,8 @@ from markupsafe import escape
 from analysis.base.errors import require_known
 from analysis.base.quantities import whole
 from analysis.base.schema import read_yaml
+from analysis.site.charts.explorer import first_choice
+from analysis.site.charts.still import COLUMNS
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
@@ -51,6 +53,7 @@ from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.html import link
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import GIVEN, MACROS, Page, macro
+from analysis.site.pages.staging import ALL, EXPLORER, EXPLORER_START
 from analysis.study import parse_case
 from analysis.study.config import CONFIG_FILE, Settings
 
@@ -156,7 +159,13 @@ def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> str:
         if not facts.summary.empty
     }
     names = page.staged.inputs.machine_names
-    return templates.macros("figure.html").explorer(json.dumps(about), json.dumps(names), page.root)
+    wanted = page.env.conf["extra"].get(EXPLORER_START, {})
+    facts = studies.get(wanted.get("study"))
+    start = first_choice(facts, wanted) if facts else None
+    first = page.staged.charts[ALL][EXPLORER]
+    return templates.macros("figure.html").explorer(
+        *map(json.dumps, (about, names, start or {})), page.root, first, list(COLUMNS)
+    )
 
 
 @macro()

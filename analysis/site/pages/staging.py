@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.reading import read_bytes
+from analysis.base.schema import read_yaml
 from analysis.site.charts import study_charts
 from analysis.site.charts.engine import ENGINE, write_engine
+from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.theme import Chart
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
@@ -21,10 +24,15 @@ from analysis.site.facts.inputs import SUBMITTED, Inputs, VariantKey
 from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
+from analysis.site.pages.navigation import CONFIGURATION
 from analysis.study import Variant
 
 ALL = "all"
 """The group of charts that are of no one study."""
+EXPLORER = "explorer"
+"""The explorer's first chart."""
+EXPLORER_START = "explorer_start"
+"""The key under `extra` of mkdocs.yml that chooses it."""
 
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
@@ -72,6 +80,7 @@ def stage(
     common = {
         "machines": machines_chart(comparison),
         "links": links_chart(link_rates(studies)),
+        EXPLORER: _explorer_chart(studies, pages),
     }
     charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL, names=comparison.names)
     _stage_engine(folder / "assets", drawn)
@@ -95,6 +104,14 @@ def stage(
         files=stage_sources(inputs, samples, data),
         pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
     )
+
+
+def _explorer_chart(studies: Mapping[str, StudyFacts], pages: Path) -> Chart | None:
+    """The chart that mkdocs.yml in the folder `pages` wants first; None without figures for it."""
+    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
+    facts = studies.get(wanted.get("study"))
+    choice = first_choice(facts, wanted) if facts else None
+    return explorer_chart(facts, choice) if facts and choice else None
 
 
 def _stage_charts(

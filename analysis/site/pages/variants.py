@@ -163,10 +163,11 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
     columns = _columns(facts, variant)
     rows: list[list[object]] = []
     for machine in facts.machines:
-        address = samples_address(machine, facts.study.name, variant.name)
+        time = facts.figures.time(machine, variant)
+        metric = time.metric if time else ""
+        address = samples_address(machine, facts.study.name, variant.name, case.id, metric)
         name = facts.inputs.called(machine)
         samples = link(f"{root}{address}", name)
-        time = facts.figures.time(machine, variant)
         if time is not None:
             rows.append([samples, *(write(machine, time) for write in columns.values())])
             continue

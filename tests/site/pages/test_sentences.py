@@ -314,4 +314,4 @@ def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) 
     visible = re.sub(r"<[^>]*>", " ", text)
     assert "On 2 × H200 this step" in visible
     assert not re.search(r"\bbox\b", visible)
-    assert "../../data/#box-copy-" in text
+    assert "../../data/?samples.case=" in text and "#box-copy-" in text

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.repository import STUDIES
 from tests.site.pages.site.conftest import MEASURED
+from tests.site.pages.site.visit import Visit
 
 TITLES = {name: STUDIES[name].title for name in MEASURED}
 
@@ -27,9 +28,13 @@ def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(
     page.on("pageerror", lambda error: faults.append(str(error)))
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
+    picture = page.locator(".hp-explorer .hp-still img")
+    expect(picture).to_be_visible()
     expect(page.locator(".hp-explorer svg")).to_have_count(0)
-    page.get_by_role("button", name="Load all figures").click()
+    page.get_by_role("button", name="Choose what is drawn").click()
     expect(page.locator(".hp-explorer svg")).to_be_visible()
+    expect(picture).to_have_count(0)
+    expect(page.locator("select[name=colour]")).to_have_value("layout")
     page.select_option("select[name=study]", label=TITLES["pool_gather"])
     page.wait_for_url("**explorer.study=pool_gather")
     page.select_option("select[name=as]", "rate")
@@ -46,7 +51,7 @@ def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(
     page.reload()
     expect(status).to_have_text(shown)
     page.go_back()
-    expect(page.locator("select[name=layout]")).to_have_value("scattered")
+    expect(page.locator("select[name=layout]")).to_have_value("all")  # each has a colour
     assert faults == []
     assert all(url.startswith(address) for url in requested)
     page.close()
@@ -99,6 +104,18 @@ def test_every_page_names_licence_citation_and_write_ups(browser: Browser, addre
             assert links == bool(write_up.address)
         assert footer.get_by_role("link", name="Repository").count() == 0, "none is configured"
         page.close()
+
+
+@pytest.mark.parametrize("width", [390])
+def test_properties_of_machines_fit_a_phone(visit: Visit, address: str, width: int) -> None:
+    visit.page.goto(f"{address}hardware/#properties")
+    visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    fits = "box => box.scrollWidth <= box.clientWidth"
+    boxes = visit.page.locator(".hp-stacked:visible").all()
+    assert boxes and all(box.evaluate(fits) for box in boxes)
+    first = visit.page.locator(".hp-stacked:visible tbody tr").first.locator("td").nth(1)
+    shown = first.evaluate("cell => getComputedStyle(cell, '::before').content")
+    assert shown == '"decision"'
 
 
 def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(
