@@ -200,7 +200,7 @@ def _draw_axes(plot: Plot) -> None:
     for rate in range(0, plot.highest + 1, 10):
         plot.across(rate, "grid")
         canvas.words(LEFT_PX - 5, plot.y(rate) + 4, str(rate), "quiet", "end")
-    step = 2 if canvas.width < NARROW_PX else 1
+    step = 3 if canvas.width < NARROW_PX else 1
     for power in range(plot.least, math.floor(plot.most) + 1, step):
         canvas.words(plot.x(2.0**power), bottom + 15, _size(2.0**power), "quiet", "middle")
     canvas.words(0, 10, "payload, GB/s", "quiet")

@@ -104,7 +104,8 @@ def fits_chart(facts: StudyFacts) -> Chart | None:
     points = line_points(facts)
     if points.empty:
         return None
-    table = points.drop(columns=["size", "seconds", "fitted", "time"]).drop_duplicates()
+    table = points.drop(columns=["size", "seconds", "fitted", "time"])
+    table = table.drop_duplicates([name for name in table.columns if name != "href"])
     table["label"] = table["latency"] + " + n / " + table["bandwidth"]
     clocks = list(dict.fromkeys(table["clock"]))
     fields = ("latency", "latency_interval", "bandwidth", "bandwidth_interval")

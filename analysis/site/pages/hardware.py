@@ -92,7 +92,8 @@ def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
     columns = ["variant", *(f"on {name}" for name in called), "faster", "times as fast", INTERVAL]
     rows = [_pair_row(each, called) for each in (tested or ratios)[:NAMED]]
     columns, rows = without_empty(columns, rows)
-    return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=[*columns[1:3], *columns[4:]])}"
+    numeric = [*columns[1:3], *columns[4:]]
+    return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=numeric, stacked=True)}"
 
 
 def _pair_row(one: Ratio, called: Sequence[str]) -> list[object]:
