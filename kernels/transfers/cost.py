@@ -8,7 +8,7 @@ driver changes its method. The correction interpolates the errors of the fit at 
 `byte` is that of the fastest cell of the way itself with pieces that are no smaller and no fewer
 bytes in all; beyond its largest cells, the fastest one's without its latency. It is never less than
 the link's: a way that was measured with small pieces only would otherwise move large ones faster
-than the link can. adviser.js computes the same.
+than the link can. advice.js computes the same.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from analysis.api.study import find_study, parse_case
 from analysis.api.tables import collect, summarise
 
 STUDY: Final = "translation"
-"""The study that gathers rows from pools of many sizes. Its results also calibrate the links that
-the tables of this study need, so a change of them renews the adviser."""
+"""The study that gathers rows from pools of many sizes. It calibrates, so the workflow renews the
+adviser when its results change."""
 GATHER: Final = "rows"
 CLOCK: Final = "gpu_time"
 WALKING: Final = 1.1

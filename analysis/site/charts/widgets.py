@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ SOURCE: Final = "widgets"
 DATA_SUFFIX: Final = ".widget.json"
 TABLE_SUFFIX: Final = ".table.json"
 SCRIPT_SUFFIX: Final = ".js"
+_IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,18 @@ def write_widgets(facts: StudyFacts, folder: Path) -> None:
         script = facts.study.folder / f"{name}{SCRIPT_SUFFIX}"
         if not script.is_file():
             raise FieldError(f"widget {name}", f"a script {script.name}", "no such file")
-        shutil.copy(script, folder)
+        for module in _modules(script):
+            shutil.copy(module, folder)
         (folder / f"{name}{DATA_SUFFIX}").write_text(json.dumps(widget.data, allow_nan=False))
         table = {"columns": widget.columns, "rows": widget.rows}
         (folder / f"{name}{TABLE_SUFFIX}").write_text(json.dumps(table))
+
+
+def _modules(script: Path) -> Iterator[Path]:
+    """The script, and the modules beside it that it imports."""
+    yield script
+    for name in _IMPORTED.findall(script.read_text(encoding="utf-8")):
+        yield from _modules(script.with_name(name))
 
 
 def read_table(folder: Path, name: str) -> Mapping[str, Any] | None:

@@ -29,7 +29,7 @@ from kernels.transfers.adviser import (
     read_adviser,
 )
 from kernels.transfers.cost import Cost, Timing
-from tests.browser import launched
+from tests.browser import launched, served
 from tests.kernels.transfers.machines import FEW_CELLS, WAYS, adviser, gather, grid, jobs, loop
 from tests.repository import STUDIES
 
@@ -307,15 +307,15 @@ def test_the_contract_names_every_key_of_the_file() -> None:
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[Page]:
-    """A page that has run adviser.js, with its functions as globals."""
-    source = (STUDIES["transfers"].folder / "adviser.js").read_text()
-    with launched() as browser:
+    """A page with the functions of the adviser's scripts as globals."""
+    with served(STUDIES["transfers"].folder) as address, launched() as browser:
         page = browser.new_page()
-        page.evaluate(
-            "async (source) => { const from = new Blob([source], {type: 'text/javascript'});"
-            " Object.assign(globalThis, await import(URL.createObjectURL(from))); }",
-            source,
-        )
+        page.goto(f"{address}adviser.js")
+        for name in ("advice.js", "adviser.js"):
+            page.evaluate(
+                "async (from) => { Object.assign(globalThis, await import(from)); }",
+                f"{address}{name}",
+            )
         yield page
 
 

@@ -33,12 +33,16 @@ def facts_with(inputs: Inputs, folder: Path, files: Mapping[str, str]) -> StudyF
 
 
 def test_a_widget_is_a_table_until_its_script_runs(two_machines: Inputs, tmp_path: Path) -> None:
-    facts = facts_with(two_machines, tmp_path / "s", {"widgets.py": MADE, "dial.js": "export {}"})
+    script = 'import { turn } from "./turning.js";\nexport {}'
+    files = {"widgets.py": MADE, "dial.js": script, "turning.js": "export const turn = 1;"}
+    facts = facts_with(two_machines, tmp_path / "s", files)
     charts = tmp_path / "charts" / "calls"
     charts.mkdir(parents=True)
     write_widgets(facts, charts)
     assert json.loads((charts / "dial.widget.json").read_text()) == {"at": 3}
-    assert (charts / "dial.js").read_text() == "export {}"
+    assert {name: (charts / name).read_text() for name in ("dial.js", "turning.js")} == {
+        name: text for name, text in files.items() if name.endswith(".js")
+    }
     page = page_of(two_machines, {}, str(tmp_path))
     shown = widget_figure(page, facts, "dial", "a & b")
     for part in (

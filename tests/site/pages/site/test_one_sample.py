@@ -40,7 +40,7 @@ def figure(site: Path, case: str) -> float:
 
 
 def parts(site: Path) -> Iterator[tuple[str, str]]:
-    """What the site says of the study, by the kind of its parts."""
+    """The site's statements about the study, by the kind of part that makes them."""
     charts = site / "charts" / STUDY
     page = (site / "studies" / STUDY / "index.html").read_text()
     step = page.partition(f'id="{NEXT}"')[2]
