@@ -8,6 +8,11 @@ import numpy as np
 import torch
 
 
+def _stream(stream: int) -> torch.cuda.Stream:
+    """PyTorch's object for a stream. An ExternalStream of 0 would be a new stream."""
+    return torch.cuda.ExternalStream(stream) if stream else torch.cuda.default_stream()
+
+
 class Bound:
     """The hot sets of one layer. `launch` returns when the rows are on the GPU."""
 
@@ -30,12 +35,12 @@ class Bound:
         self._step = 0
 
     def advance(self, stream: int, index: int, number: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+        with torch.cuda.stream(_stream(stream)):
             self._ids.copy_(self._trace[index])
         self._step = number
 
     def launch(self, stream: int) -> None:
-        with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
+        with torch.cuda.stream(_stream(stream)):
             slot = self._slot_of.gather(1, self._ids)
             request, at = (slot >= 0).nonzero(as_tuple=True)
             self._last_used[request, slot[request, at]] = self._step
