@@ -1,6 +1,12 @@
 // A CUDA runtime without a GPU that knows what is pinned: it refuses a copy that spans two
 // registrations, and the registration that a test chooses.
+//
+// If the environment names a file, it exists while a neighbour has a stream, and each call of the
+// neighbour adds a byte. Registrations and their ends then wait for a call. So a neighbour may be a
+// thread or a process.
 #include <cuda_runtime.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -23,6 +29,42 @@ bool is_pinned(const void* host, size_t size) {
   }
   --range;
   return begin + size <= range->first + range->second;
+}
+
+constexpr int kWaitUs = 100;
+constexpr int kMaxWaits = 600'000;  // a minute
+
+const char* calls_file() { return std::getenv("FAKE_CUDA_CALLS"); }
+
+// Bytes of the file; -1 without a neighbour.
+off_t calls() {
+  struct stat found{};
+  return calls_file() != nullptr && stat(calls_file(), &found) == 0 ? found.st_size : -1;
+}
+
+void add_calls(size_t count, int flags = 0) {
+  if (calls_file() != nullptr) {
+    const int file = open(calls_file(), O_WRONLY | O_APPEND | flags, 0600);
+    const bool is_written = write(file, ".", count) == static_cast<ssize_t>(count);
+    close(file);
+    if (!is_written) {
+      std::abort();
+    }
+  }
+}
+
+// Waits for a call of the neighbour if there is one, so that the caller overlaps a call on any
+// machine. False if none came.
+bool overlap_a_call() {
+  const off_t before = calls();
+  for (int i = 0; i < kMaxWaits; ++i) {
+    const off_t now = calls();
+    if (before < 0 || now < 0 || now > before) {
+      return true;
+    }
+    usleep(kWaitUs);
+  }
+  return false;
 }
 
 const void* host_of(const void* to, const void* from, cudaMemcpyKind kind) {
@@ -48,6 +90,9 @@ cudaError_t cudaFreeHost(void* pointer) {
   return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaHostRegister(void* begin, size_t size, unsigned) {
+  if (!overlap_a_call()) {
+    return cudaErrorLaunchTimeout;
+  }
   const std::lock_guard<std::mutex> lock(mutex);
   if (registrations++ == refused) {
     return cudaErrorMemoryAllocation;
@@ -56,6 +101,9 @@ cudaError_t cudaHostRegister(void* begin, size_t size, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* begin) {
+  if (!overlap_a_call()) {
+    return cudaErrorLaunchTimeout;
+  }
   const std::lock_guard<std::mutex> lock(mutex);
   // The memory must still be there.
   *static_cast<volatile char*>(begin) = 1;
@@ -105,11 +153,18 @@ cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
   *out = nullptr;
+  add_calls(0, O_CREAT);
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamDestroy(cudaStream_t) {
+  if (calls_file() != nullptr) {
+    unlink(calls_file());
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
   usleep(20);  // the system may stop a thread; it should be within a call then
+  add_calls(1);
   return cudaSuccess;
 }
 const char* cudaGetErrorString(cudaError_t status) {

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from tests.kernels.device import FakeDevice, outcome
-from tests.kernels.pinning.fake import CHUNKED, PINNING, WORKLOAD, case, module
+from tests.kernels.pinning.fake import CHUNKED, NEIGHBOURS, PINNING, WORKLOAD, case, module
 
 CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 
@@ -131,8 +134,30 @@ def workload() -> Iterator[Any]:
     WORKLOAD.Workload._process.close()
 
 
+@pytest.fixture
+def _overlapping_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the fake runtime and the time alone wait for calls: an overloaded machine may run no
+    neighbour for longer than either takes."""
+    calls = tmp_path / "calls"
+    monkeypatch.setenv("FAKE_CUDA_CALLS", str(calls))
+
+    def wait_for_calls(seconds: float) -> None:
+        if not seconds:
+            return
+        before, deadline = calls.stat().st_size, time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S
+        time.sleep(seconds)
+        # The runtime notes a call just before its end. Once it notes another, the first is over.
+        while calls.stat().st_size < before + 2:
+            assert time.monotonic() < deadline, "the neighbour makes no calls"
+            time.sleep(0.001)
+
+    monkeypatch.setattr(NEIGHBOURS, "time", SimpleNamespace(sleep=wait_for_calls))
+
+
 @pytest.mark.parametrize("beside", ["process", "thread"])
-def test_a_neighbour_is_timed_before_and_meanwhile(beside: str, workload: Any) -> None:
+def test_a_neighbour_is_timed_before_and_meanwhile(
+    beside: str, _overlapping_calls: None, workload: Any
+) -> None:
     operation = bound("chunks", case(64, beside=beside, calls="copy"), workload)
     assert outcome(operation) is None
     samples = operation.own_samples(0, 1)
