@@ -31,29 +31,39 @@ function element(tag, text = "", attributes = {}) {
   return Object.assign(document.createElement(tag), { textContent: text }, attributes);
 }
 
+function lineOf(parts) {
+  const made = element("p");
+  made.append(...parts);
+  return made;
+}
+
 const size = (bytes) => {
   const unit = bytes < UNITS.GiB ? "MiB" : "GiB";
   return `${Number((bytes / UNITS[unit]).toPrecision(3))} ${unit}`;
 };
 const site = (path) => new URL(`../../${path}`, import.meta.url).href;
 
+const step = (variant) => element("a", variant, { href: site(`studies/hot_set/#${variant}`) });
+
 function sentences({ variant, title, time, basis, over, layers, model, graph }) {
   const gain = over && `It is ${over} as fast as a block per request.`;
   const whole = `${layers} such layers take ${model}${graph ? `; as a graph, ${graph}` : ""}.`;
-  return [`Take ${variant}: ${time} a layer.`, title, [basis && `${basis}.`, gain, whole].filter(Boolean).join(" ")];
+  return [[`${title}: ${time} a layer.`], ["Code: ", step(variant), "."], [[basis && `${basis}.`, gain, whole].filter(Boolean).join(" ")]];
 }
 
 function tableOf(place, best) {
+  const columns = ["misses", "take", "a layer", "speed over a block per request", "evidence"];
   const table = element("table", "", { className: "hp" });
+  table.dataset.stacked = "";
   const head = table.createTHead().insertRow();
-  for (const name of ["misses", "take", "a layer", "over a block per request", "evidence"]) head.append(element("th", name, { scope: "col" }));
+  for (const name of columns) head.append(element("th", name, { scope: "col" }));
   const body = table.createTBody();
   for (const cell of place) {
     const row = body.insertRow();
     row.className = cell === best ? "hp-target" : "";
-    for (const text of [cell.misses, cell.variant, cell.time, cell.over]) row.insertCell().textContent = text;
-    const evidence = row.insertCell();
-    evidence.append(element("a", "samples", { href: site(cell.samples) }), ", ", element("a", "code", { href: site(`studies/hot_set/#${cell.variant}`) }));
+    for (const text of [cell.misses, cell.title, cell.time, cell.over]) row.insertCell().textContent = text;
+    row.insertCell().append(element("a", "samples", { href: site(cell.samples) }), ", ", step(cell.variant));
+    [...row.cells].forEach((made, place) => (made.dataset.column = columns[place]));
   }
   const box = element("div", "", { className: "hp-table", tabIndex: 0 });
   box.append(table);
@@ -98,14 +108,14 @@ export function show(root, cells, widget, keepInAddress) {
   status.setAttribute("role", "status");
   const answer = document.createElement("div");
   root.append(form, status, answer);
-  const say = (...lines) => status.replaceChildren(...lines.map((line) => element("p", line)));
+  const say = (...lines) => status.replaceChildren(...lines.map((parts) => lineOf(parts)));
 
   const update = () => {
     const job = {};
     for (const { name, label, field, parse, expected } of inputs) {
       job[name] = parse ? parse(field.value) : field.value;
       if (job[name] === null) {
-        say(`${label}: expected ${expected}, got “${field.value}”.`);
+        say([`${label}: expected ${expected}, got “${field.value}”.`]);
         answer.replaceChildren();
         return;
       }
@@ -113,7 +123,7 @@ export function show(root, cells, widget, keepInAddress) {
     const { place, best } = nearest(cells, job);
     const isExact = ["requests", "misses"].every((key) => best[key] === job[key]) && size(best.pool) === size(job.pool);
     const where = `requests: ${best.requests}, misses: ${best.misses}, pool: ${size(best.pool)}`;
-    say(...sentences(best), isExact ? "This very cell was measured." : `The nearest measured cell: ${where}.`);
+    say(...sentences(best), [isExact ? "This very cell was measured." : `The nearest measured cell: ${where}.`]);
     answer.replaceChildren(tableOf(place, best));
   };
   keepInAddress(form, widget, inputs, update);

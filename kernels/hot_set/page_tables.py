@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from markupsafe import Markup
+
 from analysis.api.charts import StudyFacts
 from analysis.api.drawings import PageTable
 from analysis.api.quantities import quantity, ratio, whole
@@ -34,17 +36,17 @@ def choice(facts: StudyFacts) -> PageTable:
     rows = [
         [
             *_where(facts, one.cell),
-            one.cell.variant,
+            _way(facts, one.cell.variant),
             quantity(one.cell.seconds, "s"),
             ratio(one.published_s / one.cell.seconds) if one.published_s else "",
             quantity(MODEL_LAYERS * one.cell.seconds, "s"),
-            f"{quantity(one.graph.seconds, 's')} ({one.graph.variant})" if one.graph else "",
+            _graph(facts, one.graph) if one.graph else "",
         ]
         for one in choices(facts)
     ]
     columns = [*_WHERE, "take", "a layer", "speed over a block per request"]
     columns += [f"{MODEL_LAYERS} such layers", f"a graph of {MODEL_LAYERS} layers"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:])
+    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:8])
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:
@@ -81,7 +83,9 @@ def blocks(facts: StudyFacts) -> PageTable:
             rows.append(
                 [
                     *_where(facts, cell),
-                    *(cell.place.layout, cell.variant, quantity(cell.seconds, "s")),
+                    cell.place.layout,
+                    _way(facts, cell.variant),
+                    quantity(cell.seconds, "s"),
                     ratio(apart.seconds / cell.seconds),
                 ]
             )
@@ -123,6 +127,16 @@ def _where(facts: StudyFacts, cell: Cell) -> list[str]:
         *(facts.inputs.called(place.machine), whole(place.requests)),
         *(whole(cell.misses), _pool(place)),
     ]
+
+
+def _way(facts: StudyFacts, name: str) -> Markup:
+    """What a variant does, in words, with its name as the link to its step."""
+    title = facts.study.variant(name).title
+    return Markup('{} (<a href="#{}"><code>{}</code></a>)').format(title, name, name)
+
+
+def _graph(facts: StudyFacts, cell: Cell) -> Markup:
+    return Markup("{}: {}").format(quantity(cell.seconds, "s"), _way(facts, cell.variant))
 
 
 def _pool(place: Place) -> str:

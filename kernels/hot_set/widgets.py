@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from analysis.api.charts import MeasuredRow, StudyFacts, Widget, samples_address
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio, runs_phrase
 from analysis.api.study import case_id
@@ -17,7 +19,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     if not found:
         return {"choice": None}
     table = choice(facts)
-    rows = [[str(cell) for cell in row] for row in table.rows]
+    rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
     return {"choice": Widget([_entry(facts, one) for one in found], table.columns, rows)}
 
 
@@ -39,11 +41,14 @@ def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
         "over": _over(one),
         "layers": MODEL_LAYERS,
         "model": quantity(MODEL_LAYERS * cell.seconds, "s"),
-        "graph": f"{quantity(one.graph.seconds, 's')} with {one.graph.variant}"
-        if one.graph
-        else "",
+        "graph": _graph(facts, one.graph) if one.graph else "",
         "samples": samples_address(place.machine, facts.study.name, cell.variant, case, CLOCK),
     }
+
+
+def _graph(facts: StudyFacts, cell: Cell) -> str:
+    """Time of the fastest graph of layers, and its way in words."""
+    return f"{quantity(cell.seconds, 's')} ({facts.study.variant(cell.variant).title})"
 
 
 def _over(one: Choice) -> str:

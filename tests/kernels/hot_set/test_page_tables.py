@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base.quantities import whole
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.study_tables import study_table
 from kernels.hot_set.page_tables import NOT_MEASURED, TABLES, blocks, choice, hit_rates, policies
 from kernels.hot_set.share_table import SHARING, shares
@@ -19,6 +20,11 @@ from tests.kernels.hot_set.measured import (
     timed,
     usual_case,
 )
+
+
+def way(facts: StudyFacts, name: str) -> str:
+    """A variant in words, with its name as the link to its step."""
+    return f'{facts.study.variant(name).title} (<a href="#{name}"><code>{name}</code></a>)'
 
 
 def test_the_simpler_of_two_equally_fast_steps_is_taken(tmp_path: Path) -> None:
@@ -34,19 +40,20 @@ def test_the_simpler_of_two_equally_fast_steps_is_taken(tmp_path: Path) -> None:
         (TWO_KERNELS, graph, "host_time", 9e-4),
         (BLOCK, graph, "host_time", 1e-3),
     ]
-    table = choice(facts_of(tmp_path, rows))
+    facts = facts_of(tmp_path, rows)
+    table = choice(facts)
     assert [row[1:] for row in table.rows] == [
         [
             "1",
             "410",
             "40 GiB",
-            TWO_KERNELS,
+            way(facts, TWO_KERNELS),
             "20.50 µs",
             "0.976×",
             "1.230 ms",
-            f"900.0 µs ({TWO_KERNELS})",
+            f"900.0 µs: {way(facts, TWO_KERNELS)}",
         ],
-        ["10", whole(4100), "40 GiB", BLOCK, "100.0 µs", "1.000×", "6.000 ms", ""],
+        ["10", whole(4100), "40 GiB", way(facts, BLOCK), "100.0 µs", "1.000×", "6.000 ms", ""],
     ]
     assert len(table.columns) == len(table.rows[0])
 
@@ -78,9 +85,10 @@ def test_blocks_are_compared_with_scattered_rows_of_the_same_variant(tmp_path: P
         (BLOCK, usual_case(1, 2048, pool_mib=188, layout="pages_64"), "host_time", 40e-6),
         (GIVEN, usual_case(1, 2048, layout="pages_64"), "host_time", 40e-6),
     ]
-    table = blocks(facts_of(tmp_path, rows))
+    facts = facts_of(tmp_path, rows)
+    table = blocks(facts)
     assert [row[1:] for row in table.rows] == [
-        ["1", whole(2048), "40 GiB", "pages_64", BLOCK, "50.00 µs", "2.00×"]
+        ["1", whole(2048), "40 GiB", "pages_64", way(facts, BLOCK), "50.00 µs", "2.00×"]
     ]
 
 

@@ -53,7 +53,7 @@ def test_each_measured_cell_has_its_choice_and_evidence(tmp_path: Path) -> None:
     few, many = found[1, 410], found[10, 4100]
     assert (few["variant"], few["time"], few["over"]) == (TWO_KERNELS, "20.00 µs", "1.50×")
     assert (many["variant"], many["model"]) == (BLOCK, "6.000 ms")
-    assert many["graph"] == f"5.000 ms with {BLOCK}" and not few["graph"]
+    assert many["graph"] == f"5.000 ms ({many['title']})" and not few["graph"]
     assert many["pool"] == LARGE_MIB * 2**20
     assert many["samples"].startswith("data/?samples.case=requests%3D10%2C")
     assert many["samples"].endswith(f"-hot_set-{BLOCK}")
@@ -67,6 +67,12 @@ def test_a_changed_time_changes_the_choice(tmp_path: Path) -> None:
     assert after[0]["variant"] == BLOCK
 
 
+def test_without_scripts_the_table_is_text(tmp_path: Path) -> None:
+    widget = study_widgets(facts_of(tmp_path, timed(TIMES)))["choice"]
+    assert widget is not None
+    assert widget.rows[0][4] == f"Look-up on the GPU, gather in a second kernel ({TWO_KERNELS})"
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
     small = (BLOCK, usual_case(1, 410, pool_mib=SMALL_MIB), "host_time", 7e-6)
@@ -78,17 +84,18 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 @pytest.mark.heavy
 def test_the_answer_is_that_of_the_nearest_cell(page: Page) -> None:
-    assert f"Take {BLOCK}: 100.0 µs a layer." in page.inner_text(".hp-answer")
+    said = page.inner_text(".hp-answer")
+    assert f"One kernel, a block per request: 100.0 µs a layer.\n\nCode: {BLOCK}." in said
     assert "This very cell was measured." in page.inner_text(".hp-answer")
     assert page.locator(".hp-table tbody tr").count() == 2  # numbers of misses of ten requests
     page.fill("input[name=requests]", "2")
     page.fill("input[name=misses]", "500")
     said = page.inner_text(".hp-answer")
-    assert f"Take {TWO_KERNELS}: 20.00 µs" in said
+    assert "gather in a second kernel: 20.00 µs a layer." in said
     assert "The nearest measured cell: requests: 1, misses: 410, pool: 40 GiB." in said
     assert "choice.requests=2" in page.evaluate("location.search")
     page.fill("input[name=pool]", "200 MiB")
-    assert f"Take {BLOCK}: 7.000 µs" in page.inner_text(".hp-answer")
+    assert "One kernel, a block per request: 7.000 µs" in page.inner_text(".hp-answer")
 
 
 @pytest.mark.heavy
