@@ -8,6 +8,7 @@ const SURE = 0.95;
 // Another machine's way is worth a warning if it is this many times as fast.
 const NOTABLE = 1.1;
 const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+const NONE = "–";
 const MAX_BYTES = 2 ** 40;
 
 // Bytes such as 4096 or `24 KiB`; null if the text is none.
@@ -70,22 +71,33 @@ const costOf = (advice, payload) => `${written(advice.seconds)}, ${rateOf(advice
 
 function tableOf(adviser, advices, payload) {
   const table = element("table", "", { className: "hp" });
+  table.dataset.stacked = "";
   const head = document.createElement("thead");
   const columns = ["way", "time", "GB/s", "CPU time until the call returns", "CPU time of all threads", "GPU time", "basis"];
-  head.append(row("th", columns));
+  const isNumber = (place) => place > 0 && place < columns.length - 1;
+  const heads = row("th", columns);
+  [...heads.cells].forEach((cell, place) => cell.classList.toggle("hp-number", isNumber(place)));
+  head.append(heads);
   const body = document.createElement("tbody");
-  const orNone = (seconds) => (seconds === null ? "–" : written(seconds));
+  const orNone = (seconds) => (seconds === null ? NONE : written(seconds));
   for (const one of advices) {
     const time = `${written(one.seconds)} (${written(one.low)} to ${written(one.high)})`;
     const cells = [wordsOf(adviser, one.variant), time, rateOf(one, payload), orNone(one.submit), orNone(one.cpu), orNone(one.gpu), ""];
     const made = row("td", cells);
+    [...made.cells].forEach((cell, place) => {
+      cell.dataset.column = columns[place];
+      cell.classList.toggle("hp-number", isNumber(place));
+      cell.toggleAttribute("data-none", cell.textContent === NONE);
+    });
     made.lastChild.append(evidenceOf(one.variant, one.isMeasured ? "measured" : "modelled"), one.isWalking ? ", page walks" : "");
     made.firstChild.title = `${one.variant}: ${one.title}`;
     body.append(made);
   }
   table.append(head, body);
-  const box = element("div", "", { className: "hp-table", tabIndex: 0 });
-  box.append(table);
+  const box = element("div", "", { className: "hp-table hp-few", tabIndex: 0 });
+  const all = element("button", `All ${advices.length} ways`, { className: "hp-button", type: "button" });
+  all.onclick = () => box.classList.remove("hp-few");
+  box.append(table, all);
   return box;
 }
 

@@ -93,7 +93,7 @@ def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
     rows = [_pair_row(each, called) for each in (tested or ratios)[:NAMED]]
     columns, rows = without_empty(columns, rows)
     numeric = [*columns[1:3], *columns[4:]]
-    return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=numeric, stacked=True)}"
+    return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=numeric)}"
 
 
 def _pair_row(one: Ratio, called: Sequence[str]) -> list[object]:

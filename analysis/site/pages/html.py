@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from markupsafe import Markup, escape
 
+from analysis.site.pages.stacking import is_too_wide
 from analysis.site.pages.templates import macros
 
 NO_HTML = Markup()
@@ -65,15 +66,15 @@ def table(
     caption: str = "",
     numeric: Sequence[str] = (),
     ids: Sequence[str] = (),
-    stacked: bool = False,
 ) -> Markup:
-    """A table with a header row.
+    """A table with a header row. On a narrow screen, a table that does not fit is a card for each
+    row.
 
     numeric: columns that are set right
     ids: anchors of the rows
-    stacked: on a narrow screen, the cells of a row are lines, each after the name of its column
     """
-    return _TABLE.table(columns, rows, caption, numeric, ids, stacked)
+    filled = [list(row) for row in rows]
+    return _TABLE.table(columns, filled, caption, numeric, ids, is_too_wide(columns, filled))
 
 
 def wide(table: Markup) -> Markup:

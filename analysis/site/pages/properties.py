@@ -157,7 +157,7 @@ def _table(called: Sequence[str], found: Sequence[Compared]) -> Markup:
         ]
         for one in sorted(found, key=lambda one: order.index(one.decided.decision))
     ]
-    return table(columns, rows, numeric=columns[2:6], stacked=True)
+    return table(columns, rows, numeric=columns[2:6])
 
 
 def _figure(side: Measured, unit: str) -> str:

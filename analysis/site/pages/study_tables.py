@@ -41,4 +41,4 @@ def study_table(facts: StudyFacts, name: str) -> str | Markup:
     made = tables[name](facts)
     if not made.rows:
         return made.otherwise
-    return table(made.columns, made.rows, numeric=made.numeric, stacked=True)
+    return table(made.columns, made.rows, numeric=made.numeric)

@@ -177,7 +177,7 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
         rows.append([first, note, *[""] * (len(columns) - 1)])
     where = "" if case.id == facts.study.headline else f"Case {case.id}"
     names = ["machine", *columns]
-    return table(names, rows, caption=where, numeric=names[3:], stacked=True)
+    return table(names, rows, caption=where, numeric=names[3:])
 
 
 def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:

@@ -113,7 +113,7 @@ def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:
     names = {row.metric for row in rows}
     assert all(nearest.count(f"<code>{name}</code>") == 1 for name in names)
     furthest = max(rows, key=lambda row: abs(row.residual))
-    assert f"<td>{furthest.variant} {furthest.case}</td>" in nearest
+    assert f">{furthest.variant} {furthest.case}</td>" in nearest
     assert signed_percent(furthest.residual) in nearest
     # Values that all rows of a machine share appear once.
     assert every.count(GATHER.headline) == every.count("<table") == 1

@@ -109,7 +109,9 @@ def test_settings_are_listed_with_their_values() -> None:
 
 def test_every_kind_of_claim_is_listed_with_its_description() -> None:
     page = claim_kinds()
-    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
+    rows = [
+        re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]
+    ]
     assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
     assert all(meaning.endswith(".") for *_, meaning in rows)
 

@@ -60,7 +60,7 @@ def page_of(inputs: Inputs) -> Page:
 def test_a_sent_machine_is_listed_with_its_file(inputs: Inputs) -> None:
     text = str(submitted_machines(page_of(inputs)))
     assert MARKED in text and f'href="../data/submitted/{NAME}.json"' in text
-    assert "<td>NVIDIA H200</td>" in text and "PCIe 5.0 x16" in text
+    assert ">NVIDIA H200</td>" in text and "PCIe 5.0 x16" in text
     assert "14 of 14" in text
 
 

@@ -111,9 +111,10 @@ def test_properties_of_machines_fit_a_phone(visit: Visit, address: str, width: i
     visit.page.goto(f"{address}hardware/#properties")
     visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     fits = "box => box.scrollWidth <= box.clientWidth"
-    boxes = visit.page.locator(".hp-stacked:visible").all()
+    boxes = visit.page.locator(".hp-table:visible").all()
     assert boxes and all(box.evaluate(fits) for box in boxes)
-    first = visit.page.locator(".hp-stacked:visible tbody tr").first.locator("td").nth(1)
+    properties = visit.page.locator(".hp-table:has(th:text-is('decision'))")
+    first = properties.locator("tbody tr").first.locator("td").nth(1)
     shown = first.evaluate("cell => getComputedStyle(cell, '::before').content")
     assert shown == '"decision"'
 

@@ -71,6 +71,10 @@ def test_no_page_is_wider_than_a_narrow_window(seen: list[Seen]) -> None:
     assert {path: px for path, px in of(seen, "overflow_px").items() if int(str(px)) > 0} == {}
 
 
+def test_tables_fit_in_a_narrow_window(seen: list[Seen]) -> None:
+    assert of(seen, "wide_tables") == {}
+
+
 def test_studies_are_short_until_a_section_is_opened(seen: list[Seen]) -> None:
     studies = {one.path: one.screens for one in seen if one.path.startswith("studies/")}
     assert len(studies) >= len(MEASURED)

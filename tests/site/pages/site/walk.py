@@ -28,6 +28,10 @@ OPEN_SECTIONS: Final = """() => document.querySelectorAll("details.hp-section")
 _UNPICTURED: Final = """() => [...document.querySelectorAll(".hp-chart")]
   .filter(figure => !figure.querySelector(".hp-still img[width][height]"))
   .map(figure => figure.id)"""
+_WIDE_TABLES: Final = """() => [...document.querySelectorAll(".md-content table")]
+  .map(table => table.closest(".hp-table, .md-typeset__scrollwrap") ?? table)
+  .filter(box => box.scrollWidth > box.clientWidth + 1 && !box.closest(".hp-data"))
+  .map(box => box.querySelector("thead").textContent)"""
 _CHART: Final = """figure => {
   const view = figure.querySelector(".hp-view");
   const said = document.getElementById(view.getAttribute("aria-describedby"));
@@ -56,6 +60,8 @@ class Seen:
     faults: list[str] = field(default_factory=list)  # errors, warnings, foreign requests
     axe: list[str] = field(default_factory=list)
     overflow_px: int = 0
+    wide_tables: list[str] = field(default_factory=list)
+    """Heads of tables that scroll on the narrow screen."""
     first_load_bytes: int = 0
     screens: float = 0.0
     printed_pages: int = 0
@@ -138,6 +144,7 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.set_viewport_size({"width": NARROW_PX, "height": HEIGHT_PX})
     overflow = "document.documentElement.scrollWidth - innerWidth"
     seen.overflow_px = await page.evaluate(overflow)
+    seen.wide_tables = await page.evaluate(_WIDE_TABLES)
     await _switch(page, "slate")
     seen.overflow_px = max(seen.overflow_px, await page.evaluate(overflow))
     await context.close()
