@@ -10,11 +10,17 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL, quantity, ratio, ratio_interval
+from analysis.site.charts.rows import NAME_PX, named_rows
 from analysis.site.charts.theme import CELL_PX, Chart, finish, present
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study
 
 MEAN: Final = "geometric mean"
+ROW_PX: Final = 16
+"""Height of a cell."""
+COMPACT_CELL_PX: Final = 26
+"""Width of a cell with a figure of two digits."""
+COMPACT_MARGIN_PX: Final = 12
 
 
 def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
@@ -67,21 +73,60 @@ def worse_to_better(worst: float, even: float, best: float) -> alt.Scale:
 def by_pattern(
     study: Study, table: pd.DataFrame, colour: alt.Color, tooltip: Sequence[Any], what: str
 ) -> Chart:
-    """A cell for each row of `table`, by its `pattern` and `variant`, with its `label`."""
+    """A cell for each row of `table`, by its `pattern` and `variant`, with its `label`.
+
+    In a narrow column, cells are as narrow as a figure of two digits, and patterns are named above
+    their cells.
+    """
     names = present(study.variant_names, table["variant"])
-    base: Any = alt.Chart().encode(
-        x=alt.X("variant:N", sort=names, title=None, axis=alt.Axis(labelAngle=-40)),
-        y=alt.Y("pattern:N", sort=[*dict.fromkeys(_patterns(study)), MEAN], title=None),
-    )
+    angle = alt.ExprRef("compact ? -90 : -40")
+    axis = alt.Axis(orient="top", labelAngle=angle, labelAlign="left", labelBaseline="middle")
+    padding = alt.ExprRef(f"compact ? {NAME_PX / (ROW_PX + NAME_PX):.3f} : 0")
+    row = named_rows("pattern", [*dict.fromkeys(_patterns(study)), MEAN])
+    row = row.scale(paddingInner=padding, paddingOuter=padding)
+    base: Any = alt.Chart().encode(x=alt.X("variant:N", sort=names, title=None, axis=axis), y=row)
     cells = base.mark_rect().encode(
         color=colour, tooltip=["machine:N", "pattern:N", "variant:N", *tooltip]
     )
-    chart = (
-        alt.layer(cells, base.mark_text(fontSize=10, color="white").encode(text="label:N"))
-        .properties(height=16 * table["pattern"].nunique())
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
+    figures = base.transform_calculate(figure=_figure(str(colour.shorthand))).mark_text(
+        fontSize=10, color="white"
     )
-    return finish(chart, what, margin=180, compact_margin=150, least=CELL_PX * len(names))
+    chart = (
+        alt.layer(cells, figures.encode(text="figure:N"), _names(row))
+        .properties(height=alt.Step(ROW_PX, **{"for": "position"}))
+        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
+        .resolve_axis(x="independent")
+    )
+    return finish(
+        chart,
+        what,
+        margin=180,
+        compact_margin=COMPACT_MARGIN_PX,
+        least=CELL_PX * len(names),
+        compact_least=COMPACT_CELL_PX * len(names),
+        compact_row_px=ROW_PX + NAME_PX,
+    )
+
+
+def _figure(shorthand: str) -> str:
+    """The label of a cell or, in a narrow column, its value with two digits, as an expression."""
+    value = f"datum.{shorthand.partition(':')[0]}"
+    digits = f"{value} < 0.995 ? '.2f' : {value} < 9.95 ? '.1f' : '.0f'"
+    short = f"{value} < 0.005 ? '<.01' : replace(format({value}, {digits}), /^0/, '')"
+    return f"compact ? ({short}) : datum.label"
+
+
+def _names(row: alt.Y) -> alt.Chart:
+    """The name of each pattern above its cells in a narrow column."""
+    opacity: Any = {"expr": "compact ? 1 : 0"}
+    names: alt.Chart = (
+        alt.Chart()
+        .transform_window(place="row_number()", groupby=["machine", "pattern"])
+        .transform_filter("datum.place === 1")
+        .mark_text(align="left", dy=1 - NAME_PX / 2, fontSize=10, opacity=opacity)
+        .encode(x=alt.value(0), y=row.bandPosition(0), text="pattern:N")
+    )
+    return names
 
 
 def _ratios(facts: StudyFacts, table: pd.DataFrame, over: str) -> Iterator[dict[Hashable, object]]:

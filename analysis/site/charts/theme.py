@@ -307,17 +307,20 @@ def finish(
     margin: int,
     compact_margin: int,
     least: int = LEAST_PX,
+    compact_least: int = LEAST_PX,
     compact_row_px: int = 0,
 ) -> Chart:
     """Give `chart` its description and its margins beside the plot, in pixels.
 
-    The plot takes the rest of the column, but at least `least` pixels. The parameter `compact` is
-    true in a narrow column, in which rows are `compact_row_px` high, if given.
+    The plot takes the rest of the column, but at least `least` pixels, in a narrow column
+    `compact_least`. The parameter `compact` is true in a narrow column, in which rows are
+    `compact_row_px` high, if given.
     """
     chart.description = description
     chart.usermeta = {
         "legendColumns": LEGEND_COLUMNS,
-        "plot": f"max({least}, {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
+        "plot": f"max(compact ? {compact_least} : {least},"
+        f" {COLUMN_SIGNAL} - (compact ? {compact_margin} : {margin}))",
     }
     if compact_row_px:
         chart.usermeta["compactRow"] = compact_row_px
