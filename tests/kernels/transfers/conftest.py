@@ -8,9 +8,8 @@ import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
 from tests.kernels.transfers.fake import fake_workload
-from tests.kernels.transfers.test_widgets import TRANSFERS, plausible
+from tests.kernels.transfers.test_widgets import TRANSFERS, measured_on
 from tests.roots import make_inputs
-from tests.synthetic import write_machine
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture(scope="session")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
-    """The figures of a machine that is made up, of all variants in all cases."""
+    """The figures of a made-up machine, of all variants in the default grid."""
     root = tmp_path_factory.mktemp("facts")
-    write_machine(root / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
+    measured_on(root, "box")
     return StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from tests.kernels.transfers.machines import WAYS, loop
 from tests.kernels.widget_page import opened, require_refused, write_page
 from tests.repository import STUDIES
 from tests.roots import make_inputs
-from tests.synthetic import add_run, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, provenance_of, write_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,11 +33,28 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
     return seconds(int(case.values.get("size", 1)), int(case.values.get("count", 1)))
 
 
+def measured_on(
+    root: Path, machine: str, variants: Sequence[Variant] = TRANSFERS.variants, run: str = RUN
+) -> None:
+    """Write results of a made-up machine in the default grid. The full grid has twelve times as
+    many cells, and an adviser of all of them takes a minute."""
+    write_machine(
+        root / "results",
+        machine,
+        TRANSFERS,
+        variants=variants,
+        run=run,
+        rounds=4,
+        seconds=plausible,
+        grid="default",
+    )
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the widget, from results of a machine that is made up."""
     root = tmp_path_factory.mktemp("widgets")
-    write_machine(root / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
+    measured_on(root, "box")
     facts = StudyFacts(make_inputs(root, {"transfers": TRANSFERS}), TRANSFERS)
     site = root / "site"
     site.mkdir()
@@ -46,7 +63,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: Path) -> None:
-    write_machine(tmp_path / "results", "box", TRANSFERS, noise=0.01, seconds=plausible)
+    measured_on(tmp_path, "box")
 
     def published() -> tuple[object, str]:
         facts = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
@@ -69,10 +86,8 @@ def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: P
 def test_the_machine_with_most_ways_comes_first(tmp_path: Path) -> None:
     few = [variant for variant in TRANSFERS.variants if "_list_" not in variant.name]
     for run in ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"):
-        write_machine(
-            tmp_path / "results", "few", TRANSFERS, variants=few, run=run, seconds=plausible
-        )
-    write_machine(tmp_path / "results", "many", TRANSFERS, seconds=plausible)
+        measured_on(tmp_path, "few", few, run)
+    measured_on(tmp_path, "many")
     facts = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     assert [one.machine for one in ordered_advisers(facts)] == ["many", "few"]
 
