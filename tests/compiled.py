@@ -10,6 +10,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,6 @@ from analysis.study.source import (
     bindings_files,
     compiled_fingerprint,
     source_files,
-    with_includes,
 )
 from analysis.toolchain import compile as compiling
 from analysis.toolchain.compiled import MADE_OF
@@ -46,6 +46,7 @@ COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """For tests of neither speed nor optimisation."""
+INCLUDED = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
 INCLUDE = "-include"
 """Begins a flag that includes a header before a source."""
 UNUSED_S = 7 * 24 * 3600
@@ -106,6 +107,17 @@ def headers(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.h"))
 
 
+def shared_bindings(study: Study) -> Study:
+    """The study itself, or the one with equal constants whose bindings its own consist of."""
+    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
+    lines = [line for line in study.bindings.read_text().splitlines() if not line.startswith("//")]
+    other = re.fullmatch(r'#include "\.\./(\w+)/bindings\.cpp"', "\n".join(lines).strip())
+    if other is None:
+        return study
+    found = load_study(study.folder.parent / other[1] / "study.yaml")
+    return found if found.constants == study.constants else study
+
+
 def bindings_made_of(study: Study) -> list[Path | str]:
     """Inputs of the compilation of the study's bindings."""
     assert study.bindings is not None, f"{study.name} has no bindings.cpp"
@@ -121,6 +133,7 @@ def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
 
 def bindings_object(study: Study, optimisation: str) -> Path:
     """The study's bindings with its constants, as most of its variants share them."""
+    study = shared_bindings(study)
     made = kept(
         f"{study.name}.bindings{optimisation}",
         bindings_made_of(study),
@@ -132,33 +145,54 @@ def bindings_object(study: Study, optimisation: str) -> Path:
 
 
 def module_file(
-    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+    study: Study,
+    variant: Variant,
+    *,
+    arch: str = ARCH,
+    optimisation: str = compiling.OPTIMISATION,
+    of_bindings: str = "",
 ) -> Path:
-    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
-    bound = bindings_object(study, optimisation)
-    folder = kept(
-        f"{study.name}.{variant.name}.{arch}{optimisation}",
-        module_made_of(study, variant),
-        lambda folder: compiling.compile_module(
-            study,
-            variant,
-            toolchain(),
-            arch,
-            bound,
-            module_path(folder, study, variant),
-            optimisation,
-        ),
-    )
+    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it.
+
+    `of_bindings` is the optimisation of the bindings, if another.
+    """
+    twin = first_twin(study, variant)
+
+    def make(folder: Path) -> None:
+        out = module_path(folder, study, variant)
+        if twin.name != variant.name:
+            settings = {"optimisation": optimisation, "of_bindings": of_bindings}
+            made = module_file(study, twin, arch=arch, **settings)
+            out.parent.mkdir()
+            for suffix in (".so", ".ptxas.csv"):
+                shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
+            return
+        bound = bindings_object(study, of_bindings or optimisation)
+        compiling.compile_module(study, variant, toolchain(), arch, bound, out, optimisation)
+
+    name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
+    folder = kept(name, module_made_of(study, variant), make)
     return module_path(folder, study, variant)
 
 
+def first_twin(study: Study, variant: Variant) -> Variant:
+    """The study's first variant that compiles to the same, maybe the variant itself."""
+    return next((one for one in study.variants if one.program == variant.program), variant)
+
+
 def module(
-    study: Study, variant: Variant, *, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+    study: Study,
+    variant: Variant,
+    *,
+    arch: str = ARCH,
+    optimisation: str = compiling.OPTIMISATION,
+    of_bindings: str = "",
 ) -> ModuleType:
-    """The imported variant, compiled if necessary."""
+    """The imported variant, compiled if necessary, as module_file does it."""
     if not variant.is_compiled:
         return load_module(Path(), study, variant)
-    file = module_file(study, variant, arch=arch, optimisation=optimisation)
+    settings = {"optimisation": optimisation, "of_bindings": of_bindings}
+    file = module_file(study, variant, arch=arch, **settings)
     return load_module(file.parents[1], study, variant)
 
 
@@ -214,30 +248,52 @@ def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str,
     return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
 
 
-def program(
-    name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
+def files_read(roots: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
+    """The files and what they include from the project: beside them, or in one of `folders`."""
+    found: dict[Path, None] = {}
+    left = list(roots)
+    while left:
+        path = left.pop()
+        if path in found:
+            continue
+        found[path] = None
+        for name in INCLUDED.findall(path.read_text()):
+            places = ((place / name).resolve() for place in (path.parent, *folders))
+            left += [place for place in places if place.exists()][:1]
+    return list(found)
+
+
+def object_file(
+    source: Path, folder: Path, flags: Sequence[str], more: Iterable[Path] = ()
 ) -> Path:
-    """A program compiled from `sources`, with the headers beside them and those of `folder`; one
-    source may be an object."""
-    cxx = toolchain().cxx
+    """`source` compiled with the headers beside it and those of `folder`; `more` are files that it
+    includes by a macro."""
     # Line numbers are slow to write, and only sanitizers print them.
-    debug = ["-g"] if any(flag.startswith("-fsanitize") for flag in flags) else []
+    debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
+    warnings = ["-Wall", "-Wextra"]
+    command = [toolchain().cxx, *debug, *warnings, f"-I{folder}", *flags, "-c", str(source)]
+    roots = [source, *more]
+    roots += [Path(flag[len(INCLUDE) :]) for flag in flags if flag.startswith(INCLUDE)]
+    folders = [folder, *(Path(flag[2:]) for flag in flags if flag.startswith("-I"))]
+    made_of: list[Path | str] = [*files_read(roots, folders), *flags]
+    made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
+    return made / "object.o"
 
-    def compiled(source: Path) -> Path:
-        if source.suffix == ".o":
-            return source
-        command = [cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, "-c", str(source)]
-        roots = [source]
-        roots += [Path(flag[len(INCLUDE) :]) for flag in flags if flag.startswith(INCLUDE)]
-        if '#include "' in source.read_text():  # headers of `folder` are found by name
-            roots += [*headers(source.parent), *headers(folder)]
-        read = dict.fromkeys(path for root in roots for path in with_includes(root))
-        made_of: list[Path | str] = [*read, *flags]
-        made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
-        return made / "object.o"
 
-    objects = [compiled(source) for source in sources]
-    command = [cxx, *flags, *map(str, objects), *libraries]
+def program(
+    name: str,
+    sources: Iterable[Path],
+    folder: Path,
+    flags: Sequence[str],
+    *libraries: str,
+    more: Iterable[Path] = (),
+) -> Path:
+    """A program compiled from `sources`, of which some may be objects, as object_file does it."""
+    objects = [
+        source if source.suffix == ".o" else object_file(source, folder, flags, more)
+        for source in sources
+    ]
+    command = [toolchain().cxx, *flags, *map(str, objects), *libraries]
     return kept(name, command, lambda out: run(*command, "-o", str(out / name))) / name
 
 

@@ -22,7 +22,8 @@ TOOLS = {
     "tests.kernels.allocator.native": {"native"},
     "tests.compiled": {
         *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
-        *("kept", "kernel_resources", "module", "module_file", "program", "run", "toolchain"),
+        *("kept", "kernel_resources", "module", "module_file", "object_file", "program", "run"),
+        "toolchain",
     },
     "tests.kernels.pinning.fake": {"module"},
     "tests.kernels.stubbed": {"stubbed"},

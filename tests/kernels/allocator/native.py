@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.compiled import program
+from tests.compiled import object_file, program
 from tests.kernels.allocator.modules import STUDY
 
 HERE = Path(__file__).parent
@@ -15,8 +15,10 @@ def native(
     name: str, source: str, *flags: str, variant: str = "p4_final", folder: Path = STUDY.folder
 ) -> Path:
     """A program of this folder over a variant of another, as the host's compiler makes it."""
-    sources = [HERE / source, folder / f"{variant}.cpp"]
     flags = ("-std=c++17", "-O1", "-pthread", *flags)
+    # Macros are for the program, so programs share the variant.
+    shared = [flag for flag in flags if not flag.startswith("-D")]
+    sources = [HERE / source, object_file(folder / f"{variant}.cpp", folder, shared)]
     return program(f"allocator-{name}", sources, folder, flags)
 
 

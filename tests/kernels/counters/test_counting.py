@@ -1,4 +1,4 @@
-"""Counting threads, built as for a measurement."""
+"""Counting threads, built as for a measurement, except for the bindings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.compiled import module
+from tests.compiled import QUICK, module
 from tests.repository import STUDIES
 
 STUDY = STUDIES["counters"]
@@ -18,7 +18,7 @@ WORKLOAD = load_python(STUDY, "workload")
 
 @pytest.mark.parametrize("name", STUDY.variant_names)
 def test_no_increment_is_lost(name: str) -> None:
-    counting = module(STUDY, STUDY.variant(name))
+    counting = module(STUDY, STUDY.variant(name), of_bindings=QUICK)
     here = cores()
     for threads in (1, 2):
         chosen = [here[i % len(here)] for i in range(threads)]
@@ -38,7 +38,7 @@ def test_the_work_between_increments_takes_time() -> None:
     times = {}
     for work in (0, 1000):
         workload.prepare(Case({"threads": 1, "work": work}, 0, "default"))
-        operation = workload.bind(variant, module(STUDY, variant))
+        operation = workload.bind(variant, module(STUDY, variant, of_bindings=QUICK))
         operation.poison()
         assert operation.check() is not None
         operation.launch(0)

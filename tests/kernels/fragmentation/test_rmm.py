@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.compiled import QUICK, module, toolchain
+from tests.compiled import module, toolchain
 from tests.kernels.fragmentation.replays import STUDY, assert_memory_is_told, replay
 from tests.repository import STUDIES
 
@@ -40,7 +40,7 @@ def test_without_rmm_it_is_built_and_says_so_when_used(tmp_path: Path) -> None:
 
 
 def built() -> Any:
-    return module(STUDY, VARIANT, optimisation=QUICK)
+    return module(STUDY, VARIANT, optimisation="-O1")  # as the allocators, to share bindings
 
 
 @pytest.mark.parametrize("case", [case["pattern"] for case in VARIANT.cases])

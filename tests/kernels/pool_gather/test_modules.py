@@ -91,6 +91,7 @@ def test_bindings_name_the_argument_that_is_wrong(
     assert got in said_got
 
 
+@pytest.mark.long  # its bindings are compiled for it alone
 def test_slots_without_scales_need_the_table_of_them() -> None:
     split: Any = module(POOL, POOL.variant("split_row"), optimisation=QUICK)
     without = {**RIGHT, "pool": np.zeros((4, ROW - 16), np.uint8)}

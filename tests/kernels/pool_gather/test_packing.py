@@ -64,6 +64,7 @@ RING = "packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 40 << 10;"
 REQUEST_RING = "request_packer.h", "kRingBytes = 32 << 20;", "kRingBytes = 32 << 10;"
 
 
+@pytest.mark.long  # they turn while the caller packs what is late, too
 def test_rings_with_room_for_three_chunks_and_for_three_pieces_turn(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
     done = ran(with_fault(small, tmp_path / "pool_gather", *REQUEST_RING))
@@ -110,10 +111,11 @@ def late(folder: Path, copy: Path, until: str) -> Path:
     return with_fault(folder, copy, "packer.h", packs, waits + packs)
 
 
-def test_the_caller_packs_what_is_late(tmp_path: Path) -> None:
+def test_the_caller_packs_what_is_late_while_small_rings_turn(tmp_path: Path) -> None:
     small = with_fault(POOL.folder, tmp_path / "small", *RING)
+    smaller = with_fault(small, tmp_path / "smaller", *REQUEST_RING)
     has_arrived = "arrived_.load(std::memory_order_acquire) > chunk"
-    done = ran(late(small, tmp_path / "pool_gather", has_arrived))
+    done = ran(late(smaller, tmp_path / "pool_gather", has_arrived))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

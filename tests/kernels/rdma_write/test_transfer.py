@@ -15,10 +15,10 @@ from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study.source import source_files
 from analysis.toolchain.libfabric import Libfabric
-from tests.compiled import module_file
+from tests.compiled import QUICK, module_file
 from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
 
-# A correct write path; FAULT injects an error.
+# A correct write path, or a wrong one: the size of the pages selects the fault.
 FAULTY = """
 #include "operations.h"
 
@@ -28,7 +28,9 @@ void write_pages(Transfer& transfer) {
     uint64_t posted = 0;
     uint64_t finished = 0;
     const RemoteRegion right = device.rails[0].remote;
-    FAULT
+    switch (device.fill->page_bytes) {
+CASES
+    }
     while (device.has_next()) {
       operations.post([&] { ++finished; });
       ++posted;
@@ -46,6 +48,8 @@ FAULTS = {
     "misplaced": "device.rails[0].remote.address += device.fill->page_bytes;",
     "too_low": "device.rails[0].remote.address -= device.fill->page_bytes;",
 }
+PAGE_BYTES = {fault: 8 * number for number, fault in enumerate(FAULTS, start=1)}
+CASES = [f"case {PAGE_BYTES[fault]}:\n{code}\nbreak;" for fault, code in FAULTS.items()]
 
 
 SMALL: dict[str, Any] = {"page_bytes": 8, "pages": 2000}
@@ -92,13 +96,14 @@ def test_any_number_of_devices_and_endpoints(
 def test_lost_and_misplaced_writes_are_detected(
     peers: Any, libfabric: Libfabric, tmp_path: Path, fault: str
 ) -> None:
-    source = tmp_path / f"fault_{fault}.cpp"
-    source.write_text(FAULTY.replace("FAULT", FAULTS[fault]))
+    source = tmp_path / "faulty.cpp"
+    source.write_text(FAULTY.replace("CASES", "\n".join(CASES)))
     pooled = STUDY.variant("pooled_contexts")
     flags = (*pooled.flags, f"-I{STUDY.folder}")
     faulty = replace(pooled, name=source.stem, path=source, flags=flags)
-    module = module_file(STUDY, faulty, optimisation="-O1")
-    with session(peers, module, devices=1, endpoints=1) as transfer:
+    module = module_file(STUDY, faulty, optimisation=QUICK)
+    sizes = {"devices": 1, "endpoints": 1, "page_bytes": PAGE_BYTES[fault]}
+    with session(peers, module, **sizes) as transfer:
         seconds, wrong = transfer.fill(7)
         assert seconds > 0
         if fault == "none":
