@@ -18,6 +18,9 @@ CITATION: Final = "CITATION.cff"
 LICENCE: Final = "LICENSE"
 FOLDER: Final = "hotpath"
 """Folder of a clone in examples."""
+ADDRESS: Final = "ADDRESS"
+"""In commands, if the settings name no address of the repository."""
+MEANING: Final = f"{code(ADDRESS)} is the address that you cloned from"
 
 
 def footer(studies: Iterable[Study]) -> dict[str, Any]:
@@ -42,14 +45,28 @@ def stage_licence(folder: Path) -> None:
 
 @macro("clone")
 def clone_command(page: Page) -> str:
-    """How to get the code: by the repository's address in `docs/mkdocs.yml`, or in words."""
-    address = str(page.env.conf["extra"]["repository"])
-    if not address:
-        return (
-            "Get a clone or an archive of the code from whoever gave you this site, which does not"
-            f" name its repository, and enter its folder, here {code(FOLDER)}"
-        )
-    return f"Get the code: {code(f'git clone {address} {FOLDER} && cd {FOLDER}')}"
+    """The command that gets the code, with the repository's address of `docs/mkdocs.yml`."""
+    address = _repository(page)
+    command = code(f"git clone {address or ADDRESS} {FOLDER} && cd {FOLDER}")
+    meaning = "" if address else f". {MEANING}; an archive of the code does as well"
+    return f"Get the code: {command}{meaning}"
+
+
+@macro("comparer_command")
+def comparer_command(page: Page) -> str:
+    """The command that runs the comparison without a checkout, in Markdown."""
+    address = _repository(page)
+    command = (
+        f'uvx --from "git+{address or ADDRESS}#subdirectory=env/compare"'
+        " hotpath-compare before.json after.json"
+    )
+    meaning = "" if address else f"\n\n{MEANING}."
+    return f"```sh\n{command}\n```{meaning}"
+
+
+def _repository(page: Page) -> str:
+    """Address of the repository; empty if the settings have none."""
+    return str(page.env.conf["extra"]["repository"])
 
 
 @macro()

@@ -10,7 +10,13 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.schema import read_yaml
-from analysis.site.pages.citing import citation, clone_command, footer, stage_licence
+from analysis.site.pages.citing import (
+    citation,
+    clone_command,
+    comparer_command,
+    footer,
+    stage_licence,
+)
 from analysis.site.pages.page import Page
 from tests.repository import STUDIES
 
@@ -23,10 +29,19 @@ def test_write_up_without_an_address_has_no_link() -> None:
     assert not any(address.startswith("studies/") for address in found.values())
 
 
+def page_of(address: str) -> Page:
+    """A page of a site with this address of the repository."""
+    conf = {"extra": {"repository": address}}
+    return cast(Page, SimpleNamespace(env=SimpleNamespace(conf=conf)))
+
+
 @pytest.mark.parametrize(
     ("address", "begins"),
     [
-        ("", "Get a clone or an archive of the code from whoever gave you this site"),
+        (
+            "",
+            "Get the code: <code>git clone ADDRESS hotpath &amp;&amp; cd hotpath</code>. <code>ADD",
+        ),
         (
             "https://example.org/a?b=1&c",
             "Get the code: <code>git clone https://example.org/a?b=1&amp;c hotpath",
@@ -34,9 +49,14 @@ def test_write_up_without_an_address_has_no_link() -> None:
     ],
 )
 def test_way_to_the_code_follows_from_the_address(address: str, begins: str) -> None:
-    conf = {"extra": {"repository": address}}
-    page = cast(Page, SimpleNamespace(env=SimpleNamespace(conf=conf)))
-    assert clone_command(page).startswith(begins)
+    assert clone_command(page_of(address)).startswith(begins)
+
+
+def test_the_comparison_runs_from_the_address_or_from_one_that_is_explained() -> None:
+    assert "ADDRESS</code> is the address that you cloned from." in comparer_command(page_of(""))
+    command = comparer_command(page_of("https://example.org/a"))
+    assert '"git+https://example.org/a#subdirectory=env/compare"' in command
+    assert "ADDRESS" not in command
 
 
 def test_citation_is_that_of_the_file() -> None:
