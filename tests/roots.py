@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import vl_convert
 
 from analysis import ROOT
 from analysis.results.store.samples import Sample
@@ -74,8 +80,27 @@ def build(root: Path) -> Path:
     """The site of `root`."""
     write_tables(root / "results", discover(root), root / "build")
     site = root / "site"
-    build_site(root / "build", root / "results", site, root)
+    with drawing_once():
+        build_site(root / "build", root / "results", site, root)
     return site
+
+
+_drawings: dict[str, str] = {}
+
+
+@contextmanager
+def drawing_once() -> Iterator[None]:
+    """Draw no picture twice in this process: most charts of two sites are the same."""
+    draw = vl_convert.vega_to_svg
+
+    def drawn(vega: Any, **settings: Any) -> str:
+        key = json.dumps([vega, settings])
+        if key not in _drawings:
+            _drawings[key] = draw(vega, **settings)
+        return _drawings[key]
+
+    with patch("vl_convert.vega_to_svg", drawn):
+        yield
 
 
 def rows_without_value(study: Study, variant: Variant, status: str, reason: str) -> list[Sample]:

@@ -1,10 +1,16 @@
-"""Fixtures of tests on a GPU."""
+"""Fixtures of tests on a GPU, and of those in a browser."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.browser import launched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +20,9 @@ def stream() -> Iterator[int]:
     from analysis.measure.memory import cuda
 
     yield int(cuda(cudart.cudaStreamCreate()))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser

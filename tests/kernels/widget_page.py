@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from analysis import ROOT
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.facts.study_facts import StudyFacts
-from tests.browser import launched, served
+from tests.browser import served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 PAGE = """<!doctype html><title>{name}</title>
 <figure class="hp-widget" data-widget="{name}" data-script="{name}.js"
@@ -30,15 +30,16 @@ def write_page(facts: StudyFacts, name: str, site: Path) -> None:
 
 
 @contextmanager
-def opened(site: Path, query: str) -> Iterator[Page]:
+def opened(browser: Browser, site: Path, query: str) -> Iterator[Page]:
     """The page in `site` with its form, at an address with `query`. It loads no foreign file."""
-    with served(site) as address, launched() as browser:
+    with served(site) as address:
         page = browser.new_page()
         requested: list[str] = []
         page.on("request", lambda request: requested.append(request.url))
         page.goto(f"{address}?{query}")
         page.wait_for_selector(".hp-widget form")
         yield page
+        page.close()
         assert all(url.startswith(address) for url in requested)
 
 

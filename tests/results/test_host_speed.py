@@ -113,7 +113,7 @@ def test_only_positive_times_of_enough_runs_have_one() -> None:
     assert intervals(measured(10, 2, lambda cell, run, number: 1.0)).empty
 
 
-@pytest.mark.parametrize("hosts", [0.02, 0.3])
+@pytest.mark.parametrize("hosts", [pytest.param(0.02, marks=pytest.mark.long), 0.3])
 @pytest.mark.parametrize("moments", [0.0, 0.3])
 def test_the_next_run_is_inside_and_the_interval_does_not_widen_with_the_hosts(
     hosts: float, moments: float

@@ -21,7 +21,7 @@ from tests.kernels.hot_set.measured import (
 from tests.kernels.widget_page import opened, require_refused, write_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 LARGE_MIB, SMALL_MIB = 40960, 188
 TIMES = {
@@ -74,11 +74,11 @@ def test_without_scripts_the_table_is_text(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
+def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     small = (BLOCK, usual_case(1, 410, pool_mib=SMALL_MIB), "host_time", 7e-6)
     write_page(facts_of(tmp_path, [*timed(TIMES), small]), "choice", tmp_path)
     query = "choice.requests=10&choice.misses=4100&choice.pool=40+GiB"
-    with opened(tmp_path, query) as page:
+    with opened(browser, tmp_path, query) as page:
         yield page
 
 

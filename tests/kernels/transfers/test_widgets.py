@@ -23,7 +23,7 @@ from tests.roots import make_inputs
 from tests.synthetic import RUN, add_run, provenance_of, write_machine
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 TRANSFERS = STUDIES["transfers"]
 
@@ -106,8 +106,8 @@ def test_the_table_names_the_fastest_ways_of_each_size(folder: Path) -> None:
 
 
 @pytest.fixture
-def page(folder: Path) -> Iterator[Page]:
-    with opened(folder, "adviser.size=4+KiB&adviser.count=100") as page:
+def page(browser: Browser, folder: Path) -> Iterator[Page]:
+    with opened(browser, folder, "adviser.size=4+KiB&adviser.count=100") as page:
         yield page
 
 

@@ -12,7 +12,7 @@ from analysis.site.charts.still import Still
 from analysis.site.charts.writing import read_index, write_chart, write_charts, write_index
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
-from tests.roots import drawn_charts
+from tests.roots import drawing_once, drawn_charts
 from tests.synthetic import CALLS
 
 
@@ -60,6 +60,7 @@ def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_pat
     )
     assert {key[1] for key in alone.provenance} == {"copy"}
     for name, inputs in (("all", two_machines), ("alone", alone)):
-        write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")
+        with drawing_once():
+            write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")
     drawn = {path.name: path.read_text() for path in (tmp_path / "all").iterdir()}
     assert drawn == {path.name: path.read_text() for path in (tmp_path / "alone").iterdir()}

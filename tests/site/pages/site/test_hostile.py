@@ -34,8 +34,9 @@ DANGEROUS = r"""
 PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
 PAGES += ["evidence/calls/kernel/counters.html"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
-RANDOM, PARTS = 100, 10
-"""Number of machines with random changes; an exhaustive test builds one site per 2,000 changes."""
+RANDOM, FEW_RANDOM, PARTS = 100, 30, 10
+"""Number of machines with random changes, with and without --long; an exhaustive test builds one
+site per 2,000 changes."""
 EVERYTHING = """
 {{ chart('timeline', 'Calls.') }}
 
@@ -61,14 +62,15 @@ def at_random(every: Sequence[Sequence[Edit]]) -> dict[str, Change]:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A machine for each mutation, for some at random and for each bad name, and one where all was
     skipped."""
     root = make_root(tmp_path_factory.mktemp("hostile"))
     study = discover(root)["calls"]
+    number = RANDOM if pytestconfig.getoption("--long") else FEW_RANDOM
     changes = {f"m{index}": one.change for index, one in enumerate(MUTATIONS.values())}
     renamed = {f"n{index}": lambda _machine: None for index in range(len(NAMES))}
-    results = write_changed(root, study, changes | at_random(drawn(RANDOM)) | renamed)
+    results = write_changed(root, study, changes | at_random(drawn(number)) | renamed)
     for old, new in zip(renamed, NAMES, strict=True):
         (results / old).rename(results / new)
     write_whole_machine(results, "skipped-box", study)

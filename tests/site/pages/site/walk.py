@@ -65,6 +65,7 @@ class Seen:
     first_load_bytes: int = 0
     screens: float = 0.0
     printed_pages: int = 0
+    """Of a study's page."""
     unpictured: list[str] = field(default_factory=list)
     """Charts without a picture before they are touched."""
     charts: list[dict[str, Any]] = field(default_factory=list)
@@ -125,8 +126,9 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.goto(address + path)
     await page.wait_for_load_state("networkidle")
     seen.first_load_bytes = await _packed_bytes(loaded)
-    pdf = await page.pdf(format="A4")
-    seen.printed_pages = len(re.findall(rb"/Type /Page\b", pdf))
+    if path.startswith("studies/"):
+        pdf = await page.pdf(format="A4")
+        seen.printed_pages = len(re.findall(rb"/Type /Page\b", pdf))
     seen.screens = await page.evaluate("document.documentElement.scrollHeight / innerHeight")
     seen.unpictured = await page.evaluate(_UNPICTURED)
     await page.evaluate(OPEN_SECTIONS)
