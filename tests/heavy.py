@@ -34,6 +34,9 @@ FIXTURES = {"browser", "final", "libfabric", "modules", "ours", "site"}
 """Fixtures that make a test heavy."""
 OTHERS = (
     "tests/kernels/peers/test_workload.py::test_the_set_of_the_check_is_not_timed",
+    "tests/kernels/transfers/test_page_tables.py",
+    "tests/kernels/transfers/test_ways_table.py",
+    "tests/kernels/transfers/test_widgets.py",
     "tests/measure/test_crashes.py",
     "tests/measure/test_journal.py",
     "tests/measure/test_forecast.py::test_forecast_from_the_last_run",
@@ -42,10 +45,13 @@ OTHERS = (
     "tests/results/store/test_damage.py",
     "tests/results/store/test_hostile.py",
     "tests/results/store/test_spoiled.py",
+    "tests/results/test_host_speed.py::test_the_next_run",
     "tests/results/tables/test_links.py",
     "tests/results/tables/test_model.py",
     "tests/results/tables/test_repeatability.py",
+    "tests/site/charts/test_rows.py",
     "tests/site/charts/test_specifications.py",
+    "tests/site/charts/test_still.py",
     "tests/site/charts/test_writing.py",
     "tests/site/facts/test_links.py",
     "tests/site/facts/test_runs.py",
