@@ -14,8 +14,9 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.results.store.results import load_variant
 from analysis.results.store.samples import Sample, read_samples, to_text
-from analysis.study import Study, Variant, discover
+from analysis.study import Study, Variant
 from tests.measure.studies import GRID, HERE, WITH_GPU, write_study
+from tests.repository import STUDIES
 
 RUN, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z"
 ROUND_S = 100
@@ -173,7 +174,7 @@ def test_forecast_from_the_last_run_is_within_a_quarter(
     monkeypatch.setattr(Provision, "unmet", lambda self, variant: None)
     where = Target(ROOT / "results", machine)
     forecasts, took = 0.0, 0.0
-    for study in discover().values():
+    for study in STUDIES.values():
         path = where.root / machine / study.name / f"{study.variants[0].name}.csv"
         runs = load_variant(path).run_provenance() if path.exists() else {}
         alike = [run for run in runs.values() if run["grid"] == "default"]

@@ -19,7 +19,7 @@ from analysis.results.predict import (
 from analysis.results.store.folders import machines, samples_files, study_folders
 from analysis.results.store.provenance import read_provenance
 from analysis.results.tables.rows import RunRow, SummaryRow
-from analysis.study import discover
+from tests.repository import STUDIES
 
 MODEL, MACHINE, RUN, MADE = "a", "b", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
@@ -37,11 +37,11 @@ def predicted(rows: list[SummaryRow], runs: dict[str, str] | None = None) -> lis
         RunRow(row.machine, STUDY, row.variant, row.case, (runs or {}).get(row.variant, RUN), 0)
         for row in rows
     ]
-    return predict(rows, named, discover(ROOT)[STUDY], MODEL, MACHINE, MADE, "commit")
+    return predict(rows, named, STUDIES[STUDY], MODEL, MACHINE, MADE, "commit")
 
 
 def cells(variant: str, seconds: float) -> list[SummaryRow]:
-    study = discover(ROOT)[STUDY]
+    study = STUDIES[STUDY]
     return [summary_row(MODEL, variant, case.id, seconds) for case in study.variant(variant).cases]
 
 

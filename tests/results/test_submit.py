@@ -15,7 +15,7 @@ from analysis.results.store.collect import collect
 from analysis.results.store.submission import SUBMISSION_LIMIT_BYTES
 from analysis.results.store.submitted import checked
 from analysis.results.submit import only_hosts, submission, to_text, with_reach, within_limit
-from tests.results.store.submissions import studies as real_studies
+from tests.repository import STUDIES as REAL_STUDIES
 from tests.results.store.submissions import whole
 from tests.synthetic import COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
 
@@ -131,4 +131,4 @@ def test_a_check_prints_a_line_for_each_file_and_fails(
     refused, accepted = capsys.readouterr().out.splitlines()
     assert refused.startswith(f"refused: {paths[0]}: format: expected a value")
     assert re.fullmatch(r".*/b.json: accepted; 1 variants are of today's code", accepted)
-    assert set(real_studies()) > {"h2d_gather"}
+    assert set(REAL_STUDIES) > {"h2d_gather"}

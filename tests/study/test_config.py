@@ -8,10 +8,16 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.base.schema import read_yaml
-from analysis.study import discover
 from analysis.study.config import CONFIG_FILE, Grid, Machine, changed, load_config
+from tests.repository import STUDIES
 
 CONFIG = read_yaml(CONFIG_FILE)
+
+
+@pytest.fixture(autouse=True)
+def studies_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every load of the configuration would read all studies, which takes most of the time."""
+    monkeypatch.setattr("analysis.study.config.discover", lambda: STUDIES)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,7 @@ def test_overrides_replace_settings_of_the_file() -> None:
     assert config.gpus == (0,)
     assert load_config({"gpu": [1, "GPU-0"]}).gpus == (1, "GPU-0")
     assert "build" in config.results.parts
-    assert set(load_config({"studies": []}).studies) == set(discover())
+    assert set(load_config({"studies": []}).studies) == set(STUDIES)
     assert "build" not in load_config().results.parts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.study import discover
+from tests.repository import STUDIES
 
 DOOR = "analysis.api"
 
@@ -27,9 +27,9 @@ def imports_past_the_door(file: Path) -> Iterator[str]:
                 yield f"{file.name}:{node.lineno}: {module}"
 
 
-@pytest.mark.parametrize("name", sorted(discover()))
+@pytest.mark.parametrize("name", sorted(STUDIES))
 def test_studies_import_from_the_door_only(name: str) -> None:
-    files = sorted(discover()[name].folder.rglob("*.py"))
+    files = sorted(STUDIES[name].folder.rglob("*.py"))
     assert files
     assert [past for file in files for past in imports_past_the_door(file)] == []
 

@@ -19,8 +19,9 @@ STEPS = ("p4_final", "p5_dropin")
 
 @pytest.fixture
 def operations(request: pytest.FixtureRequest) -> int:
-    """How many random operations there must be at least: a million takes --exhaustive."""
-    return 1_000_000 if request.config.getoption("--exhaustive") else 50_000
+    """Minimum number of random operations."""
+    options = request.config.getoption
+    return 1_000_000 if options("--exhaustive") else 50_000 if options("--long") else 20_000
 
 
 class States(RuleBasedStateMachine):

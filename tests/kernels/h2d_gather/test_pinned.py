@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.study import discover
 from analysis.toolchain.modules import load_python
+from tests.repository import STUDIES
 
 
 def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> No
     stub = SimpleNamespace(zeros=lambda count: SimpleNamespace(add_=start))
     monkeypatch.setitem(sys.modules, "torch", stub)
     cores = sorted(os.sched_getaffinity(0))
-    module = load_python(discover()["h2d_gather"], "torch_index_select_pinned")
+    module = load_python(STUDIES["h2d_gather"], "torch_index_select_pinned")
     try:
         team = module.PinnedTeam()
         pinned = []

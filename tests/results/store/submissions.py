@@ -6,15 +6,14 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.submission import FORMAT, SUBMISSION_LIMIT_BYTES
 from analysis.results.store.submitted import code_digest, content_digest
-from analysis.study import Study, discover
 from analysis.study.source import fingerprint
+from tests.repository import STUDIES
 
 STUDY: Final = "h2d_gather"
 VARIANT: Final = "v3_loads_first"
@@ -25,14 +24,9 @@ FUTURE: Final = "2999-01-01T00:00:00Z"
 Content = dict[str, Any]
 
 
-@cache
-def studies() -> Mapping[str, Study]:
-    return discover()
-
-
 def whole(name: str = HOSTILE) -> Content:
     """A submission of one variant, a parameter and the output of reach."""
-    study = studies()[STUDY]
+    study = STUDIES[STUDY]
     variant = study.variant(VARIANT)
     case = study.shown_case(variant)
     seconds = case.payload_bytes / 48e9

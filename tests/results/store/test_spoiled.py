@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -22,18 +21,14 @@ from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import hardware, machines
 from analysis.site.pages.site import build_site
-from analysis.study import Study, discover
+from analysis.study import Study
+from tests.repository import STUDIES
 from tests.results.store.spoiling import COMMITTED, Spoiled, places, spoiled
 from tests.roots import text_of, write_tables
 
 OTHER = "other-box"
 SHARES = 24
 """Tests that the mutations are dealt out to."""
-
-
-@cache
-def studies() -> Mapping[str, Study]:
-    return discover()
 
 
 def copy_variant(mutation: Spoiled, root: Path) -> str:
@@ -56,7 +51,7 @@ def copy_variant(mutation: Spoiled, root: Path) -> str:
 def is_refused(mutation: Spoiled, root: Path) -> bool:
     """Whether the spoiled file is refused; checks that it is refused alone, in one line."""
     study = copy_variant(mutation, root)
-    known = {study: studies()[study]} if study in studies() else {}
+    known = {study: STUDIES[study]} if study in STUDIES else {}
     before = of_machine(collect(root, known, {study}), OTHER)
     mutation.apply(root)
     found = collect(root, known, {study})
@@ -132,10 +127,10 @@ def test_a_site_of_many_spoiled_files_has_every_page(tmp_path: Path) -> None:
     shutil.copytree(COMMITTED, results)
     for mutation in (*left_out.values(), *changed.values()):
         mutation.apply(results)
-    write_tables(results, studies(), tables)
+    write_tables(results, STUDIES, tables)
     assert set(json.loads((tables / "refused.json").read_text())) == set(left_out)
     build_site(tables, results, tmp_path / "site", ROOT)
     pages = {path.parent.name for path in (tmp_path / "site" / "studies").glob("*/index.html")}
-    assert set(studies()) <= pages
+    assert set(STUDIES) <= pages
     home = unescape(text_of(tmp_path / "site" / "index.html"))
     assert all(f"{folder} is left out: " in home for folder in left_out)

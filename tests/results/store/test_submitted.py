@@ -18,13 +18,13 @@ from analysis.results.store.submitted import (
     load_submissions,
     read_submission,
 )
+from tests.repository import STUDIES
 from tests.results.store.submissions import (
     ALL,
     STUDY,
     VARIANT,
     Hostile,
     digested,
-    studies,
     whole,
     write,
 )
@@ -38,16 +38,16 @@ SCHEMA = str(ROOT / "config" / "submission.schema.json")
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
 def test_a_committed_submission_is_accepted_and_follows_the_schema(path: Path) -> None:
     assert path.stat().st_size <= SUBMISSION_LIMIT_BYTES
-    assert read_submission(path, studies()).name == path.stem
+    assert read_submission(path, STUDIES).name == path.stem
     validate(json.loads(path.read_text()), SCHEMA, set_default=False)
 
 
 def test_none_of_the_committed_is_refused() -> None:
-    assert load_submissions(ROOT / "results", studies()).refused == {}
+    assert load_submissions(ROOT / "results", STUDIES).refused == {}
 
 
 def test_the_whole_submission_is_accepted_and_follows_the_schema() -> None:
-    sent = checked(whole(), studies(), "here")
+    sent = checked(whole(), STUDIES, "here")
     assert sent.current == {(STUDY, VARIANT)}
     validate(whole(), SCHEMA, set_default=False)
 
@@ -61,7 +61,7 @@ def test_a_hostile_submission_is_refused_alone_in_one_line(tmp_path: Path, name:
     hostile: Hostile = ALL[name]
     write(tmp_path / "submitted", whole(GOOD))
     hostile.write(tmp_path / "submitted")
-    found = load_submissions(tmp_path, studies())
+    found = load_submissions(tmp_path, STUDIES)
     assert set(found.accepted) == {GOOD}
     [(file, reason)] = found.refused.items()
     assert file.startswith("submitted/")
@@ -79,15 +79,15 @@ def test_any_wrong_value_is_refused_or_harmless(place: tuple[Any, ...]) -> None:
         except (AttributeError, KeyError, TypeError):
             continue  # not even the digest of the code can be computed
         try:
-            checked(spoiled, studies(), "here")
+            checked(spoiled, STUDIES, "here")
         except HotpathError as error:
             assert str(error).startswith("here: ")
 
 
 def test_the_folder_itself_may_be_anything(tmp_path: Path) -> None:
-    assert load_submissions(tmp_path, studies()).refused == {}
+    assert load_submissions(tmp_path, STUDIES).refused == {}
     (tmp_path / "submitted").symlink_to("/etc")
-    refused = load_submissions(tmp_path, studies()).refused
+    refused = load_submissions(tmp_path, STUDIES).refused
     assert refused == {"submitted": "submitted: expected a folder, got a link"}
 
 
@@ -95,7 +95,7 @@ def test_the_same_content_is_accepted_once(tmp_path: Path) -> None:
     first = write(tmp_path / "submitted", whole("a-box"))
     twin = tmp_path / "submitted" / "b-box.json"
     twin.write_bytes(first.read_bytes())
-    found = load_submissions(tmp_path, studies())
+    found = load_submissions(tmp_path, STUDIES)
     assert list(found.accepted) == ["a-box"]
     assert list(found.refused) == ["submitted/b-box.json"]
 
@@ -104,7 +104,7 @@ def test_figures_of_other_code_are_accepted_and_not_current() -> None:
     content = whole()
     content["studies"][STUDY][VARIANT]["source_sha256"] = "0" * 64
     content["studies"]["a_study_that_is_gone"] = {VARIANT: content["studies"][STUDY][VARIANT]}
-    sent = checked(digested(content), studies(), "here")
+    sent = checked(digested(content), STUDIES, "here")
     assert sent.current == frozenset()
     assert sent.of_today(STUDY, VARIANT, content["studies"][STUDY][VARIANT]["case"]) == {}
 

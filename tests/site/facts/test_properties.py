@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis import ROOT
 from analysis.base.equivalence import EQUAL, FEW_RUNS
 from analysis.results.model.translation import ENTRY_BYTES
 from analysis.site.facts import properties
@@ -34,6 +33,7 @@ from analysis.site.facts.properties import (
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.properties import in_brief, machine_properties
 from analysis.study import discover
+from tests.repository import STUDIES
 from tests.roots import make_inputs, make_root
 from tests.synthetic import write_machine
 
@@ -41,10 +41,9 @@ BOX, OTHER = (Subject(name, "machine", name) for name in ("box", "other-box"))
 
 
 def test_every_property_has_existing_cells() -> None:
-    studies = discover(ROOT)
     for of in PROPERTIES:
         for cell in of.cells:
-            study = studies[cell.study]
+            study = STUDIES[cell.study]
             assert (cell.variant, cell.case) in study.payloads, of.name
             assert cell.metric in study.metrics, of.name
         assert of.value or len(of.cells) == 1, of.name

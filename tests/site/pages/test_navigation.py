@@ -13,7 +13,7 @@ from analysis.site.pages.navigation import (
     sidebar,
     study_groups,
 )
-from analysis.study import discover
+from tests.repository import STUDIES
 
 
 def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path: Path) -> None:
@@ -56,8 +56,7 @@ def test_every_page_that_the_sidebar_leaves_out_has_a_link_from_one_that_it_has(
 
 
 def test_every_study_of_the_repository_has_its_place() -> None:
-    studies = discover()
-    groups = study_groups(navigation(ROOT / "docs"), studies)
-    assert sorted(name for names in groups.values() for name in names) == sorted(studies)
-    write_ups = {name for name, study in studies.items() if study.write_up}
+    groups = study_groups(navigation(ROOT / "docs"), STUDIES)
+    assert sorted(name for names in groups.values() for name in names) == sorted(STUDIES)
+    write_ups = {name for name, study in STUDIES.items() if study.write_up}
     assert {*write_ups, "pool_gather"} - set(groups[JOURNEYS]) == {"storage_fill"}

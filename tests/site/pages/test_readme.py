@@ -9,7 +9,7 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.site.readme import BAR_COLUMNS, picture, rates, updated
-from analysis.study import discover
+from tests.repository import STUDIES
 from tests.synthetic import at_rates, write_machine
 
 STUDY = "h2d_gather"
@@ -17,12 +17,12 @@ STUDY = "h2d_gather"
 
 def test_the_readme_shows_the_committed_results() -> None:
     readme = (ROOT / "README.md").read_text()
-    shown = updated(readme, ROOT / "results", discover())
+    shown = updated(readme, ROOT / "results", STUDIES)
     assert readme == shown, "run: env/run python -m analysis.site.readme"
 
 
 def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:
-    study = discover()[STUDY]
+    study = STUDIES[STUDY]
     first, second, third, *_ = study.with_role("step")
     speed = {first.name: 40.0, second.name: 20.0, third.name: 0.01}
     steps = [first, second, third]
@@ -37,9 +37,8 @@ def test_bars_are_as_long_as_rates(tmp_path: Path) -> None:
 
 
 def test_missing_place_or_result_is_one_error(tmp_path: Path) -> None:
-    studies = discover()
     with pytest.raises(HotpathError, match="expected a place between"):
-        updated("# Readme\n", tmp_path, studies)
+        updated("# Readme\n", tmp_path, STUDIES)
     place = f"<!-- results:begin {STUDY} box -->\n<!-- results:end -->\n"
     with pytest.raises(HotpathError, match=f"no result of {STUDY} on box"):
-        updated(place, tmp_path, studies)
+        updated(place, tmp_path, STUDIES)

@@ -39,9 +39,9 @@ from analysis.site.pages.reference import (
     study_schema,
 )
 from analysis.site.schemas import schemas
-from analysis.study import discover
 from analysis.study.claims.comparison import KINDS
 from analysis.study.config import CONFIG_FILE, Settings
+from tests.repository import STUDIES
 
 CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 DATA = (ROOT / "docs" / "data.md").read_text()
@@ -142,7 +142,7 @@ def test_the_pages_use_only_macros_that_are_listed_and_most_of_them() -> None:
 
 
 def test_programs_are_listed_with_their_options() -> None:
-    page = program_reference(discover())
+    page = program_reference(STUDIES)
     for name, option in (
         ("measure.bench", "--single-launch"),
         ("measure", "--variant"),
