@@ -26,6 +26,7 @@ from analysis.site.charts.theme import (
 from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
 from analysis.site.charts.widgets import Widget
 from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.predicting import chips
 from analysis.site.facts.rows import MeasuredRow

@@ -25,8 +25,9 @@ from .cells import (
     step_names,
 )
 from .choosing import MODEL_LAYERS, choices, steps_of
+from .graph_table import added_times
 from .policy_results import COMPARED, policy_results
-from .share_table import shares
+from .share_table import repeated_shares, shares
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
 
@@ -116,6 +117,8 @@ TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
     "blocks": blocks,
     "policies": policies,
     "shares": shares,
+    "repeated_shares": repeated_shares,
+    "added_times": added_times,
 }
 
 _WHERE: Final = ("machine", "requests", "misses", "pool")

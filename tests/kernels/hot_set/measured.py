@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -30,11 +30,16 @@ def usual_case(
     return case_id(values | ({"layers": layers} if layers > 1 else {}))
 
 
-def facts_of(folder: Path, rows: list[tuple[str, str, str, float]]) -> StudyFacts:
-    """A machine called box that has measured (variant, case, metric, value)."""
-    measured = [measured_row(STUDY, *row) for row in rows]
+def facts_of(
+    folder: Path, rows: list[tuple[str, str, str, float]], by_run: Sequence[str] | None = None
+) -> StudyFacts:
+    """A machine called box that has measured (variant, case, metric, value), the figures of the
+    runs as in `by_run`."""
+    measured = pd.DataFrame([measured_row(STUDY, *row) for row in rows])
+    if by_run is not None:
+        measured["by_run"] = by_run
     nothing = load_inputs(folder, folder, {STUDY.name: STUDY})
-    return StudyFacts(nothing.with_tables(summary=pd.DataFrame(measured)), STUDY)
+    return StudyFacts(nothing.with_tables(summary=measured), STUDY)
 
 
 def timed(times: Times) -> list[tuple[str, str, str, float]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from analysis.base.quantities import whole
+from analysis.results.tables.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.study_tables import study_table
+from kernels.hot_set.graph_table import STEPS, added_times
 from kernels.hot_set.page_tables import NOT_MEASURED, TABLES, blocks, choice, hit_rates, policies
-from kernels.hot_set.share_table import SHARING, shares
+from kernels.hot_set.share_table import SHARING, repeated_shares, shares
 from tests.kernels.hot_set.measured import (
     BLOCK,
     GIVEN,
@@ -108,7 +112,7 @@ def test_a_table_without_cells_is_a_sentence(name: str, tmp_path: Path) -> None:
     made = TABLES[name](facts)
     assert not made.rows
     assert study_table(facts, name) == made.otherwise
-    assert made.otherwise in (NOT_MEASURED, "No machine has compared the policies yet.")
+    assert made.otherwise == NOT_MEASURED or made.otherwise.startswith("No machine has ")
 
 
 def test_a_chosen_share_is_compared_with_the_best_given_one(tmp_path: Path) -> None:
@@ -119,3 +123,37 @@ def test_a_chosen_share_is_compared_with_the_best_given_one(tmp_path: Path) -> N
     expected = [["1", whole(2048), "40 GiB", "8/32", "40.00 µs", "42.00 µs", "1.050×"]]
     assert [row[1:] for row in table.rows] == expected
     assert len(table.columns) == len(table.rows[0])
+
+
+def runs_of_shares(folder: Path, by_share: Mapping[int | None, Sequence[float]]) -> StudyFacts:
+    """A machine that has measured one case in several runs, by given share."""
+    case = usual_case(1, 2048)
+    names = {s: case if s is None else f"{case},share_32nds={s}" for s in by_share}
+    rows = [(SHARING, names[s], "host_time", median(runs)) for s, runs in by_share.items()]
+    texts = [runs_text(runs) for runs in by_share.values()]
+    return facts_of(folder, rows, by_run=texts)
+
+
+def test_a_control_repeats_the_best_share_of_the_other_runs(tmp_path: Path) -> None:
+    # The best share of run 1 is 0, that of the others 8, so the control fails in one run of three.
+    by_share = {None: (40e-6, 42e-6, 60e-6), 0: (38e-6, 50e-6, 50e-6), 8: (41e-6, 40e-6, 40e-6)}
+    (row,) = repeated_shares(runs_of_shares(tmp_path, by_share)).rows
+    assert row[1:] == ["3", "33 %", "1.053×", "67 %", "1.000×"]
+
+
+@pytest.mark.parametrize(
+    "by_share", [{None: (40e-6,), 8: (40e-6,)}, {0: (1e-6, 1e-6)}, {None: (1e-6, 1e-6)}]
+)
+def test_one_run_or_one_side_gives_no_control(
+    tmp_path: Path, by_share: dict[int | None, tuple[float, ...]]
+) -> None:
+    assert not repeated_shares(runs_of_shares(tmp_path, by_share)).rows
+
+
+def test_steps_of_a_graph_are_held_against_their_misses_alone(tmp_path: Path) -> None:
+    graph = usual_case(1, 2, layers=60)
+    times = {GIVEN: 240e-6, **dict(zip(STEPS, (1200e-6, 780e-6, 312e-6), strict=True))}
+    rows = [(name, graph, "gpu_time", seconds) for name, seconds in times.items()]
+    rows += [(GIVEN, usual_case(1, 410, layers=60), "gpu_time", 1e-3)]  # no step to compare
+    (row,) = added_times(facts_of(tmp_path, rows)).rows
+    assert row[1:] == ["2", "40 GiB", "4.000 µs", "16.00 µs", "9.000 µs", "1.200 µs", "1.30×"]
