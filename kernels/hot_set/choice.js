@@ -47,12 +47,12 @@ const step = (variant) => element("a", variant, { href: site(`studies/hot_set/#$
 
 function sentences({ variant, title, time, basis, over, layers, model, graph }) {
   const gain = over && `It is ${over} as fast as a block per request.`;
-  const whole = `${layers} such layers take ${model}${graph ? `; as a graph, ${graph}` : ""}.`;
+  const whole = `${layers} layers, one by one: ${model}${graph ? `; in one graph: ${graph}` : ""}.`;
   return [[`${title}: ${time} a layer.`], ["Code: ", step(variant), "."], [[basis && `${basis}.`, gain, whole].filter(Boolean).join(" ")]];
 }
 
 function tableOf(place, best) {
-  const columns = ["misses", "take", "a layer", "speed over a block per request", "evidence"];
+  const columns = ["misses", "use", "time of a layer", "speed over a block per request", "evidence"];
   const table = element("table", "", { className: "hp" });
   table.dataset.stacked = "";
   const head = table.createTHead().insertRow();
@@ -123,7 +123,7 @@ export function show(root, cells, widget, keepInAddress) {
     const { place, best } = nearest(cells, job);
     const isExact = ["requests", "misses"].every((key) => best[key] === job[key]) && size(best.pool) === size(job.pool);
     const where = `requests: ${best.requests}, misses: ${best.misses}, pool: ${size(best.pool)}`;
-    say(...sentences(best), [isExact ? "This very cell was measured." : `The nearest measured cell: ${where}.`]);
+    say(...sentences(best), [isExact ? "Exactly this case was measured." : `The nearest measured case: ${where}.`]);
     answer.replaceChildren(tableOf(place, best));
   };
   keepInAddress(form, widget, inputs, update);

@@ -45,8 +45,8 @@ def choice(facts: StudyFacts) -> PageTable:
         ]
         for one in choices(facts)
     ]
-    columns = [*_WHERE, "take", "a layer", "speed over a block per request"]
-    columns += [f"{MODEL_LAYERS} such layers", f"a graph of {MODEL_LAYERS} layers"]
+    columns = [*_WHERE, "use", "time of a layer", "speed over a block per request"]
+    columns += [f"{MODEL_LAYERS} layers, one by one", f"{MODEL_LAYERS} layers in one graph"]
     return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:8])
 
 

@@ -39,10 +39,10 @@ LAYOUTS: Final = ("one block", *SEVERAL.values(), "one block, to the host")
 """In the order of the table."""
 NOT_MEASURED: Final = "No machine has measured these ways yet."
 WHERE: Final = ("pieces", "size", "number")
-FIRST: Final = "call first"
+FIRST: Final = "fastest call"
 RATE: Final = "GB/s"
-COST: Final = "keeps the caller"
-OTHERS: Final = "all other ways: GB/s (keeps the caller)"
+COST: Final = "call returns after"
+OTHERS: Final = "other calls: GB/s (call returns after)"
 FIGURES: Final = (RATE, COST, OTHERS)
 NUMERIC: Final = (*WHERE[1:], RATE, COST)
 NO_BREAK: Final = "\u00a0"

@@ -128,7 +128,8 @@ def _comparable(ran: int, tested: Sequence[Ratio]) -> str:
         counts.append(f"{equal} {'is' if equal == 1 else 'are'} {EQUAL}")
     if unclear := verdicts.count(UNCLEAR):
         counts.append(f"{unclear} {'has' if unclear == 1 else 'have'} too wide an interval to tell")
-    by_chance = f" Of equal machines, about {len(tested) * (1 - CONFIDENCE):.0f} would by chance."
+    chance = f"{len(tested) * (1 - CONFIDENCE):.0f}"
+    by_chance = f" If the machines were equal, about {chance} would differ by chance."
     return f"{enough}: {listing(counts)}.{by_chance if different else ''}"
 
 

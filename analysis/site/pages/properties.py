@@ -104,7 +104,7 @@ def _of_pair(
         parts.append(folded(f"Undecided properties ({len(rest)})", _table(called, rest)))
     if missing := without_runs(found):
         titles = "; ".join(of.title for of in missing)
-        parts.append(f"Without a run that has all of their cells on both: {titles}.")
+        parts.append(f"Not measured in one run on both machines: {titles}.")
     return "\n\n".join(parts)
 
 
@@ -121,8 +121,8 @@ def _summary(called: Sequence[str], found: Sequence[Compared]) -> str:
         f" {EQUAL_WITHIN * 100:g} %, {counts[UNDECIDED]} are undecided."
         f" If the machines were equal, the probability of any property that differs by chance would"
         f" be at most {FALSE_ALARMS * 100:g} %. Without the correction for the whole table,"
-        f" {uncorrected} false alarms would be expected. {counts[FEW_RUNS]} more properties have"
-        " too few runs."
+        f" {uncorrected} false alarms would be expected."
+        + (f" {counts[FEW_RUNS]} more have too few runs." if counts[FEW_RUNS] else "")
     )
 
 
@@ -139,7 +139,7 @@ def _reasons(
             sheet = DATASHEETS[str(comparison.inputs.machines[subject.machine]["gpu"])]
             rate = f"{sheet.memory}, {quantity(sheet.memory_rate, 'B/s')}"
             texts.append(joined(" ", (comparison.called(subject), link(sheet.source, rate))))
-    return [joined("", ("What the datasheets let you expect, by part: ", joined("; ", texts), "."))]
+    return [joined("", ("Expected from the datasheets, by part: ", joined("; ", texts), "."))]
 
 
 def _table(called: Sequence[str], found: Sequence[Compared]) -> Markup:

@@ -249,7 +249,7 @@ def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
         return f"there is no verdict on {this} and {other}, since {few}"
     if is_level(row):
         return f"there is no measurable difference between {this} and {other}"
-    return f"there is no verdict, since another run may show {this} or {other} as the faster"
+    return f"there is no verdict, since either {this} or {other} may be faster in another run"
 
 
 def _decided(row: RatioRow, words: str) -> tuple[str, str]:

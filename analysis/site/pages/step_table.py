@@ -17,7 +17,7 @@ MACHINES: Final = 2
 NOTE: Final = (
     "*Gain*: speed relative to the row above, or to the variant that is named; *in all*: relative"
     " to the first row. Both are medians over paired rounds of the same run, so they differ from"
-    " quotients of the figures shown.\n{: .hp-quiet }"
+    " ratios of the figures shown.\n{: .hp-quiet }"
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 

@@ -86,13 +86,13 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
 def test_the_answer_is_that_of_the_nearest_cell(page: Page) -> None:
     said = page.inner_text(".hp-answer")
     assert f"One kernel, a block per request: 100.0 µs a layer.\n\nCode: {BLOCK}." in said
-    assert "This very cell was measured." in page.inner_text(".hp-answer")
+    assert "Exactly this case was measured." in page.inner_text(".hp-answer")
     assert page.locator(".hp-table tbody tr").count() == 2  # numbers of misses of ten requests
     page.fill("input[name=requests]", "2")
     page.fill("input[name=misses]", "500")
     said = page.inner_text(".hp-answer")
     assert "gather in a second kernel: 20.00 µs a layer." in said
-    assert "The nearest measured cell: requests: 1, misses: 410, pool: 40 GiB." in said
+    assert "The nearest measured case: requests: 1, misses: 410, pool: 40 GiB." in said
     assert "choice.requests=2" in page.evaluate("location.search")
     page.fill("input[name=pool]", "200 MiB")
     assert "One kernel, a block per request: 7.000 µs" in page.inner_text(".hp-answer")

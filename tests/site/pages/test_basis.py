@@ -144,7 +144,7 @@ def test_runs_that_disagree_are_no_measurable_equality(tmp_path: Path) -> None:
     rates = {"bytewise": [1.0] * 3, "vectors": [0.8, 1.0, 1.4]}
     facts = copying(tmp_path, {"box": rates})
     sentence = step_sentence(facts, "box", facts.study.variant("vectors"))
-    assert "another run may show this step or `bytewise` as the faster: 1.000×" in sentence
+    assert "either this step or `bytewise` may be faster in another run: 1.000×" in sentence
     assert "no measurable difference" not in sentence
 
 

@@ -108,7 +108,7 @@ def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyF
     ("factor", "begins"),
     [
         (1.0, "{0} and {1} are equal within 5 %: 2.00 GB/s on {0} and 2.00 GB/s on {1}."),
-        (1.02, "Whether {0} or {1} is faster, these runs cannot tell: 2.00 GB/s on {0} and"),
+        (1.02, "These runs cannot tell whether {0} or {1} is faster: 2.00 GB/s on {0} and"),
         (2.0, "{0} is faster than {1}: 2.00 GB/s on {0} and 1.00 GB/s on {1}."),
         (0.5, "{0} is slower than {1}: 2.00 GB/s on {0} and 4.00 GB/s on {1}."),
     ],

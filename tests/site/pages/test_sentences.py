@@ -55,7 +55,7 @@ from tests.synthetic import add_run, at_rates, provenance_of, write_machine
             0.8,
             1.2,
             1.5,
-            "run may show this step or `before` as the faster: 1.20×",
+            "since either this step or `before` may be faster in another run: 1.20×",
         ),
         ("unclear", 44.5, 111.0, 122.0, "since the ratios of the rounds have several modes: 111×"),
         (
@@ -148,7 +148,7 @@ def test_sentences_follow_the_results(measured: StudyFacts) -> None:
     assert said[0] == ""
     for sentence, expected in zip(
         said[1:],
-        ("as fast as", "as fast as", "slower than", "another run may show"),
+        ("as fast as", "as fast as", "slower than", "may be faster in another run"),
         strict=True,
     ):
         assert expected in sentence
