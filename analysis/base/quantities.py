@@ -37,14 +37,14 @@ def quantity(value: float, unit: str) -> str:
 
 
 def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
-    """`low to high unit` under the prefix of `value`, whose interval it is; empty where there is
-    none."""
+    """`low to high unit` under the prefix of `value`, whose interval it is, or of the larger end
+    if that is 0; empty where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
     if unit == "1":
         significant = _supported(low, high, 4)
         return f"{_count(low, significant)} to {_count(high, significant)}"
-    scale, prefix = _prefix(value)
+    scale, prefix = _prefix(value or max(low, high, key=abs))
     return f"{digits_interval(low / scale, high / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
 
@@ -67,6 +67,8 @@ def _count(value: float, significant: int = 4) -> str:
 
 
 def _prefix(value: float) -> tuple[float, str]:
+    if value == 0:
+        return 1.0, ""
     return next(((scale, name) for scale, name in _PREFIXES if abs(value) >= scale), _NANO)
 
 

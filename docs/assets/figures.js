@@ -7,6 +7,7 @@ export function digits(value, significant = 3) {
 }
 
 export function seconds(value) {
+  if (value === 0) return "0 s";
   const [scale, prefix] = PREFIXES.find(([scale]) => Math.abs(value) >= scale) ?? PREFIXES.at(-1);
   return `${digits(value / scale, 4)} ${prefix}s`;
 }

@@ -38,6 +38,8 @@ from analysis.study.claims.kinds import Speedup
 
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
+FEW: Final = "too few for a verdict"
+GROUPS: Final = "runs in groups"
 FASTER: Final = "be anything from {} slower to {} faster"
 LONGER: Final = "take anything from {} less to {} more time"
 "Ends of an interval around 1, of speeds and of times."
@@ -233,9 +235,9 @@ def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
     """The reason why there is no verdict, after the direction in which all runs agree, if any."""
     reason = ""
     if not is_settled(row):
-        reason = "too few for a verdict"
+        reason = FEW
     elif apart(row) > 1:
-        reason = "runs in groups"
+        reason = GROUPS
     elif row.modes > 1:
         reason = "the ratios of the rounds have several modes"
     if reason and (direction := agreed(row)):
@@ -245,8 +247,8 @@ def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
         compared = f"{higher} {RATE}" if measure == RATE else f"is {direction}"
         return f"{this} {compared} than {other} in {where} ({reason})"
     if reason:
-        few = f"the runs are {reason}" if not is_settled(row) else reason
-        return f"there is no verdict on {this} and {other}, since {few}"
+        why = {FEW: f"the runs are {FEW}", GROUPS: "the runs form groups"}
+        return f"there is no verdict on {this} and {other}, since {why.get(reason, reason)}"
     if is_level(row):
         return f"there is no measurable difference between {this} and {other}"
     return f"there is no verdict, since either {this} or {other} may be faster in another run"
