@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.toolchain.libfabric import MISSING, Libfabric
-from tests.compiled import QUICK, module_file, toolchain
+from tests.compiled import module_file, toolchain
 from tests.kernels.rdma_write.sessions import PEERS, STUDY
 from tests.waiting import wait_for
 
@@ -27,7 +27,7 @@ class Modules(dict[str, Path]):
     """Variants by name, each built at its first use."""
 
     def __missing__(self, name: str) -> Path:
-        return self.setdefault(name, module_file(STUDY, STUDY.variant(name), optimisation=QUICK))
+        return self.setdefault(name, module_file(STUDY, STUDY.variant(name), optimisation="-O1"))
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study.source import source_files
 from analysis.toolchain.libfabric import Libfabric
-from tests.compiled import QUICK, module_file
+from tests.compiled import module_file
 from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
 
 # A correct write path, or a wrong one: the size of the pages selects the fault.
@@ -101,7 +101,7 @@ def test_lost_and_misplaced_writes_are_detected(
     pooled = STUDY.variant("pooled_contexts")
     flags = (*pooled.flags, f"-I{STUDY.folder}")
     faulty = replace(pooled, name=source.stem, path=source, flags=flags)
-    module = module_file(STUDY, faulty, optimisation=QUICK)
+    module = module_file(STUDY, faulty, optimisation="-O1")
     sizes = {"devices": 1, "endpoints": 1, "page_bytes": PAGE_BYTES[fault]}
     with session(peers, module, **sizes) as transfer:
         seconds, wrong = transfer.fill(7)
