@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.base.quantities import digits, listing, percent, quantity, ratio
 from analysis.site.facts.points import CASE_PREFIX
+from analysis.study import Case
 
 COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "seconds": ("time", "seconds"),
@@ -29,6 +30,12 @@ FIRST_CLOCK: Final = "is_default"
 WHOLE: Final = ("gpu_time", "host_time")
 """Clocks that every study means alike: until the operation is complete."""
 RATE: Final = "rate"
+
+
+def delivered_bytes(case: Case, metric: str) -> int:
+    """The payload that a time delivers: none if it is a part of the operation, as a CPU time is."""
+    return case.payload_bytes if metric in WHOLE else 0
+
 
 HIDDEN: Final = {
     *("title", "label", "short", "case", "href", "metric", FIRST_CLOCK, "role"),

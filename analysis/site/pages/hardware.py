@@ -18,6 +18,7 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.base.statistics import CONFIDENCE
+from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
     EQUAL,
@@ -200,7 +201,7 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     if row is None:
         return ""
     case = facts.study.shown_case(variant)
-    figure = speed(case.payload_bytes, row.median)
+    figure = speed(delivered_bytes(case, row.metric), row.median)
     if row.stale:
         return f"{figure} (stale)"
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
@@ -211,7 +212,7 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
 def _sent_cell(study: Study, submission: Submission, variant: Variant) -> str:
     """The rate or time that somebody sent; empty if it is of other code."""
     for one in sent_times(submission, study, variant):
-        figure = speed(study.shown_case(variant).payload_bytes, one.seconds)
+        figure = speed(delivered_bytes(study.shown_case(variant), one.metric), one.seconds)
         return with_interval(figure, "" if is_settled(one) else basis_phrase(one))
     return ""
 

@@ -19,6 +19,7 @@ from analysis.base.quantities import (
     runs_phrase,
     with_interval,
 )
+from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import TIME_SPREAD, apart, basis_phrase, metric_spread, spread
 from analysis.site.facts.figures import NOT_MEASURED
@@ -39,7 +40,7 @@ from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import reach_sentence, result_sentence
 from analysis.site.pages.step_table import step_table
 from analysis.site.pages.templates import macros
-from analysis.study import ROLES, Variant
+from analysis.study import ROLES, Case, Variant
 
 SHORT_LINES: Final = 30
 """Maximum number of lines of a difference in view."""
@@ -182,15 +183,15 @@ def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
 
 def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     """The columns after the machine's, by their titles."""
-    study, payload = facts.study, facts.study.shown_case(variant).payload_bytes
+    study, case = facts.study, facts.study.shown_case(variant)
     columns: dict[str, Column] = {
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
         "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
         TIME_SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
     }
-    if payload:
-        columns["rate"] = lambda _, time: gigabytes_per_second(payload / time.median / 1e9)
+    if case.payload_bytes:
+        columns["rate"] = partial(_rate, case)
     if variant.after:
         compare = partial(_ratio, facts, variant, study.variant(variant.after))
         columns[f"against {variant.after}"] = compare
@@ -203,6 +204,11 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
         ):
             columns[metric.label] = partial(_other_metric, facts, variant, name)
     return columns
+
+
+def _rate(case: Case, _: str, time: MeasuredRow) -> str:
+    payload = delivered_bytes(case, time.metric)
+    return gigabytes_per_second(payload / time.median / 1e9) if payload else ""
 
 
 def _flags(row: MeasuredRow) -> str:

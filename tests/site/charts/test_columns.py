@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.site.charts.columns import Measure, column_table, measure_of, text_of
+from analysis.site.charts.columns import Measure, column_table, delivered_bytes, measure_of, text_of
+from tests.repository import STUDIES
 
 DATA = pd.DataFrame(
     {
@@ -75,3 +76,10 @@ def test_the_time_of_a_submission_is_no_rate() -> None:
     assert text_of(points[:2], rate).endswith("; payload rate, GB/s: from 5.30 to 48.0.")
     seconds = points.rename(columns={"rate": "seconds"})
     assert "3093" in text_of(seconds, Measure("seconds", "time", "digits"))
+
+
+def test_a_part_of_an_operation_delivers_no_payload() -> None:
+    study = STUDIES["h2d_gather"]
+    case = study.shown_case(study.variant("v3_loads_first"))
+    assert delivered_bytes(case, "gpu_time") == case.payload_bytes > 0
+    assert delivered_bytes(case, "cpu_time") == delivered_bytes(case, "submit_time") == 0
