@@ -1,5 +1,5 @@
 """Results of a machine, their summaries, and intervals of figures."""
 
 from analysis.base.statistics import Estimate, student
-from analysis.results.store.collect import collect
+from analysis.results.store.collect import chosen, collect, fresh
 from analysis.results.tables.summary import summarise

@@ -13,6 +13,7 @@ from analysis.api.charts import StudyFacts
 from analysis.api.drawings import PageTable
 from analysis.api.quantities import digits, quantity, ratio, whole
 
+from . import adviser_limits
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .chart_parts import binary
 from .kinds import method_of
@@ -140,6 +141,8 @@ def _link(use: Use) -> Markup:
 
 
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
+    "adviser_evidence": adviser_limits.evidence,
+    "adviser_limits": adviser_limits.limits,
     "engines": engines,
     "ways": ways_table,
 }
