@@ -17,6 +17,7 @@ from . import adviser_limits
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .chart_parts import binary
 from .kinds import method_of
+from .scattered_runs import scattered_runs
 from .ways_table import NOT_MEASURED, ways_table
 from .widgets import ordered_advisers
 
@@ -144,5 +145,6 @@ TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
     "adviser_evidence": adviser_limits.evidence,
     "adviser_limits": adviser_limits.limits,
     "engines": engines,
+    "scattered_runs": scattered_runs,
     "ways": ways_table,
 }

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+import pytest
+
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.study.claims.comparison import Bounded
 from kernels.transfers.page_tables import TABLES, USES
+from kernels.transfers.scattered_runs import CASE, LEAST_SHARE, MOST_CPU_S
 from kernels.transfers.ways_table import NOT_MEASURED
 from tests.kernels.transfers.test_widgets import TRANSFERS
 from tests.roots import make_inputs
@@ -39,3 +44,26 @@ def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:
     nothing = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     table = TABLES["engines"](nothing)
     assert not table.rows and table.otherwise == NOT_MEASURED
+
+
+def test_scattered_pieces_are_judged_by_run(facts: StudyFacts) -> None:
+    summary = facts.inputs.tables["summary"]
+    (like, *_) = summary[summary["variant"] == "pinned_list_gather"].index
+    made = [
+        {"variant": "pinned_list_rate", "metric": "contiguous_share", "by_run": "0.89|0.95"},
+        {"variant": "pinned_list_gather", "metric": "cpu_time", "by_run": "7e-06|1.2e-05"},
+    ]
+    rows = [summary.loc[like].to_dict() | {"case": CASE, "runs": 2, **one} for one in made]
+    kept = summary[summary["case"] != CASE]
+    changed = pd.concat([kept, pd.DataFrame(rows)], ignore_index=True)
+    facts_changed = StudyFacts(facts.inputs.with_tables(summary=changed), TRANSFERS)
+    share, cpu = TABLES["scattered_runs"](facts_changed).rows
+    assert share[2:] == ["at least 0.9", "0.890", "0.950", "1 of 2"]
+    assert cpu[2:] == ["at most 12 µs", "7.000 µs", "12.00 µs", "2 of 2"]
+
+
+def test_demands_of_scattered_pieces_are_those_of_the_claim() -> None:
+    claims = {claim.id: claim for claim in TRANSFERS.claims}
+    share, cpu = claims["scattered_by_kernel"].tests
+    assert isinstance(share, Bounded) and share.at_least == LEAST_SHARE
+    assert isinstance(cpu, Bounded) and cpu.at_most == pytest.approx(MOST_CPU_S)

@@ -1,0 +1,95 @@
+"""The table of the page: why another process waits longer than it should."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from analysis.api.charts import StudyFacts, machines_by_evidence
+from analysis.api.drawings import PageTable
+from analysis.api.quantities import digits, quantity
+from analysis.api.study import parse_case
+
+NOT_MEASURED: Final = "No machine has measured these waits yet."
+LIMIT_S: Final = 0.006
+"""The claims allow the longest call of another process this time."""
+CASE: Final = "mib=16384,beside=process,calls=malloc"
+CHUNKED: Final = ("chunks", "small_chunks")
+WAITS: Final = {
+    "pinning": ("call_worst", "register_time"),
+    "unpinning": ("unpin_worst", "unpin_time"),
+}
+"""By what the program does: the neighbour's longest call, and the time of all chunks."""
+LIMIT: Final = f"{LIMIT_S * 1e3:g} ms"
+ONE_CHUNK: Final = f"one chunk takes at least {LIMIT} by itself"
+TWO_CHUNKS: Final = "the wait is at most two chunks in turn"
+LONGER: Final = "the wait is longer than two mean chunks; single chunks are not timed"
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One run: the longest call of the other process, and the mean time of a chunk."""
+
+    longest_s: float
+    chunk_s: float
+
+    @property
+    def cause(self) -> str:
+        """The fewest chunks that explain a wait above LIMIT_S; empty for a shorter wait."""
+        if self.longest_s <= LIMIT_S:
+            return ""
+        if self.chunk_s >= LIMIT_S:
+            return ONE_CHUNK
+        return TWO_CHUNKS if self.longest_s <= 2 * self.chunk_s else LONGER
+
+
+def waits(facts: StudyFacts) -> PageTable:
+    """A row for each machine, size of a chunk, and pinning or unpinning."""
+    columns = ["machine", "chunk", "while", "one chunk takes", "longest call of the other process"]
+    columns += ["in chunks, by run", f"runs within {LIMIT}", "cause in the others"]
+    rows = [
+        [facts.inputs.called(machine), chunk, action, *_row(found)]
+        for machine in machines_by_evidence(facts)
+        for chunk, action, found in _measured(facts, machine)
+    ]
+    return PageTable(columns, rows, NOT_MEASURED, [*columns[3:4], columns[6]])
+
+
+def _row(found: Sequence[Wait]) -> Iterator[str]:
+    longest = [one.longest_s for one in found]
+    yield quantity(median(one.chunk_s for one in found), "s")
+    yield f"{quantity(min(longest), 's')} to {quantity(max(longest), 's')}"
+    yield ", ".join(digits(one.longest_s / one.chunk_s, 2) for one in found)
+    yield f"{sum(not one.cause for one in found)} of {len(found)}"
+    causes = Counter(one.cause for one in found if one.cause)
+    yield "; ".join(f"{number}: {cause}" for cause, number in causes.most_common())
+
+
+def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[Wait]]]:
+    """Size of a chunk, what the program does, and the waits of its runs."""
+    summary = facts.summary
+    rows = summary[
+        (summary["machine"] == machine)
+        & (summary["case"] == CASE)
+        & (summary["stale"].astype(int) == 0)
+    ]
+    by_run = {
+        (row["variant"], row["metric"]): [float(one) for one in str(row["by_run"]).split("|")]
+        for row in rows.to_dict("records")
+    }
+    for variant in CHUNKED:
+        mib = int(facts.study.variant(variant).constants["chunk_mib"])
+        chunks = int(parse_case(CASE)["mib"]) / mib
+        for action, (wait, whole) in WAITS.items():
+            pair = by_run.get((variant, wait), []), by_run.get((variant, whole), [])
+            if pair[0] and len(pair[0]) == len(pair[1]):
+                found = [
+                    Wait(longest, every / chunks) for longest, every in zip(*pair, strict=True)
+                ]
+                yield f"{mib} MiB", action, found
+
+
+TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {"waits": waits}
