@@ -130,7 +130,7 @@ def evidence(facts: StudyFacts) -> PageTable:
     """A row for each machine and source of choices: the adviser, and the ceilings."""
     small = binary(SMALL_BYTES)
     columns = ["machine", "chosen by", "cells", "runs", f"within {NEAR_TEXT} of the fastest"]
-    columns += [f"more than {FAR_TEXT} slower", "worst", f"time within {TIME_TEXT}"]
+    columns += [f"more than {FAR_TEXT} slower", "worst choice", f"time within {TIME_TEXT}"]
     columns += [f"the same below {small}", f"the same from {small}", "most frequent miss"]
     rows = [
         [
