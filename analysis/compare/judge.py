@@ -22,16 +22,22 @@ from scipy import special
 
 from analysis.base.equivalence import FALSE_ALARMS, holm
 from analysis.base.statistics import CONFIDENCE
-from analysis.compare.side import Row, Run
+from analysis.compare.side import BLOCKS, Row, Run
 
 FLOOR: Final = 0.001
 """No time is taken to repeat better than this share of it from run to run."""
 MIN_ROWS: Final = 8
 """Minimum number of rows that show the variance of a table."""
-SINGLE_FREEDOM: Final = 3.0
+TICKS: Final = 2.0
+"""No time is taken to repeat better than this many steps of the timer from run to run."""
+MEDIAN_ERROR: Final = math.sqrt(math.pi / 2 / BLOCKS)
+"""Standard error of a run's median over the spread of its BLOCKS blocks."""
+SINGLE_FREEDOM: Final = 5.0
 """Degrees of freedom with one run on either side: few, because rows differ in their variance."""
-SINGLE_SCALE: Final = 2.0
-"""Spread between two single runs over that within a run, for a table with fewer rows."""
+MIN_SINGLE_SCALE: Final = math.sqrt(2)
+"""Minimum spread between two single runs over the error of one."""
+SINGLE_SCALE: Final = 4.5
+"""That ratio for a table with fewer rows, which cannot show it."""
 MAX_EFFECT: Final = 100.0
 """Logarithm beyond which the end of an interval says nothing."""
 MAX_RUNS: Final = 20
@@ -128,7 +134,7 @@ def _variances(
     rows: Sequence[tuple[Sequence[Run], Sequence[Run]]], effects: Floats, counts: Any
 ) -> tuple[Floats, Floats]:
     """The variance of one run of each row, and its degrees of freedom."""
-    units = _units(rows)
+    units = run_errors(rows)
     freedom = (counts.sum(axis=1) - 2).astype(float)
     has_repeats = freedom > 0
     variance = np.empty(len(rows))
@@ -149,17 +155,24 @@ def _squares(runs: Sequence[Run]) -> float:
     return float(((logs - logs.mean()) ** 2).sum())
 
 
-def _units(rows: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> Floats:
-    """The spread within the runs of each row; where it is unknown, that of the table."""
+def run_errors(rows: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> Floats:
+    """The relative error of a run of each row, as its samples show it: of its median and of the
+    timer, and at least FLOOR. Where the spread within the runs is unknown, it is that of the
+    table."""
     spreads = [[run.spread for side in pair for run in side] for pair in rows]
     known = [[s for s in of_row if not math.isnan(s)] for of_row in spreads]
     usual = float(np.median([s for of_row in known for s in of_row] or [FLOOR]))
     within = [float(np.sqrt(np.mean(np.square(of_row or [usual])))) for of_row in known]
-    return np.sqrt(np.square(within) + FLOOR**2)
+    ticks = [max(run.tick_s / run.seconds for side in pair for run in side) for pair in rows]
+    return np.sqrt(
+        np.square(np.multiply(within, MEDIAN_ERROR))
+        + np.square(np.multiply(ticks, TICKS))
+        + FLOOR**2
+    )
 
 
 def _moderated(squares: Floats, freedom: Floats, units: Floats) -> Floats:
-    """Variances drawn towards the table's, in units of the spread within runs (Smyth 2004)."""
+    """Variances drawn towards the table's, in units of the error of a run (Smyth 2004)."""
     if len(squares) < MIN_ROWS:
         return squares
     scaled = np.maximum(squares, 1e-12) / units**2
@@ -195,7 +208,8 @@ def _from_table(effects: Floats, units: Floats) -> Floats:
         return (SINGLE_SCALE * units) ** 2 + np.median(effects) ** 2
     width, _ = _shortest_half(effects / units)
     _, shift = _shortest_half(effects)
-    return (width / _usual_width(len(effects)) * units) ** 2 + shift**2
+    scale = max(width / _usual_width(len(effects)), MIN_SINGLE_SCALE)
+    return (scale * units) ** 2 + shift**2
 
 
 def _shortest_half(values: Floats) -> tuple[float, float]:

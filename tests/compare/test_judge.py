@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.compare.judge import Judged, judge, runs_needed
-from analysis.compare.side import Row, Run, run_of, spread_of
+from analysis.compare.side import Row, Run, run_of, spread_of, tick_of
 
 MARGIN = 0.01
 
@@ -93,3 +93,26 @@ def test_one_row_without_repeats_is_undecided() -> None:
 
 def test_no_rows() -> None:
     assert judge({}, MARGIN) == []
+
+
+def test_samples_show_the_step_of_the_timer() -> None:
+    draw = np.random.default_rng(0)
+    seconds = 5e-6 + 3e-7 * draw.random(100)
+    ticks = np.round(seconds / 32e-9) * 32e-9
+    assert tick_of(ticks) == pytest.approx(32e-9)
+    assert tick_of(ticks.astype(np.float32)) == pytest.approx(32e-9, rel=0.01)
+    assert tick_of(seconds) == 0
+    assert tick_of(np.array([1e-6, 2e-6])) == 0  # too few to tell
+
+
+def test_a_step_of_the_timer_is_no_difference_of_a_single_run() -> None:
+    """Rows of 5 us whose medians are two steps of 32 ns apart, in a table of steady rows."""
+
+    def side(shift_s: float) -> Run:
+        return run_of(5e-6 + shift_s + 32e-9 * (np.arange(64) % 5))
+
+    rows: dict[Row, tuple[list[Run], list[Run]]]
+    rows = {(f"row{n}",): ([side(0)], [side(0)]) for n in range(19)}
+    rows["moved",] = ([side(0)], [side(64e-9)])
+    judged = judge(rows, MARGIN)
+    assert set(verdicts(judged).values()) <= {"same", "undecided"}

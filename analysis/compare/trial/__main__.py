@@ -34,6 +34,7 @@ from analysis.compare.nvbench import read_files
 from analysis.compare.report import compare
 from analysis.compare.results import PREFERRED
 from analysis.compare.trial.files import plant, write_nvbench
+from analysis.compare.trial.spread import Spread, spread_of_files
 from analysis.results.store.folders import machines, variant_files
 from analysis.results.store.results import load_variant
 from analysis.study import discover
@@ -41,6 +42,7 @@ from analysis.study.source import fingerprint
 
 HERE: Final = Path(__file__).parent
 FIGURES: Final = HERE / "figures.csv"
+SPREAD: Final = HERE / "spread.csv"
 SLOW_DOWNS: Final = (0.01, 0.02, 0.05, 0.1)
 EVERY: Final = 4
 """A slow-down is planted in one of this many rows."""
@@ -115,7 +117,9 @@ def robust(a: Sequence[Path], b: Sequence[Path]) -> Alarms:
                 for side in ("Ref [", "Cmp [")
             )
             is_slower = after[0] > before[1]
-            gap = after[0] / before[1] - 1 if is_slower else before[0] / after[1] - 1
+            smaller, larger = (before[1], after[0]) if is_slower else (after[1], before[0])
+            # A printed 0 hides the gap, which then counts as the smallest one.
+            gap = larger / smaller - 1 if smaller else 0.0
             found[key] = max(gap, 1e-9) * (1 if is_slower else -1)
     return found
 
@@ -147,7 +151,10 @@ def _table(script: ModuleType, arguments: Sequence[str]) -> Iterator[tuple[Key, 
 
 
 COMPARERS: Final[Mapping[str, tuple[Comparer, Sequence[float]]]] = {
-    "hotpath": (hotpath, (0.0, 0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)),
+    "hotpath": (
+        hotpath,
+        (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999),
+    ),
     "nvbench-compare-legacy": (
         legacy,
         (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 0.3, 0.5, 1.0),
@@ -234,7 +241,8 @@ def unpacked(folder: Path) -> Iterator[tuple[str, list[list[Path]]]]:
 
 
 def converted(folder: Path) -> Iterator[tuple[str, list[list[Path]]]]:
-    """Runs of unchanged variants in the committed results, a table a study, by machine."""
+    """Runs of unchanged variants in the committed results, by machine: a table for each study and
+    set of cases."""
     root, studies = ROOT / "results", discover()
     for machine in machines(root):
         of_run: dict[tuple[str, str], dict[Key, list[float]]] = {}
@@ -251,14 +259,16 @@ def converted(folder: Path) -> Iterator[tuple[str, list[list[Path]]]]:
                     of_case = of_run.setdefault((loaded.study, sample.run), {})
                     case = sample.case.replace(",", " ") or "one"
                     of_case.setdefault((loaded.variant, case), []).append(sample.value)
-        tables = []
+        tables: list[list[Path]] = []
         for study_name in sorted({name for name, _ in of_run}):
-            files: list[Path] = []
-            for (name, _), of_case in sorted(of_run.items()):
+            # A script of NVBench fails if a row is in one file only.
+            alike: dict[frozenset[Key], list[Path]] = {}
+            for number, ((name, _), of_case) in enumerate(sorted(of_run.items())):
                 if name == study_name and len(of_case) >= MIN_ROWS:
-                    files.append(folder / f"{machine}-{name}-{len(files)}.json")
-                    write_nvbench(files[-1], of_case)
-            tables.append(files)
+                    file = folder / f"{machine}-{name}-{number}.json"
+                    write_nvbench(file, of_case)
+                    alike.setdefault(frozenset(of_case), []).append(file)
+            tables += alike.values()
         yield f"results of {machine}", [files for files in tables if len(files) > 1]
 
 
@@ -272,15 +282,20 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     found: list[Figures] = []
+    spread: list[Spread] = []
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for source in arguments.files:
             for name, tables in SOURCES[source](folder):
                 found += judge_files(name, tables, folder)
+                if source == "kernels":
+                    spread.append(spread_of_files(name, tables[0]))
     again = {row.files for row in found}
     kept = read_records(FIGURES, Figures) if FIGURES.exists() else []
     found += [row for row in kept if row.files not in again]
     write_records(FIGURES, Figures, sorted(found, key=lambda row: (row.files, row.runs)), ".4g")
+    if spread:
+        write_records(SPREAD, Spread, spread, ".4g")
 
 
 if __name__ == "__main__":
