@@ -8,6 +8,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from analysis import ROOT
 from analysis.base.errors import require_known
 from analysis.base.quantities import (
     gigabytes_per_second,
@@ -42,6 +43,8 @@ from analysis.site.pages.step_table import step_table
 from analysis.site.pages.templates import macros
 from analysis.study import ROLES, Case, Variant
 
+SMOKE: Final = ROOT / "build" / "smoke"
+"""Folder of all output of the smoke grid."""
 SHORT_LINES: Final = 30
 """Maximum number of lines of a difference in view."""
 MODES_MARK: Final = " ‡"
@@ -140,8 +143,15 @@ def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str
         if content
     ]
     figures = _figures(facts, variant, place.root)
-    command = f"snakemake --cores 8 -f build/measured/{facts.study.name}/{variant.name}"
-    return macros("evidence.html").variant(figures, pages, command)
+    return macros("evidence.html").variant(figures, pages, _measuring(facts, variant))
+
+
+def _measuring(facts: StudyFacts, variant: Variant) -> str:
+    """The command that measures the variant again, in the grid of the shown results."""
+    target = f"measured/{facts.study.name}/{variant.name}"
+    if facts.inputs.results.resolve().is_relative_to(SMOKE):
+        return f"snakemake --cores 8 --config grid=smoke -f {SMOKE.relative_to(ROOT)}/{target}"
+    return f"snakemake --cores 8 -f build/{target}"
 
 
 def _sentences(facts: StudyFacts, variant: Variant) -> list[str]:

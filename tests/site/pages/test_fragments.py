@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
-from analysis.site.pages.variants import sections
+from analysis.site.pages.variants import SMOKE, sections
 
 
 def test_folded_section_is_a_separate_page(tmp_path: Path) -> None:
@@ -34,3 +35,11 @@ def test_each_variant_has_its_evidence_and_the_command_that_measures_it(
         source = tmp_path / "evidence" / measured.study.name / variant.name / "source.html"
         code = re.sub("<[^>]+>", "", source.read_text())
         assert variant.path.read_text().splitlines()[0] in code
+
+
+def test_smoke_page_measures_again_in_the_smoke_grid(measured: StudyFacts, tmp_path: Path) -> None:
+    inputs = replace(measured.inputs, results=SMOKE / "results")
+    page = sections(replace(measured, inputs=inputs), Place(tmp_path, "../../"), "step")
+    for variant in measured.study.with_role("step"):
+        target = f"build/smoke/measured/{measured.study.name}/{variant.name}"
+        assert f"snakemake --cores 8 --config grid=smoke -f {target}</code>" in page
