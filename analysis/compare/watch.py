@@ -123,7 +123,7 @@ def _medians(samples: str, run: str) -> Iterator[tuple[str, str, float]]:
 
 
 def changes(points: Sequence[Point]) -> list[tuple[str, str]]:
-    """The runs that were the first with another driver or other code, and which."""
+    """First run after each change of driver or code, and what changed."""
     return [
         (new.run, " and ".join(what))
         for old, new in pairwise(points)

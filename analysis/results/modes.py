@@ -45,8 +45,8 @@ def count_groups(by_run: Sequence[float]) -> int:
 
 
 def _count(ordered: npt.NDArray[np.float64]) -> int:
-    """The ordered logarithms are cut where the gap is widest, and what is left of it and right of
-    it is cut again: single linkage in one dimension."""
+    """Number of modes: splits the ordered logarithms at the widest gap, then both halves
+    recursively (single linkage in one dimension)."""
     gaps = np.diff(ordered)[MODE_ROUNDS - 1 : len(ordered) - MODE_ROUNDS]
     if not gaps.size:
         return 1

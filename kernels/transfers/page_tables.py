@@ -22,7 +22,7 @@ from .ways_table import NOT_MEASURED, ways_table
 from .widgets import ordered_advisers
 
 CALLS: Final = {"loop": "one copy per piece", "batch": "one batched call", "gather": "a kernel"}
-"""Calls of the engines, by the way of moving that they are."""
+"""Engine call for each transfer method."""
 TOKENS: Final = 4096
 """Tokens of a restored prefix."""
 LLAMA_LAYERS, LLAMA_TOKEN_BYTES = 32, 8 * 128 * 2

@@ -40,13 +40,13 @@ LIBRARY: Final = re.compile(r"pybind11::[^<(]*\(")
 """Begins a function of pybind11 that is not a template and thus holds no code of the project."""
 PYBIND: Final = "_ZZN8pybind1112cpp_function10initialize"
 DISPATCHER: Final = "4_FUN"
-"""How the symbol of a function begins by which pybind11 calls another one, and what is in it."""
+"""Prefix and infix of the mangled names of pybind11's dispatch functions."""
 LITERAL: Final = re.compile(r"(?<=A)\d+(?=_K?c)")
-"""The length of a string literal in the symbol of such a function, as that of a docstring."""
+"""Length of a string literal, such as a docstring, in the mangled name of a dispatch function."""
 RETURNED: Final = re.compile(r"&&?, ((?:[\w:<]|\(anonymous namespace\))+)[^()]* \(\*\)\(")
-"""The first word of what that function returns."""
+"""First word of the return type of a dispatch function."""
 CONSTANTS: Final = (".data.rel.ro", ".rodata")
-"""How the sections of constants are named, which may hold pointers to functions."""
+"""Prefixes of the names of sections of constants, which may hold pointers to functions."""
 OF_LIBRARIES: Final = re.compile(r"\b(pybind11\w*|std|__\w+)(::|\()|^\.|\.cold$|^(_init|_GLOBAL)")
 """Matches the names of functions that are not the project's, and of parts of functions."""
 FUNDAMENTAL: Final = {"void", "bool", "char", "short", "int", "long", "unsigned", "float", "double"}

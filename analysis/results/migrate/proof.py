@@ -172,7 +172,7 @@ def _described(digest: str, compared: str, toolchain: Toolchain) -> dict[str, st
 
 
 def _require_packages(*variants: Variant) -> None:
-    """Different where what a variant needs is not here: it builds without, but other code."""
+    """Raises Different if a required package is missing: the variant would build as other code."""
     for need in (need for variant in variants for need in variant.needs if need in PACKAGES):
         if unmet := PACKAGES[need].unmet:
             raise Different(f"{unmet}, and without it other code is compiled")

@@ -49,8 +49,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PublishedRate:
-    """A rate in B/s of a large copy that somebody else measured: how the copy `reads`, `what`
-    measured which machine, and the address."""
+    """Published rate in B/s of a large copy. `reads`: one of COPIES; `what`: tool and machine;
+    `address`: URL."""
 
     reads: str
     rate: float

@@ -11,8 +11,8 @@ from analysis.results.store.throttling import REASONS
 
 @dataclass(frozen=True)
 class Reading:
-    """What NVML said of a GPU at one time, in the cell that was measured then; `gpu` is its place
-    among those in use, and not in older files."""
+    """One NVML sample during a cell. `gpu`: index among the measured GPUs; absent in older
+    files."""
 
     run: UtcTime
     round: int

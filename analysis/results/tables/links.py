@@ -79,7 +79,7 @@ def fit_links(
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> Links:
-    """Fit each of `machines` to its calibrations, which both are as `collect` gives them.
+    """Fit the link model of each machine to its calibration. Inputs: as returned by `collect`.
 
     A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """

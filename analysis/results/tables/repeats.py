@@ -57,7 +57,7 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
 
 
 def _between(time: float, others: list[list[float]]) -> tuple[float, str]:
-    """The original's median over other runs over `time`, and what their interval says of it."""
+    """Ratio of the original's median over other runs to `time`, and the verdict on its interval."""
     if len(others) < MIN_RUNS:
         return UNKNOWN
     ratio, low, high = (bound / time for bound in estimate(others))

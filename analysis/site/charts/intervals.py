@@ -14,12 +14,12 @@ BEYOND: Final = 3
 the chart."""
 
 ENDS: Final = {"begin": "low", "reach": "high"}
-"""The ends between which `within_reach` has an interval drawn, with the ends that it has."""
+"""Columns of a clipped interval by `within_reach`, with those of the whole interval."""
 
 
 def within_reach(measured: Any, value: str) -> Any:
-    """What of `measured` has an interval, with `begin` and `reach`, between which it is drawn: one
-    that few runs leave wide, by many decades for times, would take the room of all others.
+    """Rows with an interval, clipped to `begin` and `reach`, so that wide intervals of few runs do
+    not dominate the axis.
     """
     extremes = measured.transform_joinaggregate(
         least=f"min({value})", most=f"max({value})", groupby=["machine"]

@@ -43,7 +43,7 @@ KINDS: Final = {
     PUBLISHED: "all published",
 }
 VERDICTS: Final = [FASTER, SLOWER, EQUAL, *(" ", "  "), UNCLEAR]
-"""In the order of their colours; what nobody can tell is grey."""
+"""In the order of their colours; undecided comparisons are grey."""
 assert VERDICTS[GREY] == UNCLEAR
 COLUMNS: Final = [
     *("machine", "against", "kind", "study", "variant", "title", "case", "metric", "verdict"),

@@ -141,7 +141,7 @@ def in_page(page: Any, mistake: BaseException | None) -> str:
 
 
 def _line(mistake: BaseException | None) -> int | None:
-    """Of what Jinja renders, counted from 1: where it cannot be read, or calls what fails."""
+    """1-based line of the template with the syntax error or the failing call."""
     if isinstance(mistake, TemplateSyntaxError):
         return mistake.lineno
     frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
