@@ -20,11 +20,11 @@ SOURCE: Final = "page_tables"
 @dataclass(frozen=True)
 class PageTable:
     """A table with a header row; `numeric` columns are set right. Without rows, the page shows the
-    sentence `otherwise`."""
+    sentence `empty_text`."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
-    otherwise: str
+    empty_text: str
     numeric: Sequence[str] = ()
 
 
@@ -40,5 +40,5 @@ def study_table(facts: StudyFacts, name: str) -> str | Markup:
     require_known("table", name, sorted(tables))
     made = tables[name](facts)
     if not made.rows:
-        return made.otherwise
+        return made.empty_text
     return table(made.columns, made.rows, numeric=made.numeric)

@@ -111,8 +111,8 @@ def test_a_table_without_cells_is_a_sentence(name: str, tmp_path: Path) -> None:
     facts = facts_of(tmp_path, simulated("kept_0.9", {"lru": 1.0}))
     made = TABLES[name](facts)
     assert not made.rows
-    assert study_table(facts, name) == made.otherwise
-    assert made.otherwise == NOT_MEASURED or made.otherwise.startswith("No machine has ")
+    assert study_table(facts, name) == made.empty_text
+    assert made.empty_text == NOT_MEASURED or made.empty_text.startswith("No machine has ")
 
 
 def test_a_chosen_share_is_compared_with_the_best_given_one(tmp_path: Path) -> None:

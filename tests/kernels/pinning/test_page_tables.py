@@ -74,4 +74,4 @@ def test_limit_is_that_of_the_claim() -> None:
 def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:
     nothing = StudyFacts(make_inputs(tmp_path, {"pinning": PINNING}), PINNING)
     table = TABLES["waits"](nothing)
-    assert not table.rows and table.otherwise == NOT_MEASURED
+    assert not table.rows and table.empty_text == NOT_MEASURED

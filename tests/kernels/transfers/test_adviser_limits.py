@@ -156,7 +156,7 @@ def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:
     nothing = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     for name in ("adviser_limits", "adviser_evidence"):
         table = TABLES[name](nothing)
-        assert not table.rows and table.otherwise == NOT_JUDGED
+        assert not table.rows and table.empty_text == NOT_JUDGED
 
 
 @pytest.mark.parametrize(

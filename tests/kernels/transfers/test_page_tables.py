@@ -43,7 +43,7 @@ def test_gain_follows_the_results_and_no_time_is_guessed(facts: StudyFacts) -> N
 def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:
     nothing = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     table = TABLES["engines"](nothing)
-    assert not table.rows and table.otherwise == NOT_MEASURED
+    assert not table.rows and table.empty_text == NOT_MEASURED
 
 
 def test_scattered_pieces_are_judged_by_run(facts: StudyFacts) -> None:

@@ -83,5 +83,5 @@ def test_scattered_pieces_without_results_are_a_row_that_says_so(facts: StudyFac
 def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:
     nothing = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     table = ways_table(nothing)
-    assert not table.rows and table.otherwise == NOT_MEASURED
+    assert not table.rows and table.empty_text == NOT_MEASURED
     assert table.columns == [*WHERE, FIRST]
