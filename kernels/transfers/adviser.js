@@ -13,13 +13,19 @@ const MAX_BYTES = 2 ** 40;
 
 // Bytes such as 4096 or `24 KiB`; null if the text is none.
 export function parseSize(text) {
-  const found = /^\s*(\d+)\s*([KMG]iB|B|)\s*$/.exec(text);
+  const found = /^\s*(\d+)\s*([KMG]iB|B|)\s*$/.exec(ungrouped(text));
   const size = found ? Number(found[1]) * UNITS[found[2]] : 0;
   return size >= 1 && size <= MAX_BYTES ? size : null;
 }
 
+// 4,096 and 4 096 are numbers as this site writes them.
+function ungrouped(text) {
+  return text.replace(/(?<=\d)[,\s](?=\d{3})/g, "");
+}
+
 function parseCount(text) {
-  const count = /^\s*\d+\s*$/.test(text) ? Number(text) : 0;
+  const plain = ungrouped(text);
+  const count = /^\s*\d+\s*$/.test(plain) ? Number(plain) : 0;
   return count >= 1 && count <= MAX_BYTES ? count : null;
 }
 
@@ -129,7 +135,7 @@ function warnings(adviser, advisers, advices, asked) {
 function poolNotes(adviser, advices, job) {
   const walking = advices.find((one) => one.isWalking);
   if (walking) {
-    const slower = `Page walks of a pool of ${writtenBytes(job.pool)} slow reads by a kernel, from ${written(walking.base)} to ${written(walking.seconds)}: `;
+    const slower = `Page walks of a pool of ${writtenBytes(job.pool)} slow reads by a kernel, from ${written(walking.base)} to ${written(walking.seconds)}. Rows stored together, or packing by the CPU beside reads by the GPU, avoid most walks: `;
     const largest = adviser.pools.at(-1)[0];
     const beyondAll = job.pool > largest ? ` No pool above ${writtenBytes(largest)} was measured.` : "";
     return [line([slower, linkTo("../../studies/pool_gather/", "what to do"), `.${beyondAll}`])];

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.base.quantities import ratio, speed
+from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import Variant
+from analysis.study import Case, Variant, parse_case
 
 MACHINES: Final = 2
 """Number of machines in the table, those with most evidence; the sections have all."""
 NOTE: Final = (
     "*Gain*: speed relative to the row above, or to the variant that is named; *in all*: relative"
     " to the first row. Both are medians over paired rounds of the same run, so they differ from"
-    " ratios of the figures shown.\n{: .hp-quiet }"
+    " ratios of the figures shown. A figure of another case than the page's names what differs.\n"
+    "{: .hp-quiet }"
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
 
@@ -79,14 +81,22 @@ def _cells(
     time = facts.figures.time(machine, variant)
     if time is None:
         return "", "", ""
-    figure = speed(facts.study.shown_case(variant).payload_bytes, time.median)
+    case = facts.study.shown_case(variant)
+    figure = speed(delivered_bytes(case, time.metric), time.median)
     notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
+    notes += _other_case(facts.study.headline, case)
     after = facts.study.variant(variant.after) if variant.after else None
     in_all = _gain(facts, machine, variant, first) if first not in (variant, after) else ""
     gain = _gain(facts, machine, variant, after) if after else ""
     if gain and after is not None and after != previous:
         gain += f"<br>over [`{after.name}`](#{after.name})"
     return "<br>".join(filter(None, [figure, ", ".join(notes)])), gain, in_all
+
+
+def _other_case(headline: str, case: Case) -> list[str]:
+    """What differs from the headline case; empty if the figure is of that case."""
+    usual = parse_case(headline)
+    return [f"{key}={value}" for key, value in case.values.items() if usual.get(key) != value]
 
 
 def _gain(facts: StudyFacts, machine: str, variant: Variant, other: Variant) -> str:

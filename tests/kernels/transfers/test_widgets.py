@@ -123,6 +123,8 @@ def test_the_choice_is_in_the_address(page: Page) -> None:
     assert "adviser.count=2000" in address and "adviser.stream=busy" in address
     page.fill("input[name=count]", "4096")
     assert "adviser.count" not in page.evaluate("location.search")  # the start is left out
+    page.fill("input[name=count]", "8,192")  # as this site writes it
+    assert page.inner_text(".hp-answer p").startswith("Use ")
     assert page.locator(".hp-table tbody tr").count() > 2
 
 

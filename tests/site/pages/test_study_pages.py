@@ -262,5 +262,8 @@ def test_each_step_has_its_change_and_gains_in_one_table(measured: StudyFacts) -
     assert heading == "| variant | what changes | box | gain | in all |"
     assert first.startswith(f"| [{steps[0].title}](#{steps[0].name}) | ")
     assert first.count("×") == 0 and second.count("×") == 1 and third.count("×") == 2
+    assert "=" not in third
+    other = StudyFacts(measured.inputs, replace(measured.study, headline="kib=99"))
+    assert re.search(r"[a-z_]+=\w+ \|", step_table(other, steps))
     assert step_table(measured, []) == ""
     assert "medians over paired rounds" in step_table(measured, steps)
