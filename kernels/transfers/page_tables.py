@@ -15,6 +15,7 @@ from analysis.api.quantities import digits, quantity, ratio, whole
 
 from . import adviser_limits
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
+from .calls import in_words
 from .chart_parts import binary
 from .kinds import method_of
 from .scattered_runs import scattered_runs
@@ -107,7 +108,7 @@ def _row(adviser: Adviser, use: Use) -> list[object]:
     rate = f"{digits(use.size * use.count / best.seconds / 1e9)} GB/s"
     today = next(_of_way(advices, use.way), None)
     times = [CALLS[use.way], quantity(today.seconds, "s") if today else "not measured"]
-    found = [best.variant, f"{quantity(best.seconds, 's')}, {rate}"]
+    found = [in_words(best.variant), f"{quantity(best.seconds, 's')}, {rate}"]
     return [*piece, *times, *found, _gain(today, best) if today else ""]
 
 

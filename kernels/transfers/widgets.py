@@ -10,7 +10,7 @@ from analysis.api.files import adapter
 from analysis.api.model import ENTRY_BYTES
 
 from .adviser import Adviser
-from .calls import calls_of
+from .calls import calls_of, in_words
 from .chart_parts import binary
 from .kinds import method_of
 from .measured import advisers_of, ways
@@ -70,5 +70,5 @@ def _threshold_rows(adviser: Adviser, called: str) -> Iterable[list[str]]:
         place = [called, at.direction, at.host, at.device, stream]
         if shown != (place, at.rules):
             shown = place, at.rules
-            ways = ", ".join(f"from {rule.count_from}: {rule.variant}" for rule in at.rules)
+            ways = "; ".join(f"from {r.count_from}: {in_words(r.variant)}" for r in at.rules)
             yield [*place, binary(at.size_from), ways]
