@@ -84,13 +84,13 @@ def _cells(
     case = facts.study.shown_case(variant)
     figure = speed(delivered_bytes(case, time.metric), time.median)
     notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
-    notes += _other_case(facts.study.headline, case)
+    lines = [figure, ", ".join(notes), *_other_case(facts.study.headline, case)]
     after = facts.study.variant(variant.after) if variant.after else None
     in_all = _gain(facts, machine, variant, first) if first not in (variant, after) else ""
     gain = _gain(facts, machine, variant, after) if after else ""
     if gain and after is not None and after != previous:
         gain += f"<br>over [`{after.name}`](#{after.name})"
-    return "<br>".join(filter(None, [figure, ", ".join(notes)])), gain, in_all
+    return "<br>".join(filter(None, lines)), gain, in_all
 
 
 def _other_case(headline: str, case: Case) -> list[str]:

@@ -34,7 +34,7 @@ DANGEROUS = r"""
 PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
 PAGES += ["evidence/calls/kernel/counters.html"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
-RANDOM, FEW_RANDOM, PARTS = 100, 30, 10
+RANDOM, FEW_RANDOM, PARTS = 100, 50, 10
 """Number of machines with random changes, with and without --long; an exhaustive test builds one
 site per 2,000 changes."""
 EVERYTHING = """
