@@ -36,7 +36,7 @@ MOVED_FREEDOM: Final = 2.0
 """Degrees of freedom with one run on either side: few, because rows differ in their variance."""
 STEADY_FREEDOM: Final = 4.0
 """The same where rows move no more than a run shows, so that it shows their variance."""
-STEADY_SCALE: Final = 1.0
+STEADY_SCALE: Final = 1.2
 """Maximum spread between two single runs over the error of one where rows are steady."""
 MIN_SINGLE_SCALE: Final = math.sqrt(2)
 """Minimum spread between two single runs over the error of one."""
