@@ -133,7 +133,7 @@ def _where(facts: StudyFacts, cell: Cell) -> list[str]:
 
 
 def _way(facts: StudyFacts, name: str) -> Markup:
-    """What a variant does, in words, with its name as the link to its step."""
+    """The variant's title, and its name as a link to its step."""
     title = facts.study.variant(name).title
     return Markup('{} (<a href="#{}"><code>{}</code></a>)').format(title, name, name)
 

@@ -70,26 +70,16 @@ def _row(found: Sequence[Wait]) -> Iterator[str]:
 
 def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[Wait]]]:
     """Size of a chunk, what the program does, and the waits of its runs."""
-    summary = facts.summary
-    rows = summary[
-        (summary["machine"] == machine)
-        & (summary["case"] == CASE)
-        & (summary["stale"].astype(int) == 0)
-    ]
-    by_run = {
-        (row["variant"], row["metric"]): [float(one) for one in str(row["by_run"]).split("|")]
-        for row in rows.to_dict("records")
-    }
     for variant in CHUNKED:
         mib = int(facts.study.variant(variant).constants["chunk_mib"])
         chunks = int(parse_case(CASE)["mib"]) / mib
-        for action, (wait, whole) in WAITS.items():
-            pair = by_run.get((variant, wait), []), by_run.get((variant, whole), [])
-            if pair[0] and len(pair[0]) == len(pair[1]):
-                found = [
-                    Wait(longest, every / chunks) for longest, every in zip(*pair, strict=True)
-                ]
-                yield f"{mib} MiB", action, found
+        for action, metrics in WAITS.items():
+            longest, every = (
+                facts.figures.by_fresh_run(machine, variant, CASE, metric) for metric in metrics
+            )
+            if longest and len(longest) == len(every):
+                pairs = zip(longest, every, strict=True)
+                yield f"{mib} MiB", action, [Wait(one, all_s / chunks) for one, all_s in pairs]
 
 
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {"waits": waits}

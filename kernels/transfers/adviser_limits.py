@@ -41,7 +41,7 @@ REST: Final = "cells that were not measured"
 
 @dataclass(frozen=True)
 class Gap:
-    """What an adviser misses, as shares of all cells whose sum is `wanted - reached`."""
+    """The shortfall of an adviser: parts whose sum is `wanted - reached`, all shares of cells."""
 
     wanted: float
     reached: float
@@ -55,7 +55,7 @@ class Gap:
 
 
 def gap(wanted: float, reached: float, same_host: float, other_hosts: float | None) -> Gap:
-    """Split what is missed by two ceilings, of which neither is below what was reached.
+    """Split a shortfall by two ceilings. Each is raised to `reached` if it is lower.
 
     same_host: reached by other times of the same host
     other_hosts: reached by the times of other hosts; None for an adviser that was calibrated on
@@ -84,7 +84,7 @@ def limits(facts: StudyFacts) -> PageTable:
 
 
 def limit(found: Mapping[str, Score], source: str, measure: str) -> list[str]:
-    """What is wanted and reached, the parts of the difference, and its cause."""
+    """Cells of a row: the demand, the share reached, the parts of the shortfall, and its cause."""
     wanted, reached = WANTED[measure], float(getattr(found[source], measure))
     shares = [percent(wanted), percent(reached)]
     if not {OTHER_ROUNDS, OTHER_HOSTS} <= set(found):

@@ -85,7 +85,7 @@ def _held_out(judged: pd.DataFrame) -> Iterator[tuple[str, Score]]:
         shares = of_round.set_index(["run", "round"])["value"]
         cells = rows.groupby(["run", "round"]).size().reindex(shares.index)
         timed = float((shares * cells).sum() / cells.sum()) if len(shares) else math.nan
-        near, not_far = (float((losses <= 1 + most).mean()) for most in (NEAR, FAR))
+        near, not_far = (float((losses <= 1 + limit).mean()) for limit in (NEAR, FAR))
         runs = rows["run"].nunique()
         yield source, Score(len(losses), runs, near, not_far, float(losses.max()), timed)
 
@@ -203,7 +203,7 @@ def small_share() -> float:
     Sizes and counts are uniform in their logarithms, within the limit of a cell's payload.
     """
     sizes = np.geomspace(*HELD_OUT_SIZES, 1000)
-    fewest, most = HELD_OUT_COUNTS
-    counts = np.minimum(most, HELD_OUT_BYTES / sizes)
-    limit = np.clip(SMALL_BYTES / sizes, fewest, counts)
-    return float((np.log(limit / fewest) / np.log(counts / fewest)).mean())
+    min_count, max_count = HELD_OUT_COUNTS
+    counts = np.minimum(max_count, HELD_OUT_BYTES / sizes)
+    limit = np.clip(SMALL_BYTES / sizes, min_count, counts)
+    return float((np.log(limit / min_count) / np.log(counts / min_count)).mean())

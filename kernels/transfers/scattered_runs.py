@@ -11,8 +11,8 @@ from analysis.api.quantities import digits, quantity
 
 NOT_MEASURED: Final = "No machine has measured these pieces yet."
 CASE: Final = "size=4096,count=4096,direction=h2d,host=scattered,device=scattered,busy=0"
-LEAST_SHARE: Final = 0.9
-MOST_CPU_S: Final = 12e-6
+MIN_SHARE: Final = 0.9
+MAX_CPU_S: Final = 12e-6
 """Demands of the claim: of the rate of one contiguous copy, and of the caller's CPU time."""
 
 
@@ -25,12 +25,12 @@ def scattered_runs(facts: StudyFacts) -> PageTable:
 
 def _rows(facts: StudyFacts, machine: str) -> list[list[object]]:
     called = facts.inputs.called(machine)
-    shares = _by_run(facts, machine, "pinned_list_rate", "contiguous_share")
-    times = _by_run(facts, machine, "pinned_list_gather", "cpu_time")
-    share, cpu = f"at least {LEAST_SHARE:g}", f"at most {MOST_CPU_S * 1e6:g} µs"
+    shares = facts.figures.by_fresh_run(machine, "pinned_list_rate", CASE, "contiguous_share")
+    times = facts.figures.by_fresh_run(machine, "pinned_list_gather", CASE, "cpu_time")
+    share, cpu = f"at least {MIN_SHARE:g}", f"at most {MAX_CPU_S * 1e6:g} µs"
     rows = [
-        _row(shares, share, digits, lambda value: value >= LEAST_SHARE, "of a contiguous copy"),
-        _row(times, cpu, _time, lambda value: value <= MOST_CPU_S, "CPU time of the call"),
+        _row(shares, share, digits, lambda value: value >= MIN_SHARE, "of a contiguous copy"),
+        _row(times, cpu, _time, lambda value: value <= MAX_CPU_S, "CPU time of the call"),
     ]
     return [[called, *row] for row in rows if row]
 
@@ -51,16 +51,3 @@ def _row(
 
 def _time(seconds: float) -> str:
     return quantity(seconds, "s")
-
-
-def _by_run(facts: StudyFacts, machine: str, variant: str, metric: str) -> list[float]:
-    """The fresh figure of each run; empty if there is none."""
-    table = facts.summary
-    rows = table[
-        (table["machine"] == machine)
-        & (table["variant"] == variant)
-        & (table["metric"] == metric)
-        & (table["case"] == CASE)
-        & (table["stale"].astype(int) == 0)
-    ]
-    return [float(one) for text in rows["by_run"] for one in str(text).split("|")]

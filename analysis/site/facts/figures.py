@@ -51,6 +51,11 @@ class Figures:
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
+    def by_fresh_run(self, machine: str, variant: str, case: str, metric: str) -> list[float]:
+        """The figure of each run, oldest first; empty if it is stale or was not measured."""
+        row = self.find(machine, variant, case, metric)
+        return figures_by_run(row) if row is not None and not row.stale else []
+
     @cached_property
     def machines(self) -> list[str]:
         """Machines with results of this study, skipped and failed cases included."""

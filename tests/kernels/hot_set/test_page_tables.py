@@ -14,10 +14,11 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.study_tables import study_table
 from kernels.hot_set.graph_table import STEPS, added_times
 from kernels.hot_set.page_tables import NOT_MEASURED, TABLES, blocks, choice, hit_rates, policies
-from kernels.hot_set.share_table import SHARING, repeated_shares, shares
+from kernels.hot_set.share_table import SHARING, WITHIN, repeated_shares, shares
 from tests.kernels.hot_set.measured import (
     BLOCK,
     GIVEN,
+    STUDY,
     TWO_KERNELS,
     facts_of,
     simulated,
@@ -157,3 +158,8 @@ def test_steps_of_a_graph_are_held_against_their_misses_alone(tmp_path: Path) ->
     rows += [(GIVEN, usual_case(1, 410, layers=60), "gpu_time", 1e-3)]  # no step to compare
     (row,) = added_times(facts_of(tmp_path, rows)).rows
     assert row[1:] == ["2", "40 GiB", "4.000 µs", "16.00 µs", "9.000 µs", "1.200 µs", "1.30×"]
+
+
+def test_a_hit_of_the_table_is_one_of_the_claim() -> None:
+    (test,) = next(one for one in STUDY.claims if one.id == "model_chooses_the_share").tests
+    assert getattr(test, "slower", None) == pytest.approx(1 + WITHIN)

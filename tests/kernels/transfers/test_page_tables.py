@@ -10,7 +10,7 @@ import pytest
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.claims.comparison import Bounded
 from kernels.transfers.page_tables import TABLES, USES
-from kernels.transfers.scattered_runs import CASE, LEAST_SHARE, MOST_CPU_S
+from kernels.transfers.scattered_runs import CASE, MAX_CPU_S, MIN_SHARE
 from kernels.transfers.ways_table import NOT_MEASURED
 from tests.kernels.transfers.test_widgets import TRANSFERS
 from tests.roots import make_inputs
@@ -65,5 +65,5 @@ def test_scattered_pieces_are_judged_by_run(facts: StudyFacts) -> None:
 def test_demands_of_scattered_pieces_are_those_of_the_claim() -> None:
     claims = {claim.id: claim for claim in TRANSFERS.claims}
     share, cpu = claims["scattered_by_kernel"].tests
-    assert isinstance(share, Bounded) and share.at_least == LEAST_SHARE
-    assert isinstance(cpu, Bounded) and cpu.at_most == pytest.approx(MOST_CPU_S)
+    assert isinstance(share, Bounded) and share.at_least == MIN_SHARE
+    assert isinstance(cpu, Bounded) and cpu.at_most == pytest.approx(MAX_CPU_S)
