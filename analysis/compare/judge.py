@@ -32,12 +32,9 @@ TICKS: Final = 2.0
 """No time is taken to repeat better than this many steps of the timer from run to run."""
 MEDIAN_ERROR: Final = math.sqrt(math.pi / 2 / BLOCKS)
 """Standard error of a run's median over the spread of its BLOCKS blocks."""
-MOVED_FREEDOM: Final = 2.0
-"""Degrees of freedom with one run on either side: few, because rows differ in their variance."""
-STEADY_FREEDOM: Final = 4.0
-"""The same where rows move no more than a run shows, so that it shows their variance."""
-STEADY_SCALE: Final = 1.2
-"""Maximum spread between two single runs over the error of one where rows are steady."""
+SINGLE_FREEDOM: Final = 2.0
+"""Degrees of freedom with one run on either side: few, because rows differ in their variance, and
+some move much farther from run to run than either run shows."""
 MIN_SINGLE_SCALE: Final = math.sqrt(2)
 """Minimum spread between two single runs over the error of one."""
 SINGLE_SCALE: Final = 4.5
@@ -149,8 +146,8 @@ def _variances(
         )
     if not has_repeats.all():
         single = ~has_repeats
-        of_differences, freedom[single] = _from_table(effects[single], units[single])
-        variance[single] = of_differences / 2
+        variance[single] = _from_table(effects[single], units[single]) / 2
+        freedom[single] = SINGLE_FREEDOM
     return variance + FLOOR**2, freedom
 
 
@@ -202,19 +199,18 @@ def _trigamma_inverse(value: float) -> float:
     return float(found)
 
 
-def _from_table(effects: Floats, units: Floats) -> tuple[Floats, float]:
-    """The variance of each difference of two single runs, and its degrees of freedom.
+def _from_table(effects: Floats, units: Floats) -> Floats:
+    """The variance of each difference of two single runs.
 
     Half of the rows lie in the shortest interval that holds half of them. Its width is that of rows
     that have not changed, and where it lies is what moved them together, as a slower host does.
     """
     if len(effects) < MIN_ROWS:
-        return (SINGLE_SCALE * units) ** 2 + np.median(effects) ** 2, MOVED_FREEDOM
+        return (SINGLE_SCALE * units) ** 2 + np.median(effects) ** 2
     width, _ = _shortest_half(effects / units)
     _, shift = _shortest_half(effects)
-    scale = width / _usual_width(len(effects))
-    freedom = STEADY_FREEDOM if scale <= STEADY_SCALE else MOVED_FREEDOM
-    return (max(scale, MIN_SINGLE_SCALE) * units) ** 2 + shift**2, freedom
+    scale = max(width / _usual_width(len(effects)), MIN_SINGLE_SCALE)
+    return (scale * units) ** 2 + shift**2
 
 
 def _shortest_half(values: Floats) -> tuple[float, float]:
@@ -229,5 +225,5 @@ def _shortest_half(values: Floats) -> tuple[float, float]:
 @cache
 def _usual_width(count: int) -> float:
     """The median of that half width for draws of Student's t distribution, by simulation."""
-    draws = np.random.default_rng(1).standard_t(MOVED_FREEDOM, (400, count))
+    draws = np.random.default_rng(1).standard_t(SINGLE_FREEDOM, (400, count))
     return float(np.median([_shortest_half(one)[0] for one in draws]))

@@ -63,20 +63,41 @@ def at_default(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     return [r for r in rows if (r["comparer"], r["setting"]) == ("hotpath", "0.95")]
 
 
-@pytest.mark.parametrize("kind", ["identical", "results"])
-@pytest.mark.parametrize("runs", ["1", "3"])
-def test_this_comparer_keeps_its_rate(kind: str, runs: str) -> None:
-    found = {name: rows for name, rows in figures().items() if name.startswith(kind)}
-    by_default = [row for rows in found.values() for row in at_default(rows) if row["runs"] == runs]
-    wrong, tables = (sum(int(row[c]) for row in by_default) for c in ("false_tables", "tables"))
-    assert tables >= 40 and wrong <= LIMIT * tables
+def least_strict(rows: Sequence[dict[str, str]], comparer: str) -> dict[str, str]:
+    """The least strict setting whose tables keep the rate, one run a side."""
+    kept = [
+        row
+        for row in rows
+        if (row["comparer"], row["runs"]) == (comparer, "1")
+        and int(row["false_tables"]) <= LIMIT * int(row["tables"])
+    ]
+    return min(kept, key=lambda row: float(row["setting"]))
 
 
-def test_the_page_names_files_whose_rate_is_exceeded() -> None:
+def test_this_comparer_keeps_its_rate() -> None:
+    found = figures()
+    assert sum(int(row["rows"]) for rows in found.values() for row in at_default(rows)) >= 300
+    for rows in found.values():
+        assert at_default(rows)
+        for row in at_default(rows):
+            assert int(row["false_tables"]) <= LIMIT * int(row["tables"])
+
+
+def test_the_page_says_whether_a_rate_is_exceeded() -> None:
     for name, rows in figures().items():
         (row,) = (row for row in at_default(rows) if row["runs"] == "1")
         is_exceeded = int(row["false_tables"]) > LIMIT * int(row["tables"])
         assert bool(re.search(rf"{re.escape(name)}(?![-\w])", verdict())) == is_exceeded
+
+
+def test_on_one_host_more_runs_help_more_than_another_comparer() -> None:
+    of_one_host = [rows for name, rows in figures().items() if name.startswith("identical")]
+    assert of_one_host
+    for rows in of_one_host:
+        ours = least_strict(rows, "hotpath")
+        robust = least_strict(rows, "nvbench-compare-robust")
+        several = next(row for row in at_default(rows) if row["runs"] == "3")
+        assert float(several["found_5"]) > max(float(robust["found_5"]), float(ours["found_5"]))
 
 
 def test_between_hosts_this_comparer_finds_no_less() -> None:
