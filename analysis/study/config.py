@@ -93,7 +93,7 @@ class Grid(Keys):
 class Grids(Keys):
     smoke: Grid = key("A trial of each variant's headline case; its results stay under build/.")
     default: Grid = key("The grid that measures a machine.")
-    full: Grid = key("More rounds and samples, and the cases that study.yaml keeps for it.")
+    full: Grid = key("The default grid, and the cases that study.yaml keeps for this one.")
 
 
 @dataclass(frozen=True)
