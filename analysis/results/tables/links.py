@@ -130,12 +130,12 @@ def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
 def _calibrations(samples: pd.DataFrame, known: Work) -> list[Calibration]:
     """Inputs of the fit from each run of a machine's calibrations, oldest first.
 
-    The error of a time is half the width of its interval.
+    The error of a time is half the width of its interval. Cases without one are left out.
     """
     runs = []
     for _, of_run in samples.groupby("run"):
         rows = predictable(summarise(of_run), known)
-        rows = rows[rows["held_back"] == FITTED]
+        rows = rows[(rows["held_back"] == FITTED) & rows[["ci_low", "ci_high"]].notna().all(axis=1)]
         work = np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
         seconds, low, high = rows[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
         runs.append(Calibration(work, seconds, (high - low) / 2 / seconds))

@@ -56,6 +56,19 @@ def test_each_fit_uses_its_runs_and_checked_times_with_half_their_width(
     assert len(held[0].seconds) > 0 == len(fitted[-1][0].seconds)
 
 
+def test_cases_of_a_single_round_are_left_out_of_a_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time of one round has no interval, so its error is unknown."""
+    write_machine(tmp_path, "box", CALIBRATION, seconds=true_seconds, rounds=1)
+    studies = {CALIBRATION.name: CALIBRATION}
+    found = collect(tmp_path, studies)
+    fitted: list[Calibration] = []
+    monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.extend(runs))
+    links.fit_links(found.samples, found.machines, studies)
+    assert fitted and all(len(of_run.seconds) == 0 for of_run in fitted)
+
+
 @pytest.mark.parametrize("text", ["[project]", "[]", '{"others": {}}', '{"every": {"box": {}}}'])
 def test_unrelated_file_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "links.json").write_text(text)
