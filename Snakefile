@@ -39,7 +39,7 @@ rule build:
         CPU_CACHE,
         CODE_TABLES if CONFIG.studies == SHOWN else [],
         derived(CONFIG.studies),
-        kept_marks(),
+        kept_marks,
 
 
 rule measure:

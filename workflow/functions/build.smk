@@ -68,14 +68,19 @@ def module_settings(wildcards):
 # The repository keeps the tables of the current code, by study. Only studies whose tables are out of
 # date are compiled for a site.
 COMPILED = Path("compiled") / ARCH
-KEPT = {name for name, study in SHOWN.items() if is_kept(study, COMPILED / name)}
 CODE = TABLES / "code"
 CODE_TABLES = [TABLES / "resources.csv", TABLES / "machine_code.csv"]
 
 
+@cache
+def has_kept(study):
+    """Whether the kept tables of a study are of its current code."""
+    return study in SHOWN and is_kept(SHOWN[study], COMPILED / study)
+
+
 def code_tables(study, table, suffix):
     """A study's kept table, or else the tables with this suffix beside its modules."""
-    if study in KEPT:
+    if has_kept(study):
         return COMPILED / study / table
     return [module.with_suffix(suffix) for module in modules_of(study)]
 
@@ -88,14 +93,14 @@ def machine_code_tables(wildcards):
     return code_tables(wildcards.study, "machine_code.csv", ".sass.csv")
 
 
-def kept_marks():
+def kept_marks(wildcards):
     """Marks of the studies to build whose kept tables are out of date and can be made anew here."""
     if IS_SMOKE:
         return []
     return [
         TABLES / "kept" / name
         for name, study in CONFIG.studies.items()
-        if name not in KEPT and all(can_build(v, LIBFABRIC) for v in study.variants)
+        if not has_kept(name) and all(can_build(v, LIBFABRIC) for v in study.variants)
     ]
 
 
@@ -131,18 +136,18 @@ def kept_folder(wildcards):
 
 def derive_sources(wildcards):
     """The kept tables of a study, or else its modules."""
-    if wildcards.study in KEPT:
+    if has_kept(wildcards.study):
         return sources(f"{COMPILED}/{wildcards.study}/*.*")
     return modules_of(wildcards.study)
 
 
 def derive_compilers(wildcards):
     """The compilers of the study's modules, of which kept tables need none."""
-    return "" if wildcards.study in KEPT else compilers(wildcards)
+    return "" if has_kept(wildcards.study) else compilers(wildcards)
 
 
 def derive_command(wildcards, output):
-    if wildcards.study not in KEPT:
+    if not has_kept(wildcards.study):
         program = (
             f"{shlex.quote(PYTHON)} -m analysis.toolchain.derived {wildcards.study}"
         )

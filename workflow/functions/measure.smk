@@ -37,23 +37,45 @@ def request(names, marker):
     return f"{' '.join(names)} since {since}"
 
 
+class Here(NamedTuple):
+    """The folder of this machine's results, and what the machine provides; None on a cluster's
+    host."""
+
+    where: object = None
+    provision: object = None
+
+
 class Unfinished(NamedTuple):
-    """Requests by study for samples and captures; the results' folder; what this machine provides."""
+    """Requests by study for samples and captures."""
 
     samples: dict = {}
     captures: dict = {}
-    where: object = None
-    provision: object = None
+
+
+@cache
+def here():
+    """This machine, whose GPUs only targets that measure open."""
+    # Nodes of a cluster find out by themselves what is pending on them.
+    if CONFIG.machines:
+        return Here()
+    try:
+        with ExitStack() as stack:
+            try:
+                gpus = stack.enter_context(open_gpus(CONFIG.gpus))
+            except GpuError:
+                gpus = ()
+            return Here(target(CONFIG, gpus), Provision.of(gpus, CONFIG))
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
 
 
 @cache
 def unfinished():
     """Everything that lacks a fresh sample or capture on this machine.
 
-    Only input functions and parameters call it, so that targets that measure nothing open no GPU
-    and read no results.
+    Only input functions and parameters call it, so that targets that do not ask for everything
+    pending read no results.
     """
-    # Nodes of a cluster find out by themselves what is pending on them.
     if CONFIG.machines:
         return Unfinished()
     try:
@@ -65,24 +87,18 @@ def unfinished():
 def find_unfinished():
     """Everything pending in every study. HotpathError if their results are damaged."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
-    with ExitStack() as stack:
-        try:
-            gpus = stack.enter_context(open_gpus(CONFIG.gpus))
-        except GpuError:
-            gpus = ()
-        provision = Provision.of(gpus, CONFIG)
-        where = target(CONFIG, gpus)
-        for name, study in CONFIG.studies.items():
-            lacking = [v.name for v in pending(study, where, grid, provision)]
-            if lacking or leftovers(study, where, grid):
-                samples[name] = request(lacking, MEASURED)
-            if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
-                captures[name] = request(CAPTURE_KINDS, profiled(name))
-            if name in samples or name in captures:
-                refuse_damaged(study, where, grid)
+    where, provision = here()
+    for name, study in CONFIG.studies.items():
+        lacking = [v.name for v in pending(study, where, grid, provision)]
+        if lacking or leftovers(study, where, grid):
+            samples[name] = request(lacking, MEASURED)
+        if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
+            captures[name] = request(CAPTURE_KINDS, profiled(name))
+        if name in samples or name in captures:
+            refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.folder)
-    return Unfinished(samples, captures, where, provision)
+    return Unfinished(samples, captures)
 
 
 def measured_now(wildcards):
@@ -111,7 +127,7 @@ def report_unpublished():
 
 def submitted_machine(wildcards):
     """The folder of this machine's results."""
-    where = unfinished().where
+    where = here().where
     return where.machine if where else CONFIG.machine
 
 
@@ -122,13 +138,13 @@ def profiled_now(wildcards):
 
 def is_unpublished():
     """Whether no site shows what is measured here: no GPU was found and the machine has no name."""
-    where = unfinished().where
+    where = here().where
     return where is not None and where.root.resolve() != CONFIG.results.resolve()
 
 
 def modules_to_run(study, variants):
     """The modules of `variants` that this machine can run."""
-    provision = unfinished().provision
+    provision = here().provision
     runnable = {
         variant.name
         for variant in variants
@@ -181,9 +197,10 @@ def capture_request(wildcards):
 
 def report_outcome():
     """Report what this invocation has measured, or why it has measured nothing."""
-    if not unfinished.cache_info().currsize:
+    where = here().where if here.cache_info().currsize else None
+    if where is None:
         return
-    requests, where = unfinished().samples, unfinished().where
+    requests = unfinished().samples if unfinished.cache_info().currsize else {}
     logs = Path("build/logs/measure")
     for line in outcome(CONFIG.studies.values(), requests, where, STARTED, logs):
         logger.info(line)
