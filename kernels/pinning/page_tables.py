@@ -1,4 +1,4 @@
-"""The table of the page: why another process waits longer than it should."""
+"""The tables of the page: why another process waits longer than it should."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from analysis.api.charts import StudyFacts, machines_by_evidence
 from analysis.api.drawings import PageTable
 from analysis.api.quantities import digits, quantity
 from analysis.api.study import parse_case
+
+from .longest_calls import longest_calls
 
 NOT_MEASURED: Final = "No machine has measured these waits yet."
 LIMIT_S: Final = 0.006
@@ -82,4 +84,7 @@ def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[
                 yield f"{mib} MiB", action, [Wait(one, all_s / chunks) for one, all_s in pairs]
 
 
-TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {"waits": waits}
+TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
+    "waits": waits,
+    "longest_calls": longest_calls,
+}

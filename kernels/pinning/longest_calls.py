@@ -1,0 +1,117 @@
+"""A table of the page: what the longest call of another process waits for, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.api.charts import StudyFacts, machines_by_evidence
+from analysis.api.drawings import PageTable
+from analysis.api.quantities import percent, quantity
+from analysis.api.study import parse_case
+
+from .waits import SLOW_S
+
+VARIANT: Final = "timed_chunks"
+NOT_MEASURED: Final = "No machine has timed single chunks yet."
+METRICS: Final = {
+    "pinning": ("call_worst", "chunk_register_worst"),
+    "unpinning": ("unpin_worst", "chunk_unregister_worst"),
+}
+"""By what the program does: the neighbour's longest call, and the longest time of a chunk."""
+
+MOST: Final = 0.5
+IN_ONE: Final = 0.8
+IN_CHUNKS: Final = 0.9
+"""Shares of the longest call that name a cause. The last two are those of the claims."""
+
+SHORT: Final = f"none: within {SLOW_S * 1e3:g} ms"
+NO_CORE: Final = "its thread waited for a core"
+SLOW_ALONE: Final = "a call alone is as slow"
+TOUCHING: Final = "pages were touched, and nothing was registered"
+ONE_CHUNK: Final = "one chunk"
+MORE_CHUNKS: Final = "several chunks in turn"
+UNKNOWN: Final = "none of these"
+
+
+@dataclass(frozen=True)
+class LongestCall:
+    """The neighbour's longest call of one run. Shares are of its time; `queued` is None where the
+    system does not count it."""
+
+    seconds: float
+    alone_s: float
+    chunk_s: float
+    in_chunks: float
+    in_one: float
+    touching: float
+    queued: float | None
+
+    @property
+    def cause(self) -> str:
+        """The first cause that explains a call above SLOW_S."""
+        if self.seconds <= SLOW_S:
+            return SHORT
+        causes = {
+            NO_CORE: (self.queued or 0) >= MOST,
+            SLOW_ALONE: self.alone_s >= MOST * self.seconds,
+            TOUCHING: self.touching >= MOST,
+            ONE_CHUNK: self.in_one >= IN_ONE,
+            MORE_CHUNKS: self.in_chunks >= IN_CHUNKS,
+        }
+        return next((cause for cause, holds in causes.items() if holds), UNKNOWN)
+
+
+def longest_calls(facts: StudyFacts) -> PageTable:
+    """A row for each machine, size of a chunk, pinning or unpinning, and run."""
+    shares = ["in one chunk", "in other chunks", "while pages are touched", "between these"]
+    columns = ["machine", "chunk", "while", "longest call", "longest alone", "longest chunk"]
+    columns += [*shares, "waiting for a core", "cause of a long call"]
+    rows = [
+        [facts.inputs.called(machine), f"{mib} MiB", action, *_row(call)]
+        for machine in machines_by_evidence(facts)
+        for mib, case in sorted(_cases(facts).items())
+        for action in METRICS
+        for call in _measured(facts, machine, case, action)
+    ]
+    return PageTable(columns, rows, NOT_MEASURED, columns[3:-1])
+
+
+def _cases(facts: StudyFacts) -> Mapping[int, str]:
+    """The cases by MiB of a chunk."""
+    variant = facts.study.variant(VARIANT)
+    usual = variant.constants["chunk_mib"]
+    return {int(parse_case(one.id).get("chunk_mib", usual)): one.id for one in variant.cases}
+
+
+def _row(call: LongestCall) -> Iterator[str]:
+    for seconds in (call.seconds, call.alone_s, call.chunk_s):
+        yield quantity(seconds, "s")
+    others = call.in_chunks - call.in_one
+    for share in (call.in_one, others, call.touching, 1 - call.in_chunks - call.touching):
+        yield percent(max(share, 0.0))
+    yield "not counted" if call.queued is None else percent(call.queued)
+    yield call.cause
+
+
+def _measured(facts: StudyFacts, machine: str, case: str, action: str) -> Iterator[LongestCall]:
+    """The longest call of each run, oldest first."""
+    call, chunk = METRICS[action]
+
+    def by_run(metric: str) -> list[float]:
+        return facts.figures.by_fresh_run(machine, VARIANT, case, metric)
+
+    longest = by_run(call)
+    needed = ["alone_worst", chunk, f"{call}_in_chunks", f"{call}_in_one"]
+    columns = [longest, *map(by_run, needed)]
+    if any(len(column) != len(longest) for column in columns):
+        return
+    # Nothing is touched during unpinning, and not every system counts waits for a core.
+    touching, queued = by_run(f"{call}_touching"), by_run(f"{call}_queued")
+    for number, values in enumerate(zip(*columns, strict=True)):
+        yield LongestCall(
+            *values,
+            touching[number] if len(touching) == len(longest) else 0.0,
+            queued[number] if len(queued) == len(longest) else None,
+        )
