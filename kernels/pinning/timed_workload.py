@@ -35,9 +35,10 @@ class Workload(UntimedWorkload):
     def _beside(self, case: Case) -> Beside:
         if case["beside"] == "nobody":
             return TimedBeside(None)
-        for key, expected in (("beside", "process"), ("calls", "malloc")):
-            if case[key] != expected:
-                raise FieldError(f"case {case.id}: {key}", expected, case[key])
+        if case["beside"] != "process":
+            raise FieldError(f"case {case.id}: beside", "nobody or process", case["beside"])
+        if case["calls"] != "malloc":
+            raise FieldError(f"case {case.id}: calls", "malloc", case["calls"])
         return TimedBeside(self._timed)
 
 
@@ -89,7 +90,6 @@ class TimedBeside(Beside):
 
     def _while_touching(self, touching: Window) -> Mapping[str, float]:
         """The longest of the calls that ended before the first registration began."""
-        calls = self._calls_made
-        over = calls[(calls[:, 1] <= touching[1])]
+        over = self._calls_made[self._calls_made[:, 1] <= touching[1]]
         seconds = latencies(over[:, :2], touching)
         return {"touch_worst": float(seconds.max())} if seconds.size else {}

@@ -15,13 +15,16 @@ from tests.repository import STUDIES
 PINNING = STUDIES["pinning"]
 WORKLOAD = load_python(PINNING, "workload")
 NEIGHBOURS = load_python(PINNING, "neighbours")
+TIMED_WORKLOAD = load_python(PINNING, "timed_workload")
+TIMED_NEIGHBOUR = load_python(PINNING, "timed_neighbour")
+WAITS = load_python(PINNING, "waits")
 HUGE_PAGE = 2**21
 REGISTERING = [
     variant.name
     for variant in PINNING.variants
     if variant.name not in ("host_alloc", "virtual_memory", "chunks_again", "small_chunks")
 ]
-CHUNKED = ["chunks", "chunks_by_threads", "overlapped"]
+CHUNKED = ["chunks", "chunks_by_threads", "overlapped", "timed_chunks"]
 
 
 @cache

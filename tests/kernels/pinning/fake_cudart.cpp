@@ -32,6 +32,7 @@ bool is_pinned(const void* host, size_t size) {
 }
 
 constexpr int kWaitUs = 100;
+constexpr int kCallUs = 20;         // the system may stop a thread; it should be within a call then
 constexpr int kMaxWaits = 600'000;  // a minute
 
 const char* calls_file() { return std::getenv("FAKE_CUDA_CALLS"); }
@@ -135,6 +136,10 @@ cudaError_t cudaMalloc(void** out, size_t size) {
 }
 cudaError_t cudaFree(void* pointer) {
   std::free(pointer);
+  if (calls() >= 0) {
+    usleep(kCallUs);
+    add_calls(1);
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* out) {
@@ -163,7 +168,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  usleep(20);  // the system may stop a thread; it should be within a call then
+  usleep(kCallUs);
   add_calls(1);
   return cudaSuccess;
 }

@@ -12,7 +12,7 @@ import pytest
 from analysis.study import Study
 from tests.compiled import gpu_module, study_with_fault
 from tests.kernels.device import outcome
-from tests.kernels.pinning.fake import HUGE_PAGE, PINNING, WORKLOAD, case
+from tests.kernels.pinning.fake import HUGE_PAGE, PINNING, TIMED_WORKLOAD, WORKLOAD, case
 
 pytestmark = pytest.mark.gpu
 
@@ -29,7 +29,8 @@ def _with_context(stream: int) -> Iterator[None]:
 
 def failure(study: Study, name: str, **values: int | str) -> str | None:
     constants = {**PINNING.constants, "chunk_mib": CHUNK_MIB}
-    workload = WORKLOAD.Workload(constants, np.random.default_rng(0))
+    workloads = TIMED_WORKLOAD if study.variant(name).workload == "timed_workload" else WORKLOAD
+    workload = workloads.Workload(constants, np.random.default_rng(0))
     operation = workload.prepare(case(13, **values)).bind(
         study.variant(name), gpu_module(study, name)
     )
