@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -63,10 +64,12 @@ inline const ThreadCounters& thread_counters() {
   return counters;
 }
 
-// Makes a call. The counters are read outside of its time.
+// Makes a call. The counters are read just outside of its time. The thread may wait for a core
+// there, too, so that time is subtracted.
 template <class Call>
 TimedCall timed(const Call& call) {
   const ThreadCounters& counters = thread_counters();
+  const int64_t before = now_ns();
   const int64_t queued = counters.queued_ns();
   const int64_t running = counters.running_ns();
   const int64_t begin = now_ns();
@@ -74,8 +77,10 @@ TimedCall timed(const Call& call) {
   const int64_t end = now_ns();
   const int64_t ran = counters.running_ns() - running;
   const int64_t queued_later = counters.queued_ns();
+  const int64_t outside = (begin - before) + (now_ns() - end);
   const bool is_known = queued != kUnknown && queued_later != kUnknown;
-  return {begin, end, ran, is_known ? queued_later - queued : kUnknown};
+  const int64_t waited = std::max<int64_t>(queued_later - queued - outside, 0);
+  return {begin, end, ran, is_known ? waited : kUnknown};
 }
 
 // A thread that repeats cudaMalloc and cudaFree as Neighbour does, with the thread's state.
