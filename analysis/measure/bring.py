@@ -18,7 +18,7 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError
-from analysis.measure.cluster import merge_oldest
+from analysis.measure.cluster import merge_runs
 from analysis.results.store.collect import collect
 from analysis.results.store.folders import MACHINE, MACHINE_LIMIT_BYTES, machines
 from analysis.study import discover
@@ -59,9 +59,7 @@ def bring(archive: Path, results: Path) -> Iterator[str]:
         for reason in collect(measured, discover()).refused.values():
             raise HotpathError(f"{archive}: {reason}")
         for machine in found:
-            added = set[str]()
-            while new := merge_oldest(measured, results, machine):
-                added |= new
+            added = set[str]().union(*merge_runs(measured, results, machine))
             yield f"{machine}: {', '.join(sorted(added)) or 'every run is here already'}"
 
 

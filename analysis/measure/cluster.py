@@ -27,6 +27,7 @@ from analysis.base.files import write_all, write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
 from analysis.results.store.folders import variant_files
 from analysis.results.store.results import Draft, load_variant
+from analysis.results.store.samples import KEPT_RUNS
 from analysis.study.config import BUILD, Config, Machine, load_config
 from analysis.study.source import fingerprint
 
@@ -116,31 +117,49 @@ def merge(config: Config, machine: str) -> Iterator[str]:
     """Put what the nodes have measured into the machine's results; a line for each new run."""
     for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
-        while added := merge_oldest(measured, config.results, machine):
+        for added in merge_runs(measured, config.results, machine):
             yield f"{machine}: run {run}: {', '.join(sorted(added))}"
 
 
-def merge_oldest(measured: Path, results: Path, machine: str) -> set[str]:
-    """Add of each variant the oldest run that the results lack; returns the studies of these."""
-    draft = Draft(results, machine)
-    added = set()
-    for path in variant_files(measured, machine):
-        study = path.parent.name
-        there = results / path.relative_to(measured)
-        had = load_variant(there).run_provenance() if there.exists() else {}
-        new = load_variant(path)
-        lacking = [run for run in new.run_provenance() if run not in had]
-        if lacking:
-            samples = [sample for sample in new.samples if sample.run == lacking[-1]]
-            draft.add_run(study, path.stem, samples, new.run_provenance()[lacking[-1]])
-            for extra in path.parent.glob(f"{path.stem}.*.csv"):
-                draft.put(f"{study}/{extra.name}", extra.read_text())
-            added.add(study)
-    if added:
+def merge_runs(measured: Path, results: Path, machine: str) -> Iterator[set[str]]:
+    """Add to each variant the runs that the results lack, the oldest first; yields the studies that
+    got one, after each write."""
+    lacking = {path: _lacking(path, results, measured) for path in variant_files(measured, machine)}
+    for place in range(max(map(len, lacking.values()), default=0)):
+        draft = Draft(results, machine)
+        added = set()
+        for path, runs in lacking.items():
+            if place < len(runs):
+                study, new, run = path.parent.name, load_variant(path), runs[place]
+                samples = [sample for sample in new.samples if sample.run == run]
+                draft.add_run(study, path.stem, samples, new.run_provenance()[run])
+                for extra in path.parent.glob(f"{path.stem}.*.csv"):
+                    draft.put(f"{study}/{extra.name}", extra.read_text())
+                added.add(study)
         draft.put("machine.json", (measured / machine / "machine.json").read_text())
         draft.shrink()
-    write_all({results / name: text for name, text in draft.texts.items()})
-    return added
+        write_all({results / name: text for name, text in draft.texts.items()})
+        yield added
+
+
+def _lacking(path: Path, results: Path, measured: Path) -> list[str]:
+    """Runs of a variant that the results lack, oldest first.
+
+    If these have as many runs as are kept, runs older than theirs of the same host may be runs that
+    were dropped, and are left out.
+    """
+    there = results / path.relative_to(measured)
+    had = load_variant(there).run_provenance() if there.exists() else {}
+    runs = load_variant(path).run_provenance()
+    latest: dict[str | None, str] = {}
+    if len(had) >= KEPT_RUNS:
+        for run, entry in reversed(had.items()):
+            latest[entry["machine"].get("host")] = run
+    return [
+        run
+        for run, entry in reversed(runs.items())
+        if run not in had and run > latest.get(entry["machine"].get("host"), "")
+    ]
 
 
 def command_line() -> argparse.ArgumentParser:

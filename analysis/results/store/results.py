@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -103,7 +104,7 @@ class Draft:
         self, study: str, variant: str, samples: Sequence[Sample], provenance: Provenance
     ) -> None:
         """Put the samples of one run before those of earlier runs of this variant with the same
-        method version. Only the newest KEPT_RUNS runs are kept."""
+        method version. At most KEPT_RUNS runs are kept, see `_superfluous`."""
         path = self._folder / study / f"{variant}.csv"
         earlier: list[Sample] = []
         runs: dict[str, Provenance] = {}
@@ -114,8 +115,10 @@ class Draft:
             captures = old.provenance.get("captures", {})
         runs.pop(provenance["run"], None)
         method = provenance["method_version"]
-        alike = [run for run, entry in runs.items() if entry["method_version"] == method]
-        kept = alike[: KEPT_RUNS - 1]
+        kept = [run for run, entry in runs.items() if entry["method_version"] == method]
+        while len(kept) >= KEPT_RUNS:
+            all_runs = {provenance["run"]: provenance, **{run: runs[run] for run in kept}}
+            kept.remove(_superfluous(all_runs, [*samples, *earlier]))
         # Captures outlive a run: each entry records the source it was taken from.
         current = {**provenance, "captures": {**captures, **provenance.get("captures", {})}}
         rows = [*samples, *(s for s in earlier if s.run in kept)]
@@ -174,6 +177,29 @@ class Draft:
         }
         sizes |= {name: len(text.encode()) for name, text in self.texts.items()}
         return sum(sizes.values())
+
+
+def _superfluous(runs: Mapping[str, Provenance], samples: Sequence[Sample]) -> str:
+    """The run to drop of `runs`, which are newest first and of which the first stays.
+
+    It is one of the host with the most runs, so that a variant that is measured again and again on
+    one host keeps its runs on others: the oldest whose cases newer runs of that host have, too, or
+    else the oldest.
+    """
+    host: dict[str, str] = {run: entry["machine"].get("host", "") for run, entry in runs.items()}
+    of_host = Counter(host.values())
+    most = max(of_host[host[run]] for run in list(runs)[1:])
+    cases: defaultdict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        cases[sample.run].add(sample.case)
+    measured: defaultdict[str, set[str]] = defaultdict(set)
+    repeated: list[str] = []
+    others: list[str] = []
+    for place, run in enumerate(runs):
+        if place and of_host[host[run]] == most:
+            (repeated if cases[run] <= measured[host[run]] else others).append(run)
+        measured[host[run]] |= cases[run]
+    return (repeated or others)[-1]
 
 
 def _extras(

@@ -43,6 +43,44 @@ def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
     assert loaded.fresh_runs(fingerprint(CALLS, CALLS.variant("kernel"))) == newest
 
 
+MANY_RUNS = [f"2026-01-{day:02}T03:04:05Z" for day in range(1, KEPT_RUNS + 5)]
+
+
+def add_run_of(root: Path, run: str, host: str, cases: slice = slice(None)) -> list[str]:
+    """Add a run of these cases on `host`; the runs that are then kept, newest first."""
+    variant = CALLS.variant("python")
+    chosen = {case.id for case in variant.cases[cases]}
+    samples = [s for s in samples_of(CALLS, variant, run=run, rounds=2) if s.case in chosen]
+    provenance = provenance_of(CALLS, variant, run=run)
+    provenance["machine"] = {**provenance["machine"], "host": host}
+    add_run(root, "box", CALLS.name, variant.name, samples, provenance)
+    (root / "box" / "machine.json").write_text('{"gpu": null}')
+    return list(load_variant(root / "box" / CALLS.name / "python.csv").run_provenance())
+
+
+def test_further_runs_of_one_host_replace_no_run_of_another(tmp_path: Path) -> None:
+    first, second, *others = MANY_RUNS
+    add_run_of(tmp_path, first, "a")
+    add_run_of(tmp_path, second, "b")
+    for run in others:
+        kept = add_run_of(tmp_path, run, "c")
+    assert kept == [*others[::-1][: KEPT_RUNS - 2], second, first]
+
+
+def test_the_oldest_of_as_many_hosts_is_dropped(tmp_path: Path) -> None:
+    for number, run in enumerate(MANY_RUNS):
+        kept = add_run_of(tmp_path, run, f"host {number}")
+    assert kept == MANY_RUNS[::-1][:KEPT_RUNS]
+
+
+def test_a_run_with_cases_of_its_own_outlives_newer_ones(tmp_path: Path) -> None:
+    wide, *narrow = MANY_RUNS
+    add_run_of(tmp_path, wide, "a")
+    for run in narrow:
+        kept = add_run_of(tmp_path, run, "a", slice(1))
+    assert kept == [*narrow[::-1][: KEPT_RUNS - 1], wide]
+
+
 def test_provenance_has_a_line_a_key_and_a_line_an_earlier_run(tmp_path: Path) -> None:
     for run in RUNS[:3]:
         path = store(tmp_path, run).with_suffix(".json")
