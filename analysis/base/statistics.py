@@ -35,15 +35,17 @@ def estimate(runs: Sequence[Sequence[float]]) -> Estimate:
     """The median over runs of each run's median over rounds; `runs` are in the order of time.
 
     With MIN_RUNS or more, the interval predicts the median of the next run. With fewer, it reaches
-    over the intervals of their medians, and predicts nothing.
+    over the intervals of their medians, and predicts nothing. A run of a single round has none: the
+    interval then holds its value, too, and is NaN if no run has an interval.
     """
     middle = median(float(median(rounds)) for rounds in runs)
     if len(runs) >= MIN_RUNS:
         return Estimate(middle, *prediction_interval(runs))
-    lows, highs = zip(*map(median_interval, runs), strict=True)
-    if any(map(math.isnan, lows)):
+    ends = [end for rounds in runs if len(rounds) > 1 for end in median_interval(rounds)]
+    if not ends:
         return Estimate(middle, math.nan, math.nan)
-    return Estimate(middle, min(lows), max(highs))
+    ends += [float(rounds[0]) for rounds in runs if len(rounds) == 1]
+    return Estimate(middle, min(ends), max(ends))
 
 
 def prediction_interval(runs: Sequence[Sequence[float]]) -> tuple[float, float]:

@@ -147,6 +147,14 @@ def test_interval_of_a_median_contains_the_true_median(count: int, outliers: flo
     assert np.all((low <= medians) & (medians <= high))
 
 
+def test_a_run_of_one_round_does_not_hide_the_interval_of_another() -> None:
+    rounds = [1.0, 1.1, 1.2]
+    low, high = median_interval(rounds)
+    assert estimate([rounds, [1.1]]) == pytest.approx((1.1, low, high))
+    assert estimate([rounds, [9.0]]).high == 9.0 and estimate([[0.1], rounds]).low == 0.1
+    assert np.isnan(estimate([[1.0], [1.1]]).low)
+
+
 def test_a_medians_interval_is_two_of_its_rounds() -> None:
     rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
     assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
