@@ -2,13 +2,15 @@
 
     compute-sanitizer --tool racecheck python -m tests.kernels.hot_set.small_run table_lru
 
-Without a name, it runs all compiled variants.
+Without a name, it runs all compiled variants. With `--smallest`, racecheck takes one and a half
+minutes for a variant with graphs, and with more steps many.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules, load_module
@@ -16,9 +18,8 @@ from kernels.hot_set.traces import Shape
 from tests.kernels.hot_set import on_gpu
 
 SHAPE = Shape(requests=2, topk=64, slots=96, context_rows=512, steps=4)
-SETTINGS = [
-    on_gpu.Setting(trace, SHAPE, share_32nds=on_gpu.EQUAL_SHARE) for trace in ("twice", "all_new")
-]
+SMALLEST = replace(SHAPE, requests=1, topk=32, steps=1)
+TRACES = ("twice", "all_new")
 
 
 def main() -> int:
@@ -26,7 +27,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [variant.name for variant in on_gpu.VARIANTS if variant.is_compiled]
     parser.add_argument("variants", metavar="VARIANT", nargs="*", help=", ".join(names))
-    chosen = parser.parse_args().variants or names
+    parser.add_argument("--smallest", action="store_true", help="a step of one request, one trace")
+    arguments = parser.parse_args()
+    shape, traces = (SMALLEST, TRACES[:1]) if arguments.smallest else (SHAPE, TRACES)
+    settings = [on_gpu.Setting(trace, shape, share_32nds=on_gpu.EQUAL_SHARE) for trace in traces]
+    chosen = arguments.variants or names
     if unknown := set(chosen) - set(names):
         parser.error(f"VARIANT: expected one of {', '.join(names)}, got {', '.join(unknown)}")
     modules = built_modules(resolve_arch("auto", [0]))
@@ -35,9 +40,9 @@ def main() -> int:
         for name in chosen:
             variant = on_gpu.HOT_SET.variant(name)
             module = load_module(modules, on_gpu.HOT_SET, variant)
-            for setting in SETTINGS:
+            for setting in settings:
                 operation = on_gpu.bound(variant, module, pool, setting)
-                wrong = on_gpu.first_difference(operation, 0, SHAPE.steps)
+                wrong = on_gpu.first_difference(operation, 0, shape.steps)
                 print(f"{name}, {setting.trace}: {wrong or 'right'}", flush=True)
                 is_right = is_right and wrong is None
     return 0 if is_right else 1
