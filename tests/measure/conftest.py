@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -28,9 +30,21 @@ def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ignore other processes, which would disturb the rounds of these tests."""
-    for name in ("conditions", "recent_conditions"):
-        monkeypatch.setattr(runs, name, lambda: QUIET)
+    """Ignore other processes, which would disturb the rounds of these tests, and save the time to
+    measure the host."""
+    for name in ("publish.recent_conditions", "run.recent_conditions", "run.conditions"):
+        monkeypatch.setattr(f"analysis.measure.{name}", lambda: QUIET)
+
+
+@pytest.fixture(autouse=True, scope="package")
+def short_warm_up() -> Iterator[None]:
+    """Start the fork server with a short warm-up: host code needs no raised clocks."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        ["analysis.measure.round", "tests.measure.short_warm_up"]
+    )
+    forkserver.ensure_running()
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -45,8 +59,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "set_forkserver_preload", lambda names: None, raising=False)
     monkeypatch.setattr(multiprocessing, "get_context", lambda name: context)
     monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.0001)
-    for name in ("publish.recent_conditions", "run.recent_conditions", "run.conditions"):
-        monkeypatch.setattr(f"analysis.measure.{name}", lambda: QUIET)
 
 
 @pytest.fixture
