@@ -121,7 +121,7 @@ class Figures:
         rows = self.measured.values()
         return [row for row in rows if row.metric in metrics and not row.stale]
 
-    @property
+    @cached_property
     def are_rates(self) -> bool:
         """Whether every operation of every step delivers bytes, so that rates are shown."""
         shown = self.study.with_role("step", "beyond") or self.study.variants
