@@ -38,7 +38,8 @@ def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="package")
 def short_warm_up() -> Iterator[None]:
-    """Start the fork server with a short warm-up: host code needs no raised clocks."""
+    """Start another fork server, with a short warm-up: host code needs no raised clocks."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         ["analysis.measure.round", "tests.measure.short_warm_up"]
     )

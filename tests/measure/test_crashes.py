@@ -125,7 +125,8 @@ def everything_again(study: Study, where: Target, build: Path) -> None:
 @pytest.mark.parametrize(
     ("torn", "step"),
     [
-        (True, 5),
+        (True, 11),
+        pytest.param(True, 5, marks=pytest.mark.long),
         pytest.param(True, 1, marks=pytest.mark.exhaustive),
         pytest.param(False, 1, marks=pytest.mark.exhaustive),
     ],

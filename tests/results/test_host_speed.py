@@ -114,7 +114,7 @@ def test_only_positive_times_of_enough_runs_have_one() -> None:
 
 
 @pytest.mark.parametrize("hosts", [pytest.param(0.02, marks=pytest.mark.long), 0.3])
-@pytest.mark.parametrize("moments", [0.0, 0.3])
+@pytest.mark.parametrize("moments", [pytest.param(0.0, marks=pytest.mark.long), 0.3])
 def test_the_next_run_is_inside_and_the_interval_does_not_widen_with_the_hosts(
     hosts: float, moments: float
 ) -> None:

@@ -42,12 +42,30 @@ include: "Snakefile"
 """Reads the rules as if the packages of the report were not installed."""
 
 
+FURTHER_MISTAKES = [
+    ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
+    ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
+    (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
+    ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
+    ("measure", f"machine={'long' * 26}", "config: machine: expected at most 100 characters"),
+    (
+        "measure",
+        "grids={smoke: {rounds: many}}",
+        "config: grids.smoke.rounds: expected type integer, got 'many'",
+    ),
+    (
+        "measure",
+        "machines=[{name: box, gpus: -1}]",
+        "config: machines.box.gpus: expected a number of at least 0, got -1",
+    ),
+]
+"""Values that the tests of the configuration also refuse, and a variant of another kind."""
+
+
 @pytest.mark.parametrize(
     ("target", "setting", "expected"),
     [
         ("measure", "gird=smoke", "config: expected one of the keys"),
-        ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
-        ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
         ("measure", "gpu=99", "config: gpu: expected "),
         (
             "mesure",
@@ -56,20 +74,8 @@ include: "Snakefile"
         ),
         (f"{MEASURED}/no/python", "gpu=0", f"target: expected one of {MEASURED}/calls/VARIANT, "),
         (f"{MEASURED}/calls/no", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
-        (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
-        ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
-        ("measure", f"machine={'long' * 26}", "config: machine: expected at most 100 characters"),
-        (
-            "measure",
-            "grids={smoke: {rounds: many}}",
-            "config: grids.smoke.rounds: expected type integer, got 'many'",
-        ),
-        (
-            "measure",
-            "machines=[{name: box, gpus: -1}]",
-            "config: machines.box.gpus: expected a number of at least 0, got -1",
-        ),
         ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
+        *(pytest.param(*mistake, marks=pytest.mark.long) for mistake in FURTHER_MISTAKES),
     ],
 )
 def test_a_mistake_is_one_error_and_starts_nothing(
@@ -86,7 +92,7 @@ def test_a_mistake_is_one_error_and_starts_nothing(
     assert contents(copy / "build") | contents(copy / "results") == before
 
 
-@pytest.mark.parametrize("name", ["build", "site"])
+@pytest.mark.parametrize("name", ["build", pytest.param("site", marks=pytest.mark.long)])
 def test_a_folder_that_cannot_be_written_to_is_one_error(copy: Path, name: str) -> None:
     """A file in its place stands for a file system that is mounted read-only."""
     away = copy / "away"

@@ -119,7 +119,11 @@ def test_an_edited_variant_is_measured_again_with_its_baselines_only(
 
 @pytest.mark.parametrize(
     ("arguments", "settings"),
-    [(("--dry-run", "measure"), ()), (("--list-rules",), ()), (("-n", "site"), ("grid=smoke",))],
+    [
+        (("--dry-run", "measure"), ()),
+        pytest.param(("--list-rules",), (), marks=pytest.mark.long),
+        pytest.param(("-n", "site"), ("grid=smoke",), marks=pytest.mark.long),
+    ],
 )
 def test_a_dry_run_changes_nothing(
     copy: Path, arguments: tuple[str, ...], settings: tuple[str, ...]
@@ -188,6 +192,7 @@ def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
     assert {sample.round for sample in load_variant(path).samples} == {0, 1}
 
 
+@pytest.mark.long  # test_site.py sees a summary of one study
 def test_the_summary_has_the_measured_cases(copy: Path) -> None:
     succeed(copy, "summary")
     lines = (copy / "build" / "summary.csv").read_text().splitlines()

@@ -17,6 +17,9 @@ def test_site_without_its_first_page_is_published_again(tmp_path: Path) -> None:
     shutil.rmtree(copy / "results")  # A missing folder counts as no results.
     page = copy / "site" / "index.html"
     succeed(copy)
+    lines = (copy / "build" / "summary.csv").read_text().splitlines()
+    assert any(line.startswith("test-box,calls,python,calls=100,host_time,s,") for line in lines)
+    assert (copy / "build" / "refused.json").read_text().strip() == "{}"
     assert "Nothing to be done" in succeed(copy)
     page.unlink()
     succeed(copy)

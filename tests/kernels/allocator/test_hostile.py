@@ -55,7 +55,10 @@ def test_only_known_faults_are_left(step: str, situation: str) -> None:
     assert expected is None or re.search(expected, done.stdout.strip())
 
 
-@pytest.mark.parametrize(("step", "trace"), [("p5_dropin", "off"), ("p5_traced", "on")])
+@pytest.mark.parametrize(
+    ("step", "trace"),
+    [pytest.param("p5_dropin", "off", marks=pytest.mark.long), ("p5_traced", "on")],
+)
 def test_observers_record_events(step: str, trace: str) -> None:
     done = ran(native(f"observers-{step}", "observers.cpp", variant=step), trace)
     assert done.returncode == 0, done.stdout + done.stderr

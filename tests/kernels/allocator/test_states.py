@@ -14,14 +14,15 @@ from tests.compiled import with_fault
 from tests.kernels.allocator.modules import KIB, MIB, STUDY, built
 from tests.kernels.allocator.native import native, ran
 
-STEPS = ("p4_final", "p5_dropin")
+STEPS = (pytest.param("p4_final", marks=pytest.mark.long), "p5_dropin")
+"""Without --long, the injected faults are those of the first."""
 
 
 @pytest.fixture
 def operations(request: pytest.FixtureRequest) -> int:
     """Minimum number of random operations."""
     options = request.config.getoption
-    return 1_000_000 if options("--exhaustive") else 50_000 if options("--long") else 20_000
+    return 1_000_000 if options("--exhaustive") else 50_000 if options("--long") else 10_000
 
 
 class States(RuleBasedStateMachine):

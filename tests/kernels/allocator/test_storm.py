@@ -35,7 +35,10 @@ def storm(
     return None if done.returncode == 0 else done.stdout + done.stderr or "a crash, or no end"
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "source",
+    [SOURCES[0], pytest.param(SOURCES[1], marks=pytest.mark.long), SOURCES[2]],
+)
 def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
     assert storm("plain", 50_000, source=source) is None
 

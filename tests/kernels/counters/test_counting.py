@@ -16,7 +16,21 @@ STUDY = STUDIES["counters"]
 WORKLOAD = load_python(STUDY, "workload")
 
 
-@pytest.mark.parametrize("name", STUDY.variant_names)
+QUICK_TO_BUILD = ("shared_atomic", "sharded_padded")
+"""One counter for all threads, and one for each."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *QUICK_TO_BUILD,
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in STUDY.variant_names
+            if name not in QUICK_TO_BUILD
+        ),
+    ],
+)
 def test_no_increment_is_lost(name: str) -> None:
     counting = module(STUDY, STUDY.variant(name), of_bindings=QUICK)
     here = cores()

@@ -75,6 +75,7 @@ PAIRS = OnDevice((1, 2, 2), "<i4")
         ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
     ],
 )
+@pytest.mark.long  # pool_gather's bindings check arguments by the same header
 def test_bindings_name_the_argument_that_is_wrong(
     bind: Callable[..., Any], field: str, value: object, expected: str, got: str
 ) -> None:
@@ -86,6 +87,7 @@ def test_bindings_name_the_argument_that_is_wrong(
     assert got in said_got
 
 
+@pytest.mark.long
 def test_bindings_refuse_pageable_memory_or_a_missing_driver_by_src(
     bind: Callable[..., Any],
 ) -> None:
@@ -93,7 +95,8 @@ def test_bindings_refuse_pageable_memory_or_a_missing_driver_by_src(
         bind(src=SRC, dst=DST, pairs=PAIRS)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(len(KERNELS), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("count", [2, len(KERNELS)])
 def test_modules_of_one_study_stand_beside_each_other(count: int) -> None:
     variants = KERNELS[:count]
     modules = [module(GATHER, variant, optimisation=QUICK) for variant in variants]

@@ -10,6 +10,7 @@ import pytest
 
 from analysis import ROOT
 from tests.compiled import program, toolchain, with_fault
+from tests.kernels.pool_gather.late_runtime import late_runtime
 
 HERE = Path(__file__).parent
 HOT_SET, POOL_GATHER = ROOT / "kernels" / "hot_set", ROOT / "kernels" / "pool_gather"
@@ -35,7 +36,7 @@ def ran(
     """Run miss_packing.cpp for rows of `row_bytes`."""
     more = [f"-isystem{toolchain().include}", f"-include{OF_POOL_GATHER / 'yielding.h'}"]
     settings = ["-std=c++17", "-pthread", "-O1", f"-DROW_BYTES={row_bytes}", *more, *flags]
-    sources = [HERE / "miss_packing.cpp", OF_POOL_GATHER / "deferred_cudart.cpp"]
+    sources = [HERE / "miss_packing.cpp", late_runtime(*(f for f in flags if "-fsanitize=" in f))]
     packing = program("miss-packing", sources, folder, settings)
     # A sanitizer's memory map does not go with every randomisation of addresses.
     setarch = shutil.which("setarch") or "setarch"
@@ -44,7 +45,8 @@ def ran(
 
 
 # The ring with room for three pieces has rows of 656 bytes, too.
-@pytest.mark.parametrize("row_bytes", [512, pytest.param(656, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("row_bytes", [512, 656])
 def test_every_requested_row_is_packed(row_bytes: int) -> None:
     done = ran(HOT_SET, row_bytes=row_bytes)
     assert done.returncode == 0, done.stdout + done.stderr

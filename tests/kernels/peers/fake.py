@@ -83,13 +83,20 @@ def move(part: Any, number: int, how: str, fault: str) -> None:
         landed = bytes_at(part.dst + part.begin * size, part.rows * size)
         landed[:] = bytes_at(part.pool + first * size, part.rows * size)
     else:
-        for source, destination in pairs[: -1 if fault == "last missing" else None]:
-            at = part.pool + (int(source) + (fault == "next row")) * size
-            bytes_at(part.dst + int(destination) * size, size)[:] = bytes_at(at, size)
+        sources, destinations = pairs[: -1 if fault == "last missing" else None].T
+        if sources.size:
+            sources = sources + (fault == "next row")
+            arrived = rows_at(part.dst, destinations, size)
+            arrived[destinations] = rows_at(part.pool, sources, size)[sources]
     if fault == "one bit":
         bytes_at(part.dst + part.begin * size + 9, 1)[:] ^= 4
     if fault == "behind":
         bytes_at(part.dst + part.set_rows * size, 1)[:] = 0
+
+
+def rows_at(pointer: int, numbers: np.ndarray, size: int) -> np.ndarray:
+    """The memory at an address up to the last of these rows, uint8 [rows, size]."""
+    return bytes_at(pointer, (int(numbers.max()) + 1) * size).reshape(-1, size)
 
 
 def fill(device: FakeDevice, tile: np.ndarray) -> None:

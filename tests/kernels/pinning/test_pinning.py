@@ -18,6 +18,12 @@ from tests.kernels.pinning.fake import (
 
 SIZE = 3 * HUGE_PAGE + 12_345
 """Three chunks of a huge page and a part."""
+ONLY_LONG = ("huge_pages", "untouched")
+"""Variants that are built for two tests alone, and differ from others in one call."""
+WITH_LONG = [
+    pytest.param(name, marks=[pytest.mark.long] if name in ONLY_LONG else [])
+    for name in REGISTERING
+]
 
 
 def memory_of(pinned: object, size: int = SIZE) -> np.ndarray:
@@ -25,7 +31,7 @@ def memory_of(pinned: object, size: int = SIZE) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
-@pytest.mark.parametrize("name", ["host_alloc", *REGISTERING])
+@pytest.mark.parametrize("name", ["host_alloc", *WITH_LONG])
 def test_pinned_memory_is_written_and_unpinned(name: str) -> None:
     pinned = module(name).Pinned(SIZE, HUGE_PAGE, 3)
     assert pinned_ranges(name) == (4 if name in CHUNKED else 1)
@@ -35,12 +41,12 @@ def test_pinned_memory_is_written_and_unpinned(name: str) -> None:
     assert pinned_ranges(name) == 0
 
 
-@pytest.mark.parametrize("name", REGISTERING)
+@pytest.mark.parametrize("name", WITH_LONG)
 def test_memory_begins_at_a_huge_page(name: str) -> None:
     assert module(name).Pinned(SIZE, HUGE_PAGE, 2).address % HUGE_PAGE == 0
 
 
-@pytest.mark.parametrize("name", ["host_alloc", *REGISTERING])
+@pytest.mark.parametrize("name", ["host_alloc", *WITH_LONG])
 def test_memory_that_is_dropped_is_unpinned(name: str) -> None:
     pinned = module(name).Pinned(SIZE, HUGE_PAGE, 2)
     del pinned

@@ -14,7 +14,7 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.toolchain.compile import OPTIMISATION, defines
 from analysis.toolchain.modules import COMPILED_NAME
-from tests.compiled import QUICK, bindings_object, program, toolchain, with_fault
+from tests.compiled import QUICK, bindings_object, object_file, program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import (
     DRAWS,
     POOL,
@@ -23,9 +23,9 @@ from tests.kernels.pool_gather.fake import (
     fake_workload,
     python_module,
 )
+from tests.kernels.pool_gather.late_runtime import late_runtime
 
 HERE = Path(__file__).parent
-RUNTIME = HERE / "deferred_cudart.cpp"
 
 
 def flags(*more: str) -> list[str]:
@@ -34,7 +34,8 @@ def flags(*more: str) -> list[str]:
 
 
 def packing_program(folder: Path, *more: str) -> Path:
-    sources = [HERE / "packing.cpp", RUNTIME]
+    sanitizer = [flag for flag in more if flag.startswith("-fsanitize=")]
+    sources = [HERE / "packing.cpp", late_runtime(*sanitizer)]
     return program("pool-packing", sources, folder, flags("-O1", *more))
 
 
@@ -138,8 +139,9 @@ def test_every_byte_is_packed_by_the_caller_and_by_strings(flag: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_compiler_keeps_what_only_moves_cache_lines() -> None:
-    packing = packing_program(POOL.folder, OPTIMISATION)
+    packing = object_file(HERE / "packing.cpp", POOL.folder, flags(OPTIMISATION))
     code = subprocess.check_output(["objdump", "-d", str(packing)], text=True)
     assert "prefetchw" in code
     assert "cldemote" in code
@@ -193,7 +195,7 @@ def test_faults_are_found(tmp_path: Path, fault: str) -> None:
 def stubbed(name: str) -> Any:
     """The variant, linked with that runtime; `synchronize` waits for the default stream."""
     variant = POOL.variant(name)
-    sources = RUNTIME, bindings_object(POOL, QUICK), variant.path
+    sources = late_runtime(), bindings_object(POOL, QUICK), variant.path
     settings = flags("-fPIC", "-shared", *variant.flags)
     out = program(f"{name}.so", sources, POOL.folder, settings)
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
@@ -205,7 +207,14 @@ def stubbed(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "name", ["packed_by_cpu", "packed_past_caches", "packed_by_2", "ceiling_copy_engine"]
+    "name",
+    [
+        *("packed_by_cpu", "ceiling_copy_engine"),
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("packed_past_caches", "packed_by_2")
+        ),
+    ],
 )
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])

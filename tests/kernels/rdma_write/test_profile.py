@@ -48,8 +48,16 @@ def has_known_times(runs: list[list[float]]) -> bool:
     return parts == pytest.approx(KNOWN_TICKS, rel=0.1) and 0 < clock < 0.05 * sum(parts)
 
 
-@pytest.mark.parametrize("provider", ["shm", "tcp"])
-@pytest.mark.parametrize("name", ["single_thread", "pooled_contexts", "selective_completion"])
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        *(("single_thread", provider) for provider in ("shm", "tcp")),
+        ("pooled_contexts", "shm"),
+        pytest.param("pooled_contexts", "tcp", marks=pytest.mark.long),
+        pytest.param("selective_completion", "shm", marks=pytest.mark.long),
+        pytest.param("selective_completion", "tcp", marks=pytest.mark.long),
+    ],
+)
 def test_parts_add_up_to_the_time_of_a_write(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:

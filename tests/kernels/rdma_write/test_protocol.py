@@ -17,8 +17,14 @@ from tests.kernels.rdma_write.sessions import PEERS, session, setup, some_cores
 from tests.waiting import DEADLINE_S
 
 
-@pytest.mark.parametrize("provider", ["shm", "tcp"])
-@pytest.mark.parametrize("name", ["threads_shared_atomic", "selective_completion"])
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        *(("threads_shared_atomic", provider) for provider in ("shm", "tcp")),
+        pytest.param("selective_completion", "shm", marks=pytest.mark.long),
+        pytest.param("selective_completion", "tcp", marks=pytest.mark.long),
+    ],
+)
 def test_killed_client_is_an_error_of_the_server(
     peers: Any, modules: dict[str, Path], name: str, provider: str
 ) -> None:
@@ -39,7 +45,7 @@ def test_killed_client_is_an_error_of_the_server(
 
 
 def test_server_restarts_after_being_killed(peers: Any, modules: dict[str, Path]) -> None:
-    module = modules["sharded_padded"]
+    module = modules["threads_shared_atomic"]
     with pytest.raises(PEERS.PeerError, match="client: "):
         with session(peers, module, timeout_s=1.0) as transfer:
             assert transfer.fill(1)[1] == ""
@@ -61,7 +67,7 @@ def test_files_of_a_killed_process_do_not_block_a_new_one(
     try:
         for file in made:
             file.write_bytes(bytes(4096))
-        with session(peers, modules["sharded_padded"]) as transfer:
+        with session(peers, modules["threads_shared_atomic"]) as transfer:
             assert transfer.server.pid in coming
             assert transfer.fill(1)[1] == ""
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -56,17 +57,28 @@ SMALL: dict[str, Any] = {"page_bytes": 8, "pages": 2000}
 LARGE: dict[str, Any] = {"page_bytes": 65536, "pages": 7}
 
 
-@pytest.mark.parametrize(
-    ("provider", "transfers"),
-    [
-        ("shm", [SMALL, LARGE]),
-        ("tcp", [SMALL]),
-        # A TCP connection takes a second, and a variant treats pages of both sizes alike.
-        pytest.param("tcp", [LARGE], marks=pytest.mark.long),
-    ],
-    ids=["shm", "tcp", "tcp-large"],
+OVER_TCP = ("pooled_contexts", "threads_shared_atomic")
+"""Variants that use TCP without --long: a connection takes a second, and all use it alike."""
+BUILT = (
+    *("single_thread", "pooled_contexts", "pooled_contexts_again"),
+    *("threads_shared_atomic", "threads_pinned"),
 )
-@pytest.mark.parametrize("name", NAMES)
+"""Variants that other tests build without --long."""
+
+
+def arrivals() -> Iterator[Any]:
+    """Parameters of each variant: its name, the provider, and the sizes of its transfers."""
+    for name in NAMES:
+        long = [pytest.mark.long]
+        over_shm = [] if name in BUILT else long
+        over_tcp = [] if name in OVER_TCP else long
+        yield pytest.param(name, "shm", [SMALL, LARGE], id=f"{name}-shm", marks=over_shm)
+        yield pytest.param(name, "tcp", [SMALL], id=f"{name}-tcp", marks=over_tcp)
+        # A variant treats pages of both sizes alike.
+        yield pytest.param(name, "tcp", [LARGE], id=f"{name}-tcp-large", marks=long)
+
+
+@pytest.mark.parametrize(("name", "provider", "transfers"), [*arrivals()])
 def test_all_pages_arrive_and_no_other_byte_changes(
     peers: Any,
     modules: dict[str, Path],

@@ -17,7 +17,9 @@ CAPACITY = 256 * MIB
 POOL = (0, 1)
 
 
-@pytest.fixture(scope="module", params=["p5_dropin", "p7_ordered"])
+@pytest.fixture(
+    scope="module", params=["p5_dropin", pytest.param("p7_ordered", marks=pytest.mark.long)]
+)
 def plug(request: pytest.FixtureRequest) -> Any:
     made = module(STUDY, STUDY.variant(request.param), optimisation=QUICK)
     made.use_host(CAPACITY)

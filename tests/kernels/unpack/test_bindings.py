@@ -10,6 +10,8 @@ import pytest
 from tests.kernels.stubbed import stubbed
 from tests.kernels.unpack.test_planner import UNPACK, WORKLOADS
 
+pytestmark = pytest.mark.long  # the bindings are compiled for these tests alone
+
 
 def blocks_of_one() -> np.ndarray:
     """Two blocks with one descriptor each, of 16 bytes, as the workload passes them."""

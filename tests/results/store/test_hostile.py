@@ -117,7 +117,7 @@ def with_random_edits(examples: int) -> Callable[[Callable[..., None]], Callable
     return lambda test: drawn(given(edits=EDITS)(test))
 
 
-@with_random_edits(40)
+@with_random_edits(20)
 def test_random_change_is_rejected_or_harmless(
     whole: Path, tmp_path: Path, edits: list[Edit]
 ) -> None:

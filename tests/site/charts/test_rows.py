@@ -40,7 +40,7 @@ def _words(svg: str) -> Counter[str]:
     return Counter(one.text or "" for one in ElementTree.fromstring(svg).iter() if one.text)
 
 
-@pytest.mark.parametrize("px", [0, GROUP_PX])
+@pytest.mark.parametrize("px", [pytest.param(0, marks=pytest.mark.long), GROUP_PX])
 def test_each_row_has_its_name_once_a_panel_in_either_column(px: int, tmp_path: Path) -> None:
     found = texts(tmp_path, px)
     assert set(found) == set(COLUMNS)
@@ -48,7 +48,7 @@ def test_each_row_has_its_name_once_a_panel_in_either_column(px: int, tmp_path: 
         assert {name: words[name] for name in NAMES} == dict.fromkeys(NAMES, len(MACHINES))
 
 
-@pytest.mark.parametrize("px", [0, GROUP_PX])
+@pytest.mark.parametrize("px", [pytest.param(0, marks=pytest.mark.long), GROUP_PX])
 def test_a_narrow_column_gives_the_room_of_the_names_to_the_plot(px: int, tmp_path: Path) -> None:
     texts(tmp_path, px)
     specification = (tmp_path / "rows.vg.json").read_text()

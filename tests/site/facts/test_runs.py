@@ -78,7 +78,7 @@ def hosts_of(comparison: Comparison) -> Mapping[str, float]:
     }
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(RUNS)
 @example([Run("a"), Run("b"), Run("a"), Run("b", is_fresh=False)])
 @example([Run("a"), Run("b"), Run("a")])

@@ -120,6 +120,7 @@ def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:
     assert every.count("<tr>") == len(rows) + 1
 
 
+@pytest.mark.long  # builds a whole site; other tests see each table and chart of the model
 def test_pages_show_the_model(calibrated: Inputs, calibrated_root: Path) -> None:
     root = calibrated_root  # with the tables that `calibrated` was read from
     site = root / "site"

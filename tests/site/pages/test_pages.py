@@ -18,7 +18,7 @@ from analysis.site.interface import CONSTANTS
 from analysis.site.pages import __main__ as report
 from analysis.site.pages.site import build_site
 from analysis.study import ROLES, discover
-from tests.roots import build, make_root, rows_without_value, text_of, write_tables
+from tests.roots import build, drawing_once, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
 
 
@@ -126,20 +126,23 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build_again(root: Path) -> None:
     """Build the site of a repository with its tables."""
-    build_site(root / "build", root / "results", root / "site", root)
+    with drawing_once():
+        build_site(root / "build", root / "results", root / "site", root)
 
 
 @pytest.mark.parametrize(
     ("slip", "message"),
     [
         ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
-        (
+        pytest.param(
             "{{ variants('step', 'stp') }}",
             f"{LINE}: role: expected one of {list(ROLES)}, got 'stp'",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "{{ constant('NONE') }}",
             f"{LINE}: constant: expected one of {sorted(CONSTANTS)}, got 'NONE'",
+            marks=pytest.mark.long,
         ),
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],

