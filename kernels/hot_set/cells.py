@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from analysis.api.charts import StudyFacts
-from analysis.api.study import parse_case
+from analysis.api.study import case_id, parse_case
 
 CLOCK: Final = "host_time"
 """The time that compares all variants, with and without the CPU."""
@@ -69,6 +69,21 @@ def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:
         place = Place(row.machine, layout=str(keys["layout"]), **{"layers": 1, **numbers})
         found.append(Cell(place, misses, row.variant, row.median))
     return found
+
+
+def case_of(cell: Cell) -> str:
+    """The case of a cell of one layer."""
+    place = cell.place
+    return case_id(
+        {
+            "requests": place.requests,
+            "topk": place.topk,
+            "slots": place.slots,
+            "misses": cell.misses,
+            "pool_mib": place.pool_mib,
+            "layout": place.layout,
+        }
+    )
 
 
 def of_variants(found: Iterable[Cell], names: Sequence[str]) -> list[Cell]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from analysis.api.charts import StudyFacts
+from analysis.api.study import parse_case
 
 from .cells import PUBLISHED_WAY, SCATTERED, Cell, cells, fastest, of_variants, step_names
 
@@ -19,19 +20,27 @@ SIMPLER_WITHIN: Final = 0.05
 class Choice:
     """The cell of the chosen variant.
 
-    published_s: seconds of the step in the way of the published kernels; None if not measured
+    published_s: seconds of the step in the way of the published kernels
     graph: cell of the fastest graph of MODEL_LAYERS layers; None if not measured
     """
 
     cell: Cell
-    published_s: float | None
+    published_s: float
     graph: Cell | None
 
 
 def choices(facts: StudyFacts) -> list[Choice]:
-    """A choice for each machine, pool, number of requests and number of misses that was measured,
-    with scattered rows."""
-    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
+    """A choice for each machine, pool, number of requests and number of misses, with scattered rows
+    and the headline's number of slots.
+
+    Cells without the published way are left out: few variants are measured there.
+    """
+    slots = parse_case(facts.study.headline)["slots"]
+    found = [
+        cell
+        for cell in cells(facts)
+        if cell.place.layout == SCATTERED and cell.place.slots == slots
+    ]
     steps = steps_of(facts, found)
     graphs = {(cell.place, cell.misses): cell for cell in fastest(steps) if cell.place.layers > 1}
     published = {
@@ -41,10 +50,11 @@ def choices(facts: StudyFacts) -> list[Choice]:
     return [
         Choice(
             cell,
-            published.get((cell.place, cell.misses)),
+            published[cell.place, cell.misses],
             graphs.get((replace(cell.place, layers=MODEL_LAYERS), cell.misses)),
         )
         for cell in fastest(single, SIMPLER_WITHIN)
+        if (cell.place, cell.misses) in published
     ]
 
 

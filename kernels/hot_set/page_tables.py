@@ -19,6 +19,7 @@ from .cells import (
     Place,
     break_even_misses,
     by_place,
+    case_of,
     cells,
     fastest,
     of_variants,
@@ -33,17 +34,22 @@ NOT_MEASURED: Final = "No machine has measured these cases yet."
 
 
 def choice(facts: StudyFacts) -> PageTable:
-    """The variant to take by requests, misses and pool, with the cost of a layer and of a model."""
+    """The variant to take by requests, misses and pool, with the cost of a layer and of a model.
+
+    It has the cases of the default grid, and the form of `widgets.py` all that are measured.
+    """
+    default = {case.id for variant in facts.study.variants for case in variant.in_grid("default")}
     rows = [
         [
             *_where(facts, one.cell),
             _way(facts, one.cell.variant),
             quantity(one.cell.seconds, "s"),
-            ratio(one.published_s / one.cell.seconds) if one.published_s else "",
+            ratio(one.published_s / one.cell.seconds),
             quantity(MODEL_LAYERS * one.cell.seconds, "s"),
             _graph(facts, one.graph) if one.graph else "",
         ]
         for one in choices(facts)
+        if case_of(one.cell) in default
     ]
     columns = [*_WHERE, "use", "time of a layer", "speed over a block per request"]
     columns += [f"{MODEL_LAYERS} layers, one by one", f"{MODEL_LAYERS} layers in one graph"]

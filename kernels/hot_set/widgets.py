@@ -6,9 +6,8 @@ from markupsafe import Markup
 
 from analysis.api.charts import MeasuredRow, StudyFacts, Widget, samples_address
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio, runs_phrase
-from analysis.api.study import case_id
 
-from .cells import CLOCK, PUBLISHED_WAY, Cell
+from .cells import CLOCK, PUBLISHED_WAY, Cell, case_of
 from .choosing import MODEL_LAYERS, Choice, choices
 from .page_tables import choice
 
@@ -26,7 +25,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
 def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
     """Entry of the form for a measured cell; figures as text."""
     cell, place = one.cell, one.cell.place
-    case = _case(cell)
+    case = case_of(cell)
     row = facts.figures.find(place.machine, cell.variant, case, CLOCK)
     return {
         "machine": place.machine,
@@ -53,24 +52,9 @@ def _graph(facts: StudyFacts, cell: Cell) -> str:
 
 def _over(one: Choice) -> str:
     """The speed over the published way, unless that is the choice."""
-    if one.published_s is None or one.cell.variant == PUBLISHED_WAY:
+    if one.cell.variant == PUBLISHED_WAY:
         return ""
     return ratio(one.published_s / one.cell.seconds)
-
-
-def _case(cell: Cell) -> str:
-    """The case of a cell of one layer."""
-    place = cell.place
-    return case_id(
-        {
-            "requests": place.requests,
-            "topk": place.topk,
-            "slots": place.slots,
-            "misses": cell.misses,
-            "pool_mib": place.pool_mib,
-            "layout": place.layout,
-        }
-    )
 
 
 def _basis(row: MeasuredRow) -> str:
