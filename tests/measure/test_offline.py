@@ -99,8 +99,10 @@ def test_what_was_measured_is_packed_though_the_command_fails(bundled: Path) -> 
     nvcc.write_text("#!/bin/sh\n")
     nvcc.chmod(0o755)
     offline = bundled / "env" / "offline"
-    done = run([offline, "box", "grid=full"], bundled.parent, PYTHON=sys.executable)
+    settings = {"PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = run([offline, "box", "grid=full"], bundled.parent, **settings)
     assert done.returncode == 3, done.stderr
+    assert list(bundled.glob(".packages/__pycache__/snakemake.*.pyc"))
     called = (bundled / "called").read_text()
     assert "measure\nprofile\n--config\nmachine=box\ngrid=full\n" in called
     assert (bundled / "env" / "commit").read_text() in called
