@@ -9,6 +9,8 @@ const SURE = 0.95;
 const NOTABLE = 1.1;
 const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 const NONE = "–";
+// Columns of the table that are left out if no way has a value.
+const COSTS = { submit: "CPU time until the call returns", cpu: "CPU time of all threads", gpu: "GPU time" };
 const MAX_BYTES = 2 ** 40;
 
 // Bytes such as 4096 or `24 KiB`; null if the text is none.
@@ -79,7 +81,8 @@ function tableOf(adviser, advices, payload) {
   const table = element("table", "", { className: "hp" });
   table.dataset.stacked = "";
   const head = document.createElement("thead");
-  const columns = ["way", "time", "GB/s", "CPU time until the call returns", "CPU time of all threads", "GPU time", "basis"];
+  const costs = Object.entries(COSTS).filter(([key]) => advices.some((one) => one[key] !== null));
+  const columns = ["way", "time", "GB/s", ...costs.map(([, name]) => name), "basis"];
   const isNumber = (place) => place > 0 && place < columns.length - 1;
   const heads = row("th", columns);
   [...heads.cells].forEach((cell, place) => cell.classList.toggle("hp-number", isNumber(place)));
@@ -88,7 +91,7 @@ function tableOf(adviser, advices, payload) {
   const orNone = (seconds) => (seconds === null ? NONE : written(seconds));
   for (const one of advices) {
     const time = `${written(one.seconds)} (${written(one.low)} to ${written(one.high)})`;
-    const cells = [wordsOf(adviser, one.variant), time, rateOf(one, payload), orNone(one.submit), orNone(one.cpu), orNone(one.gpu), ""];
+    const cells = [wordsOf(adviser, one.variant), time, rateOf(one, payload), ...costs.map(([key]) => orNone(one[key])), ""];
     const made = row("td", cells);
     [...made.cells].forEach((cell, place) => {
       cell.dataset.column = columns[place];
