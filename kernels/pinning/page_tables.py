@@ -28,7 +28,7 @@ WAITS: Final = {
 LIMIT: Final = f"{LIMIT_S * 1e3:g} ms"
 ONE_CHUNK: Final = f"one chunk takes at least {LIMIT} by itself"
 TWO_CHUNKS: Final = "the wait is at most two chunks in turn"
-LONGER: Final = "the wait is longer than two mean chunks; single chunks are not timed"
+LONGER: Final = "the wait is longer than two mean chunks; these runs time no single chunk"
 
 
 @dataclass(frozen=True)
