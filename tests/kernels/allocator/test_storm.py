@@ -37,7 +37,8 @@ def storm(
 
 @pytest.mark.parametrize(
     "source",
-    [SOURCES[0], pytest.param(SOURCES[1], marks=pytest.mark.long), SOURCES[2]],
+    # test_mapped.py and test_ordered.py use the others without threads.
+    [SOURCES[0], *(pytest.param(source, marks=pytest.mark.long) for source in SOURCES[1:])],
 )
 def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
     assert storm("plain", 50_000, source=source) is None

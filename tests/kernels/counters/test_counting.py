@@ -16,21 +16,8 @@ STUDY = STUDIES["counters"]
 WORKLOAD = load_python(STUDY, "workload")
 
 
-QUICK_TO_BUILD = ("shared_atomic", "sharded_padded")
-"""One counter for all threads, and one for each."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *QUICK_TO_BUILD,
-        *(
-            pytest.param(name, marks=pytest.mark.long)
-            for name in STUDY.variant_names
-            if name not in QUICK_TO_BUILD
-        ),
-    ],
-)
+@pytest.mark.long  # the bindings are compiled for two tests alone
+@pytest.mark.parametrize("name", STUDY.variant_names)
 def test_no_increment_is_lost(name: str) -> None:
     counting = module(STUDY, STUDY.variant(name), of_bindings=QUICK)
     here = cores()
@@ -46,6 +33,7 @@ def test_no_increment_is_lost(name: str) -> None:
         counting.count([100_000], 1, 0)
 
 
+@pytest.mark.long
 def test_the_work_between_increments_takes_time() -> None:
     variant = STUDY.variant("sharded_padded")
     workload = WORKLOAD.Workload({}, np.random.default_rng(1))

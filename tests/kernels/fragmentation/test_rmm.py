@@ -43,17 +43,20 @@ def built() -> Any:
     return module(STUDY, VARIANT, optimisation="-O1")  # as the allocators, to share bindings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [case["pattern"] for case in VARIANT.cases])
 def test_its_replays_tell_of_memory_that_the_driver_gave(case: str) -> None:
     assert_memory_is_told(replay(built(), case))
 
 
+@pytest.mark.long
 def test_it_refuses_a_limit() -> None:
     operation = replay(built(), "growing_batch")
     with pytest.raises(ValueError, match=r"^limit: .*, got rmm_pool$"):
         operation._allocator.set_limit(0, 2**20)
 
 
+@pytest.mark.long
 def test_no_memory_left_is_a_fault_of_the_cell() -> None:
     operation = replay(built(), "growing_batch", 2**27)
     operation.launch(0)

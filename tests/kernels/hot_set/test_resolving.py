@@ -87,9 +87,8 @@ def on_traces() -> Iterator[Any]:
     """Parameters of each variant: its name, and the trace."""
     for variant in VARIANTS:
         for name in TRACES:
-            # The variants differ in how they choose slots, which the first two traces show.
-            is_long = name in LONG or variant == "table_lru"
-            is_long |= variant != "table_clock" and name not in TRACES[:2]
+            # The faults are in files of table_clock.
+            is_long = name in LONG or variant != "table_clock"
             yield pytest.param(variant, name, marks=[pytest.mark.long] if is_long else [])
 
 

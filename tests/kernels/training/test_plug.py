@@ -12,6 +12,7 @@ from tests.compiled import QUICK, module
 from tests.repository import STUDIES
 
 STUDY = STUDIES["training"]
+pytestmark = pytest.mark.long  # the bindings are compiled for these tests alone
 MIB = 2**20
 CAPACITY = 256 * MIB
 POOL = (0, 1)

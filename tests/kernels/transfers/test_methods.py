@@ -10,7 +10,10 @@ from tests.kernels.device import outcome
 from tests.kernels.stubbed import stubbed
 from tests.kernels.transfers.fake import TRANSFERS, move
 
-HOST_METHODS = ["pinned_loop", "pinned_packed", "pinned_2d", "pinned_batch", "pinned_graph"]
+HOST_METHODS = [
+    *("pinned_loop", "pinned_packed", "pinned_batch"),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("pinned_2d", "pinned_graph")),
+]
 
 
 @pytest.mark.parametrize("name", HOST_METHODS)

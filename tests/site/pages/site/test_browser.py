@@ -46,6 +46,7 @@ def test_search_finds_named_items_and_links_to_them(visit: Visit) -> None:
         expect(results.and_(visit.page.locator(f"[href*='{leads_to}']")).first).to_be_visible()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390])
 def test_evidence_of_a_claim_fits_on_a_narrow_screen(visit: Visit) -> None:
     visit.open(f"studies/{STUDY}/")

