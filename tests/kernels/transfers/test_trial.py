@@ -212,7 +212,7 @@ def test_a_wrong_output_in_a_judgement_is_no_skip(monkeypatch: pytest.MonkeyPatc
     assert not isinstance(caught.value, Skip)
 
 
-@pytest.mark.heavy
+@pytest.mark.long  # the other tests calibrate and judge with made-up times
 def test_a_trial_runs_on_the_workloads_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every byte is checked: the ways are those without a kernel, over a stub of CUDA."""
     cudart = SimpleNamespace(**dict.fromkeys(CALLS, lambda *_: None))
