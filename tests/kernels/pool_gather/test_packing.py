@@ -188,8 +188,8 @@ FAULTS = {
 def test_faults_are_found(tmp_path: Path, fault: str) -> None:
     folder = with_fault(POOL.folder, tmp_path / "pool_gather", *FAULTS[fault])
     done = ran(folder)
-    assert done.returncode != 0
-    assert "differs" in done.stdout
+    aborted = done.returncode < 0  # a row beyond its buffer may also be noticed by the allocator
+    assert aborted or (done.returncode and "differs" in done.stdout)
 
 
 def stubbed(name: str) -> Any:

@@ -30,7 +30,8 @@ COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", 
 
 def charts_of(site: Path, study: str) -> list[Path]:
     found = (site / "charts" / study).glob("*.json")
-    return sorted(p for p in found if not p.name.endswith(".vg.json") and p.name != INDEX)
+    charts = (p for p in found if not p.name.endswith(".vg.json") and p.name != INDEX)
+    return sorted(p for p in charts if not p.with_suffix(".js").exists())  # a widget's table
 
 
 OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in sorted({*STUDIES} - {*MEASURED})]
