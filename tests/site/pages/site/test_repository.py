@@ -29,9 +29,9 @@ COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", 
 
 
 def charts_of(site: Path, study: str) -> list[Path]:
+    """Specifications of charts; the names of their pictures and of widgets have a second dot."""
     found = (site / "charts" / study).glob("*.json")
-    charts = (p for p in found if not p.name.endswith(".vg.json") and p.name != INDEX)
-    return sorted(p for p in charts if not p.with_suffix(".js").exists())  # a widget's table
+    return sorted(p for p in found if "." not in p.stem and p.name != INDEX)
 
 
 OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in sorted({*STUDIES} - {*MEASURED})]
