@@ -1,4 +1,4 @@
-"""A table of the page: what the longest call of another process waits for, run by run."""
+"""A table of the page: the cause of another process's longest call, run by run."""
 
 from __future__ import annotations
 

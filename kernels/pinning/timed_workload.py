@@ -1,5 +1,4 @@
-"""The pinning of `timed_chunks` beside a timed neighbour: what the neighbour's slow calls wait
-for."""
+"""The pinning of `timed_chunks` beside a timed neighbour, to find causes of its slow calls."""
 
 from __future__ import annotations
 

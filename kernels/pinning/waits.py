@@ -1,4 +1,4 @@
-"""What another process waits for: its calls beside the registrations of the same time."""
+"""Causes of another process's waits: its calls compared with simultaneous registrations."""
 
 from __future__ import annotations
 

@@ -182,10 +182,14 @@ class Draft:
 def _superfluous(runs: Mapping[str, Provenance], samples: Sequence[Sample]) -> str:
     """The run to drop of `runs`, which are newest first and of which the first stays.
 
-    It is one of the host with the most runs, so that a variant that is measured again and again on
-    one host keeps its runs on others: the oldest whose cases newer runs of that host have, too, or
-    else the oldest.
+    Runs of other code than the newest are dropped first, the oldest of them. Otherwise it is one of
+    the host with the most runs, so that a variant that is measured again and again on one host
+    keeps its runs on others: the oldest whose cases newer runs of that host have, too, or else the
+    oldest.
     """
+    sources = [(run, entry["source_sha256"]) for run, entry in runs.items()]
+    if of_other_code := [run for run, source in sources if source != sources[0][1]]:
+        return of_other_code[-1]
     host: dict[str, str] = {run: entry["machine"].get("host", "") for run, entry in runs.items()}
     of_host = Counter(host.values())
     most = max(of_host[host[run]] for run in list(runs)[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,17 @@ CHUNKED = ["chunks", "chunks_by_threads", "overlapped", "timed_chunks"]
 def module(name: str) -> Any:
     """The module of a variant, linked with the fake runtime."""
     return stubbed(PINNING, name, Path(__file__).parent / "fake_cudart.cpp")
+
+
+def wait_for_calls(calls: Path, seconds: float = 0) -> None:
+    """Wait for this time, and until the neighbour has made a whole call meanwhile. The fake runtime
+    notes its calls in the file `calls`."""
+    before, deadline = calls.stat().st_size, time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S
+    time.sleep(seconds)
+    # The runtime notes a call just before its end. Once it notes another, the first is over.
+    while calls.stat().st_size < before + 2:
+        assert time.monotonic() < deadline, "the neighbour makes no calls"
+        time.sleep(0.001)
 
 
 def refuse_registration(name: str, number: int) -> None:

@@ -29,6 +29,7 @@ from tests.kernels.pinning.fake import (
     case,
     module,
     refuse_registration,
+    wait_for_calls,
 )
 
 NAME = "timed_chunks"
@@ -165,16 +166,11 @@ def _overlapping_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = tmp_path / "calls"
     monkeypatch.setenv("FAKE_CUDA_CALLS", str(calls))
 
-    def wait_for_calls(seconds: float) -> None:
-        if not seconds:
-            return
-        before, deadline = calls.stat().st_size, time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S
-        # The runtime notes a call just before its end. Once it notes another, the first is over.
-        while calls.stat().st_size < before + 2:
-            assert time.monotonic() < deadline, "the neighbour makes no calls"
-            time.sleep(0.001)
+    def sleep(seconds: float) -> None:
+        if seconds:
+            wait_for_calls(calls)
 
-    monkeypatch.setattr(TIMED_WORKLOAD, "time", SimpleNamespace(sleep=wait_for_calls))
+    monkeypatch.setattr(TIMED_WORKLOAD, "time", SimpleNamespace(sleep=sleep))
 
 
 def test_calls_of_a_process_are_compared_with_chunks(

@@ -1,4 +1,4 @@
-"""What a neighbour waits for, from calls and registrations whose times are made up."""
+"""Waits of a neighbour, computed from made-up calls and registrations."""
 
 from __future__ import annotations
 

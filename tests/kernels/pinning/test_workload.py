@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,15 @@ from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from tests.kernels.device import FakeDevice, outcome
-from tests.kernels.pinning.fake import CHUNKED, NEIGHBOURS, PINNING, WORKLOAD, case, module
+from tests.kernels.pinning.fake import (
+    CHUNKED,
+    NEIGHBOURS,
+    PINNING,
+    WORKLOAD,
+    case,
+    module,
+    wait_for_calls,
+)
 
 TIMED = set(list(PINNING.metrics)[list(PINNING.metrics).index("p99_slowdown") + 1 :])
 """Metrics of timed_chunks only."""
@@ -143,17 +150,11 @@ def _overlapping_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = tmp_path / "calls"
     monkeypatch.setenv("FAKE_CUDA_CALLS", str(calls))
 
-    def wait_for_calls(seconds: float) -> None:
-        if not seconds:
-            return
-        before, deadline = calls.stat().st_size, time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S
-        time.sleep(seconds)
-        # The runtime notes a call just before its end. Once it notes another, the first is over.
-        while calls.stat().st_size < before + 2:
-            assert time.monotonic() < deadline, "the neighbour makes no calls"
-            time.sleep(0.001)
+    def sleep(seconds: float) -> None:
+        if seconds:
+            wait_for_calls(calls, seconds)
 
-    monkeypatch.setattr(NEIGHBOURS, "time", SimpleNamespace(sleep=wait_for_calls))
+    monkeypatch.setattr(NEIGHBOURS, "time", SimpleNamespace(sleep=sleep))
 
 
 @pytest.mark.parametrize("beside", ["process", "thread"])

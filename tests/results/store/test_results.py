@@ -46,13 +46,17 @@ def test_the_newest_runs_are_kept_newest_first(tmp_path: Path) -> None:
 MANY_RUNS = [f"2026-01-{day:02}T03:04:05Z" for day in range(1, KEPT_RUNS + 5)]
 
 
-def add_run_of(root: Path, run: str, host: str, cases: slice = slice(None)) -> list[str]:
-    """Add a run of these cases on `host`; the runs that are then kept, newest first."""
+def add_run_of(
+    root: Path, run: str, host: str, cases: slice = slice(None), source: str = ""
+) -> list[str]:
+    """Add a run of these cases on `host`; the runs that are then kept, newest first. `source`: hash
+    of other code than the current one."""
     variant = CALLS.variant("python")
     chosen = {case.id for case in variant.cases[cases]}
     samples = [s for s in samples_of(CALLS, variant, run=run, rounds=2) if s.case in chosen]
     provenance = provenance_of(CALLS, variant, run=run)
     provenance["machine"] = {**provenance["machine"], "host": host}
+    provenance["source_sha256"] = source or provenance["source_sha256"]
     add_run(root, "box", CALLS.name, variant.name, samples, provenance)
     (root / "box" / "machine.json").write_text('{"gpu": null}')
     return list(load_variant(root / "box" / CALLS.name / "python.csv").run_provenance())
@@ -71,6 +75,14 @@ def test_the_oldest_of_as_many_hosts_is_dropped(tmp_path: Path) -> None:
     for number, run in enumerate(MANY_RUNS):
         kept = add_run_of(tmp_path, run, f"host {number}")
     assert kept == MANY_RUNS[::-1][:KEPT_RUNS]
+
+
+def test_runs_of_older_code_are_dropped_before_further_runs_of_one_host(tmp_path: Path) -> None:
+    *old, first, second = MANY_RUNS[: KEPT_RUNS + 2]
+    for number, run in enumerate(old):
+        add_run_of(tmp_path, run, f"host {number}", source=OTHER)
+    add_run_of(tmp_path, first, "a")
+    assert add_run_of(tmp_path, second, "a") == [second, first, *old[:1:-1]]
 
 
 def test_a_run_with_cases_of_its_own_outlives_newer_ones(tmp_path: Path) -> None:
