@@ -28,15 +28,15 @@ IN_ONE: Final = 0.8
 IN_CHUNKS: Final = 0.9
 """Shares of the longest call that name a cause. The last two are those of the claims."""
 END_GAP_S: Final = 0.0001
-"""A call that waits for several chunks ends this soon after one of them, as in the claim."""
+"""A call that waits for several chunks ends within this time of the end of one, as in the claim."""
 
-SHORT: Final = f"none: within {SLOW_S * 1e3:g} ms"
-NO_CORE: Final = "its thread waited for a core"
-SLOW_ALONE: Final = "a call alone is as slow"
-TOUCHING: Final = "pages were touched, and nothing was registered"
-ONE_CHUNK: Final = "one chunk"
-MORE_CHUNKS: Final = "several chunks in turn"
-UNKNOWN: Final = "none of these"
+SHORT: Final = f"not long: at most {SLOW_S * 1e3:g} ms"
+NO_CORE: Final = "waited for a core"
+SLOW_ALONE: Final = "a call alone takes at least half as long"
+TOUCHING: Final = "slow while pages are touched, before registration"
+ONE_CHUNK: Final = "waited for one chunk"
+MORE_CHUNKS: Final = "waited for several chunks in turn"
+UNKNOWN: Final = "unexplained"
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,10 @@ class LongestCall:
 
 def longest_calls(facts: StudyFacts) -> PageTable:
     """A row for each machine, size of a chunk, pinning or unpinning, and run."""
-    shares = ["in one chunk", "in other chunks", "while pages are touched", "between these"]
-    columns = ["machine", "chunk", "while", "longest call", "longest alone", "longest chunk"]
-    columns += [*shares, "waiting for a core", "its end to a chunk's end", "cause of a long call"]
+    shares = ["in one chunk", "in other chunks", "while pages are touched", "rest of the call"]
+    columns = ["machine", "chunk", "during", "longest call", "longest call alone"]
+    columns += ["longest time of a chunk", *shares, "waiting for a core"]
+    columns += ["gap to the nearest end of a chunk", f"cause, if above {SLOW_S * 1e3:g} ms"]
     rows = [
         [facts.inputs.called(machine), f"{mib} MiB", action, *_row(call)]
         for machine in machines_by_evidence(facts)
