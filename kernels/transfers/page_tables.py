@@ -13,7 +13,7 @@ from analysis.api.charts import StudyFacts
 from analysis.api.drawings import PageTable
 from analysis.api.quantities import digits, quantity, ratio, whole
 
-from . import adviser_limits
+from . import adviser_limits, duplex_tables
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .calls import in_words
 from .chart_parts import binary
@@ -145,6 +145,8 @@ def _link(use: Use) -> Markup:
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
     "adviser_evidence": adviser_limits.evidence,
     "adviser_limits": adviser_limits.limits,
+    "duplex_blocks": duplex_tables.by_blocks,
+    "duplex_experiments": duplex_tables.experiments,
     "engines": engines,
     "scattered_runs": scattered_runs,
     "ways": ways_table,

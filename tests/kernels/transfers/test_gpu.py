@@ -160,6 +160,12 @@ def test_both_directions_at_once_are_compared_with_their_turns(stream: int) -> N
     )
 
 
+def test_causes_of_a_slow_gather_beside_a_copy_out_are_measured(stream: int) -> None:
+    found = own_samples("pinned_list_duplex_cause", listed("h2d", 4096, 1024), stream)
+    assert all(0 < share < 2 for name in found if "_kept_by_" in name for share in found[name])
+    assert all(1e-7 < time < 1e-4 for name in found if "latency" in name for time in found[name])
+
+
 def test_a_gather_is_compared_with_a_contiguous_copy(stream: int) -> None:
     found = own_samples("pinned_list_rate", listed("h2d", 4096, 1024), stream)
     assert all(0.1 < share < 2 for share in found["contiguous_share"])

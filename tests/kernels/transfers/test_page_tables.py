@@ -9,6 +9,7 @@ import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.claims.comparison import Bounded
+from kernels.transfers import duplex_tables
 from kernels.transfers.page_tables import TABLES, USES
 from kernels.transfers.scattered_runs import CASE, MAX_CPU_S, MIN_SHARE
 from kernels.transfers.ways_table import NOT_MEASURED
@@ -60,6 +61,25 @@ def test_scattered_pieces_are_judged_by_run(facts: StudyFacts) -> None:
     share, cpu = TABLES["scattered_runs"](facts_changed).rows
     assert share[2:] == ["at least 0.9", "0.890", "0.950", "1 of 2"]
     assert cpu[2:] == ["at most 12 µs", "7.000 µs", "12.00 µs", "2 of 2"]
+
+
+def test_experiments_on_both_directions_are_told_by_machine_and_blocks(facts: StudyFacts) -> None:
+    summary = facts.inputs.tables["summary"]
+    like = summary.iloc[0].to_dict() | {"variant": duplex_tables.VARIANT, "runs": 2}
+    (alone, few, *_) = [case.id for case in TRANSFERS.variant(duplex_tables.VARIANT).cases]
+    made = [
+        {"case": alone, "metric": "gather_kept_by_out", "by_run": "0.2|0.3"},
+        {"case": alone, "metric": "read_latency_by_both", "by_run": "8e-06|6e-06"},
+        {"case": few, "metric": "gather_kept_by_out", "by_run": "0.5|0.6"},
+    ]
+    others = summary[summary["variant"] != duplex_tables.VARIANT]
+    changed = pd.concat([others, pd.DataFrame([like | one for one in made])], ignore_index=True)
+    facts_changed = StudyFacts(facts.inputs.with_tables(summary=changed), TRANSFERS)
+    kept, latency = TABLES["duplex_experiments"](facts_changed).rows
+    assert kept[1:] == ["0.250"] and latency[1:] == ["7.000 µs"]
+    all_blocks, two_blocks = TABLES["duplex_blocks"](facts_changed).rows
+    assert all_blocks[1:] == ["all", "0.250", "", "", "7.000 µs", ""]
+    assert two_blocks[1:3] == ["2", "0.550"]
 
 
 def test_demands_of_scattered_pieces_are_those_of_the_claim() -> None:

@@ -1,0 +1,63 @@
+"""Tables of a gather beside copies to the host: all experiments, and the effect of its blocks."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Final
+
+from analysis.api.charts import StudyFacts, machines_by_evidence
+from analysis.api.drawings import PageTable
+from analysis.api.quantities import digits, quantity
+from analysis.api.study import parse_case
+
+VARIANT: Final = "pinned_list_duplex_cause"
+OF_EVERY_WAY: Final = "cpu_time"
+"""A metric that is no figure of these experiments."""
+NOT_MEASURED: Final = "No machine has done these experiments yet."
+BY_BLOCKS: Final = {
+    "gather_kept_by_out": "gather's rate kept",
+    "out_kept_by_gather": "copies' rate kept",
+    "read_latency_by_gather": "one read beside the gather",
+    "read_latency_by_both": "one read beside both",
+    "in_flight_kept": "product of rate and time kept",
+}
+"""Columns of the table by thread blocks, by their metrics."""
+
+
+def experiments(facts: StudyFacts) -> PageTable:
+    """A row for each figure of the gather by all thread blocks, a column for each machine."""
+    variant = facts.study.variant(VARIANT)
+    case = variant.cases[0].id
+    machines = [one for one in machines_by_evidence(facts) if _figures(facts, one, case)]
+    columns = ["figure", *(facts.inputs.called(machine) for machine in machines)]
+    by_machine = [_figures(facts, machine, case) for machine in machines]
+    rows = [
+        [metric.label, *(figures.get(name, "") for figures in by_machine)]
+        for name, metric in facts.study.metrics.items()
+        if any(name in figures for figures in by_machine)
+    ]
+    return PageTable(columns, rows, NOT_MEASURED, columns[1:])
+
+
+def by_blocks(facts: StudyFacts) -> PageTable:
+    """A row for each machine and number of thread blocks."""
+    columns = ["machine", "thread blocks", *BY_BLOCKS.values()]
+    rows = []
+    for machine in machines_by_evidence(facts):
+        for case in facts.study.variant(VARIANT).cases:
+            if figures := _figures(facts, machine, case.id):
+                blocks = parse_case(case.id).get("blocks", "all")
+                shown = [figures.get(metric, "") for metric in BY_BLOCKS]
+                rows.append([facts.inputs.called(machine), str(blocks), *shown])
+    return PageTable(columns, rows, NOT_MEASURED, columns[2:])
+
+
+def _figures(facts: StudyFacts, machine: str, case: str) -> dict[str, str]:
+    """The median of the runs by metric, or nothing if it was not measured."""
+    found = {}
+    for name, metric in facts.study.metrics.items():
+        runs = facts.figures.by_fresh_run(machine, VARIANT, case, name)
+        if runs and name != OF_EVERY_WAY:
+            figure = statistics.median(runs)
+            found[name] = quantity(figure, "s") if metric.unit == "s" else digits(figure)
+    return found

@@ -1,0 +1,192 @@
+// Experiments on a gather beside a copy to the host: which of the two slows down, beside what, and
+// how long does one read of host memory take meanwhile?
+#include <array>
+#include <functional>
+
+#include "../common/memory.h"
+#include "list_gather.h"
+#include "timed_call.h"
+
+const Memory kMemory = Memory::kPinned;
+
+constexpr int64_t kMaxBlocks = 1024;
+constexpr int kTurnsOfEach = 7;
+constexpr int kTimed = 2;    // times that the part that is timed runs
+constexpr int kLonger = 10;  // its neighbours' own time, over its own time alone
+constexpr int64_t kReadBytes = int64_t{1} << 24;
+constexpr int kReadsBefore = 16;  // of the latency's, not timed
+constexpr int kReads = 256;
+
+// One thread reads lines of host memory, each after the one before has arrived, and writes the
+// time of kReads of them. The words are zeros, which the compiler cannot know.
+__global__ void read_in_turn(const volatile uint32_t* words, int64_t line,
+                             unsigned long long* nanoseconds) {
+  constexpr int64_t kLineWords = 32;
+  constexpr int64_t kLines = kReadBytes / 4 / kLineWords;
+  constexpr int64_t kStride = 1031;  // in lines: no line twice, and none beside the last
+  unsigned long long start = 0;
+  unsigned long long end = 0;
+  for (int i = 0; i < kReadsBefore + kReads; ++i) {
+    if (i == kReadsBefore) {
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start)::"memory");
+    }
+    line = (line + kStride + words[line * kLineWords]) % kLines;
+  }
+  // The last address is stored, so that the end is taken after the last read.
+  nanoseconds[1] = static_cast<unsigned long long>(line);
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end)::"memory");
+  nanoseconds[0] = end - start;
+}
+
+class DuplexCause : public ListGather {
+ public:
+  explicit DuplexCause(const Pieces& moved)
+      : ListGather(moved, kMaxBlocks),
+        bytes_(static_cast<size_t>(pieces.bytes())),
+        landed_(pinned<uint8_t>(bytes_)),
+        words_(pinned<uint32_t>(kReadBytes / 4)),
+        taken_(pinned<unsigned long long>(2)),
+        in_order_(pinned<Place>(static_cast<size_t>(pieces.count))),
+        source_(on_device<uint8_t>(bytes_)),
+        scratch_(on_device<uint8_t>(bytes_)) {
+    std::fill_n(words_.get(), kReadBytes / 4, 0U);
+    for (int64_t i = 0; i < pieces.count; ++i) {
+      in_order_[i] = {i * pieces.size, i * pieces.size};
+    }
+    check(cudaMemset(source_.get(), 0, bytes_), "cudaMemset");
+  }
+
+  std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
+    const Work gather = [this](cudaStream_t on) { launch(on); };
+    const Work engine_in = copy(pieces.device, pieces.host, cudaMemcpyHostToDevice);
+    const Work engine_out = copy(landed_.get(), source_.get(), cudaMemcpyDeviceToHost);
+    const Work within = copy(scratch_.get(), source_.get(), cudaMemcpyDeviceToDevice);
+    const Work kernel_out = [this](cudaStream_t on) { write_out(on); };
+    std::map<std::string, std::vector<double>> found;
+    for (int turn = 0; turn < kTurnsOfEach; ++turn) {
+      std::map<std::string, double> one;
+      one["gather_kept_by_out"] = kept(gather, engine_out, stream);
+      one["gather_kept_by_kernel"] = kept(gather, kernel_out, stream);
+      one["gather_kept_by_within"] = kept(gather, within, stream);
+      one["engine_kept_by_out"] = kept(engine_in, engine_out, stream);
+      one["engine_kept_by_kernel"] = kept(engine_in, kernel_out, stream);
+      one["out_kept_by_gather"] = kept(engine_out, gather, stream);
+      one["out_kept_by_engine"] = kept(engine_out, engine_in, stream);
+      one["kernel_out_kept_by_gather"] = kept(kernel_out, gather, stream);
+      one["read_latency"] = latency({}, stream);
+      one["read_latency_by_out"] = latency({engine_out}, stream);
+      one["read_latency_by_gather"] = latency({gather}, stream);
+      one["read_latency_by_engine"] = latency({engine_in}, stream);
+      one["read_latency_by_both"] = latency({gather, engine_out}, stream);
+      one["read_slowdown_by_out"] = one["read_latency_by_out"] / one["read_latency"];
+      one["in_flight_kept"] =
+          one["gather_kept_by_out"] * one["read_latency_by_both"] / one["read_latency_by_gather"];
+      if (turn > 0) {  // the first of each warms up
+        for (const auto& [metric, value] : one) {
+          found[metric].push_back(value);
+        }
+      }
+    }
+    return found;
+  }
+
+ private:
+  using Work = std::function<void(cudaStream_t)>;
+
+  Work copy(void* to, const void* from, cudaMemcpyKind kind) const {
+    return [=, this](cudaStream_t on) {
+      check(cudaMemcpyAsync(to, from, bytes_, kind, on), "cudaMemcpyAsync");
+    };
+  }
+
+  // The gather's kernel in the other direction, with contiguous bytes on both sides.
+  void write_out(cudaStream_t on) const {
+    const int64_t tiles = (pieces.size + kTileBytes<int4> - 1) / kTileBytes<int4>;
+    const auto useful = std::min<int64_t>(blocks_for(tiles * pieces.count * kWarp), kMaxBlocks);
+    const int blocks = pieces.blocks > 0 ? pieces.blocks : static_cast<int>(useful);
+    copy_places<int4><<<blocks, kBlock, 0, on>>>(in_order_.get(), landed_.get(), source_.get(),
+                                                 pieces.size, tiles, pieces.count, false);
+    check(cudaGetLastError(), "copy_places");
+  }
+
+  // Device time of `work`, without the first run.
+  double alone(const Work& work, cudaStream_t stream) const {
+    Event start;
+    Event end;
+    work(stream);
+    start.record(stream);
+    for (int i = 0; i < kTimed; ++i) {
+      work(stream);
+    }
+    end.record(stream);
+    return end.since(start) / kTimed;
+  }
+
+  // Rate of `work` while `neighbour` runs all the time, over its rate alone.
+  double kept(const Work& work, const Work& neighbour, cudaStream_t stream) const {
+    const double by_itself = alone(work, stream);
+    begin(neighbour, beside_.get(), (kTimed + 1) * by_itself);
+    const double together = alone(work, stream);
+    finish(beside_.get());
+    return by_itself / together;
+  }
+
+  // Seconds of one read while all neighbours run.
+  double latency(const std::vector<Work>& neighbours, cudaStream_t stream) {
+    const std::array streams{beside_.get(), also_beside_.get()};
+    for (size_t i = 0; i < neighbours.size(); ++i) {
+      begin(neighbours[i], streams[i], kLatency * (kReadsBefore + kReads));
+    }
+    read_in_turn<<<1, 1, 0, stream>>>(words_.get(), line_, taken_.get());
+    check(cudaGetLastError(), "read_in_turn");
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    for (size_t i = 0; i < neighbours.size(); ++i) {
+      finish(streams[i]);
+    }
+    line_ = static_cast<int64_t>(taken_[1]);  // the next walk goes on from there
+    return static_cast<double>(taken_[0]) * 1e-9 / kReads;
+  }
+
+  // Enqueues a neighbour that lasts kLonger times `seconds`, and waits until it runs.
+  void begin(const Work& neighbour, cudaStream_t on, double seconds) const {
+    const auto times = static_cast<int>(kLonger * seconds / alone(neighbour, on)) + 2;
+    Event start;
+    Event running;
+    start.record(on);
+    neighbour(on);
+    running.record(on);
+    for (int i = 0; i < times; ++i) {
+      neighbour(on);
+    }
+    running.since(start);
+  }
+
+  // Throws std::runtime_error if the neighbour has ended already.
+  static void finish(cudaStream_t on) {
+    const bool was_running = cudaStreamQuery(on) == cudaErrorNotReady;
+    check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
+    if (!was_running) {
+      throw std::runtime_error("a neighbour ended before the work beside it");
+    }
+  }
+
+  static constexpr double kLatency = 2e-6;  // seconds of a read, about
+
+  const size_t bytes_;
+  const std::shared_ptr<uint8_t[]> landed_;
+  const std::shared_ptr<uint32_t[]> words_;
+  const std::shared_ptr<unsigned long long[]> taken_;
+  const std::shared_ptr<Place[]> in_order_;
+  const std::shared_ptr<uint8_t[]> source_;
+  const std::shared_ptr<uint8_t[]> scratch_;
+  const std::shared_ptr<CUstream_st> beside_ = new_stream();
+  const std::shared_ptr<CUstream_st> also_beside_ = new_stream();
+  int64_t line_ = 0;
+};
+
+std::unique_ptr<Method> method(const Pieces& pieces) {
+  if (!pieces.to_device || pieces.size % sizeof(int4) != 0) {
+    throw std::invalid_argument("pieces: expected whole vectors of 16 B to the device, got others");
+  }
+  return std::make_unique<DuplexCause>(pieces);
+}
