@@ -11,8 +11,10 @@ const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int kTurnsOfEach = 7;
-constexpr int kTimed = 2;    // times that the part that is timed runs
-constexpr int kLonger = 10;  // its neighbours' own time, over its own time alone
+constexpr int kTimed = 2;           // times that the part that is timed runs
+constexpr int kLonger = 10;         // its neighbours' own time, over its own time alone
+constexpr double kShortest = 1e-3;  // seconds of a neighbour, at least
+constexpr int kWriters = 16;        // thread blocks that write to the host, and leave SMs free
 constexpr int64_t kReadBytes = int64_t{1} << 24;
 constexpr int kReadsBefore = 16;  // of the latency's, not timed
 constexpr int kReads = 256;
@@ -46,13 +48,11 @@ class DuplexCause : public ListGather {
         landed_(pinned<uint8_t>(bytes_)),
         words_(pinned<uint32_t>(kReadBytes / 4)),
         taken_(pinned<unsigned long long>(2)),
-        in_order_(pinned<Place>(static_cast<size_t>(pieces.count))),
+        first_(pinned<Place>(1)),
         source_(on_device<uint8_t>(bytes_)),
         scratch_(on_device<uint8_t>(bytes_)) {
     std::fill_n(words_.get(), kReadBytes / 4, 0U);
-    for (int64_t i = 0; i < pieces.count; ++i) {
-      in_order_[i] = {i * pieces.size, i * pieces.size};
-    }
+    first_[0] = {0, 0};
     check(cudaMemset(source_.get(), 0, bytes_), "cudaMemset");
   }
 
@@ -99,13 +99,13 @@ class DuplexCause : public ListGather {
     };
   }
 
-  // The gather's kernel in the other direction, with contiguous bytes on both sides.
+  // The gather's kernel in the other direction: one piece, without the bytes after its last vector.
   void write_out(cudaStream_t on) const {
-    const int64_t tiles = (pieces.size + kTileBytes<int4> - 1) / kTileBytes<int4>;
-    const auto useful = std::min<int64_t>(blocks_for(tiles * pieces.count * kWarp), kMaxBlocks);
-    const int blocks = pieces.blocks > 0 ? pieces.blocks : static_cast<int>(useful);
-    copy_places<int4><<<blocks, kBlock, 0, on>>>(in_order_.get(), landed_.get(), source_.get(),
-                                                 pieces.size, tiles, pieces.count, false);
+    constexpr int64_t kVector = sizeof(int4);
+    const int64_t size = pieces.bytes() / kVector * kVector;
+    const int64_t tiles = (size + kTileBytes<int4> - 1) / kTileBytes<int4>;
+    copy_places<int4><<<kWriters, kBlock, 0, on>>>(first_.get(), landed_.get(), source_.get(), size,
+                                                   tiles, 1, false);
     check(cudaGetLastError(), "copy_places");
   }
 
@@ -147,9 +147,10 @@ class DuplexCause : public ListGather {
     return static_cast<double>(taken_[0]) * 1e-9 / kReads;
   }
 
-  // Enqueues a neighbour that lasts kLonger times `seconds`, and waits until it runs.
+  // Enqueues a neighbour that lasts kLonger times `seconds`, and waits until it has run once.
   void begin(const Work& neighbour, cudaStream_t on, double seconds) const {
-    const auto times = static_cast<int>(kLonger * seconds / alone(neighbour, on)) + 2;
+    const auto times =
+        static_cast<int>(std::max(kLonger * seconds, kShortest) / alone(neighbour, on)) + 2;
     Event start;
     Event running;
     start.record(on);
@@ -176,7 +177,7 @@ class DuplexCause : public ListGather {
   const std::shared_ptr<uint8_t[]> landed_;
   const std::shared_ptr<uint32_t[]> words_;
   const std::shared_ptr<unsigned long long[]> taken_;
-  const std::shared_ptr<Place[]> in_order_;
+  const std::shared_ptr<Place[]> first_;
   const std::shared_ptr<uint8_t[]> source_;
   const std::shared_ptr<uint8_t[]> scratch_;
   const std::shared_ptr<CUstream_st> beside_ = new_stream();
@@ -185,8 +186,8 @@ class DuplexCause : public ListGather {
 };
 
 std::unique_ptr<Method> method(const Pieces& pieces) {
-  if (!pieces.to_device || pieces.size % sizeof(int4) != 0) {
-    throw std::invalid_argument("pieces: expected whole vectors of 16 B to the device, got others");
+  if (!pieces.to_device) {
+    throw std::invalid_argument("to_device: expected true, got false");
   }
   return std::make_unique<DuplexCause>(pieces);
 }
