@@ -94,7 +94,7 @@ class DuplexCause : public ListGather {
   using Work = std::function<void(cudaStream_t)>;
 
   Work copy(void* to, const void* from, cudaMemcpyKind kind) const {
-    return [=, this](cudaStream_t on) {
+    return [=](cudaStream_t on) {
       check(cudaMemcpyAsync(to, from, bytes_, kind, on), "cudaMemcpyAsync");
     };
   }
