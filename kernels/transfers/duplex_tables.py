@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import statistics
+from math import inf
 from typing import Final
 
 from analysis.api.charts import StudyFacts, machines_by_evidence
 from analysis.api.drawings import PageTable
-from analysis.api.quantities import digits, quantity
+from analysis.api.quantities import digits, quantity, whole
 from analysis.api.study import parse_case
 
 VARIANT: Final = "pinned_list_duplex_cause"
 OF_EVERY_WAY: Final = "cpu_time"
 """A metric that is no figure of these experiments."""
+ALL: Final = inf
+"""Thread blocks of a case that does not limit them."""
 NOT_MEASURED: Final = "No machine has done these experiments yet."
 BY_BLOCKS: Final = {
-    "gather_kept_by_out": "gather's rate kept",
-    "out_kept_by_gather": "copies' rate kept",
+    "gather_alone": "gather alone",
+    "gather_kept_by_out": "gather's rate beside copies out, over that alone",
+    "out_kept_by_gather": "copies' rate beside the gather, over that alone",
     "read_latency_by_gather": "one read beside the gather",
     "read_latency_by_both": "one read beside both",
-    "in_flight_kept": "product of rate and time kept",
 }
 """Columns of the table by thread blocks, by their metrics."""
 
 
 def experiments(facts: StudyFacts) -> PageTable:
     """A row for each figure of the gather by all thread blocks, a column for each machine."""
-    variant = facts.study.variant(VARIANT)
-    case = variant.cases[0].id
+    case = _cases(facts)[ALL]
     machines = [one for one in machines_by_evidence(facts) if _figures(facts, one, case)]
     columns = ["figure", *(facts.inputs.called(machine) for machine in machines)]
     by_machine = [_figures(facts, machine, case) for machine in machines]
@@ -44,12 +46,23 @@ def by_blocks(facts: StudyFacts) -> PageTable:
     columns = ["machine", "thread blocks", *BY_BLOCKS.values()]
     rows = []
     for machine in machines_by_evidence(facts):
-        for case in facts.study.variant(VARIANT).cases:
-            if figures := _figures(facts, machine, case.id):
-                blocks = parse_case(case.id).get("blocks", "all")
+        for blocks, case in sorted(_cases(facts).items()):
+            if figures := _figures(facts, machine, case):
                 shown = [figures.get(metric, "") for metric in BY_BLOCKS]
-                rows.append([facts.inputs.called(machine), str(blocks), *shown])
+                rows.append(
+                    [
+                        facts.inputs.called(machine),
+                        "all" if blocks == ALL else whole(blocks),
+                        *shown,
+                    ]
+                )
     return PageTable(columns, rows, NOT_MEASURED, columns[2:])
+
+
+def _cases(facts: StudyFacts) -> dict[float, str]:
+    """The cases by their number of thread blocks."""
+    cases = [case.id for case in facts.study.variant(VARIANT).cases]
+    return {float(parse_case(case).get("blocks", ALL)): case for case in cases}
 
 
 def _figures(facts: StudyFacts, machine: str, case: str) -> dict[str, str]:

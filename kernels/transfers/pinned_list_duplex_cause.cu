@@ -10,14 +10,14 @@
 const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kMaxBlocks = 1024;
-constexpr int kTurnsOfEach = 7;
+constexpr int kTurnsOfEach = 5;
 constexpr int kTimed = 2;           // times that the part that is timed runs
 constexpr int kLonger = 10;         // its neighbours' own time, over its own time alone
 constexpr double kShortest = 1e-3;  // seconds of a neighbour, at least
 constexpr int kWriters = 16;        // thread blocks that write to the host, and leave SMs free
 constexpr int64_t kReadBytes = int64_t{1} << 24;
 constexpr int kReadsBefore = 16;  // of the latency's, not timed
-constexpr int kReads = 256;
+constexpr int kReads = 64;
 
 // One thread reads lines of host memory, each after the one before has arrived, and writes the
 // time of kReads of them. The words are zeros, which the compiler cannot know.
@@ -65,9 +65,11 @@ class DuplexCause : public ListGather {
     std::map<std::string, std::vector<double>> found;
     for (int turn = 0; turn < kTurnsOfEach; ++turn) {
       std::map<std::string, double> one;
+      one["gather_alone"] = alone(gather, stream);
       one["gather_kept_by_out"] = kept(gather, engine_out, stream);
       one["gather_kept_by_kernel"] = kept(gather, kernel_out, stream);
       one["gather_kept_by_within"] = kept(gather, within, stream);
+      one["within_kept_by_gather"] = kept(within, gather, stream);
       one["engine_kept_by_out"] = kept(engine_in, engine_out, stream);
       one["engine_kept_by_kernel"] = kept(engine_in, kernel_out, stream);
       one["out_kept_by_gather"] = kept(engine_out, gather, stream);
@@ -125,7 +127,7 @@ class DuplexCause : public ListGather {
   // Rate of `work` while `neighbour` runs all the time, over its rate alone.
   double kept(const Work& work, const Work& neighbour, cudaStream_t stream) const {
     const double by_itself = alone(work, stream);
-    begin(neighbour, beside_.get(), (kTimed + 1) * by_itself);
+    begin(neighbour, times(neighbour, (kTimed + 1) * by_itself), beside_.get());
     const double together = alone(work, stream);
     finish(beside_.get());
     return by_itself / together;
@@ -134,8 +136,12 @@ class DuplexCause : public ListGather {
   // Seconds of one read while all neighbours run.
   double latency(const std::vector<Work>& neighbours, cudaStream_t stream) {
     const std::array streams{beside_.get(), also_beside_.get()};
+    std::vector<int> counts;
+    for (const Work& neighbour : neighbours) {
+      counts.push_back(times(neighbour, kLatency * (kReadsBefore + kReads)));
+    }
     for (size_t i = 0; i < neighbours.size(); ++i) {
-      begin(neighbours[i], streams[i], kLatency * (kReadsBefore + kReads));
+      begin(neighbours[i], counts[i], streams[i]);
     }
     read_in_turn<<<1, 1, 0, stream>>>(words_.get(), line_, taken_.get());
     check(cudaGetLastError(), "read_in_turn");
@@ -147,16 +153,20 @@ class DuplexCause : public ListGather {
     return static_cast<double>(taken_[0]) * 1e-9 / kReads;
   }
 
-  // Enqueues a neighbour that lasts kLonger times `seconds`, and waits until it has run once.
-  void begin(const Work& neighbour, cudaStream_t on, double seconds) const {
-    const auto times =
-        static_cast<int>(std::max(kLonger * seconds, kShortest) / alone(neighbour, on)) + 2;
+  // Number of times that a neighbour takes for kLonger times `seconds`.
+  int times(const Work& neighbour, double seconds) const {
+    const double longer = std::max(kLonger * seconds, kShortest);
+    return static_cast<int>(longer / alone(neighbour, beside_.get())) + 2;
+  }
+
+  // Enqueues a neighbour this many times, and waits until it has run once.
+  static void begin(const Work& neighbour, int count, cudaStream_t on) {
     Event start;
     Event running;
     start.record(on);
     neighbour(on);
     running.record(on);
-    for (int i = 0; i < times; ++i) {
+    for (int i = 0; i < count; ++i) {
       neighbour(on);
     }
     running.since(start);
@@ -171,7 +181,7 @@ class DuplexCause : public ListGather {
     }
   }
 
-  static constexpr double kLatency = 2e-6;  // seconds of a read, about
+  static constexpr double kLatency = 25e-6;  // seconds of a read beside others, about
 
   const size_t bytes_;
   const std::shared_ptr<uint8_t[]> landed_;
