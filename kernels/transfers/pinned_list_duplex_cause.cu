@@ -11,10 +11,9 @@ const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int kTurnsOfEach = 5;
-constexpr int kTimed = 2;           // times that the part that is timed runs
-constexpr int kLonger = 10;         // its neighbours' own time, over its own time alone
-constexpr double kShortest = 1e-3;  // seconds of a neighbour, at least
-constexpr int kWriters = 16;        // thread blocks that write to the host, and leave SMs free
+constexpr int kTimed = 2;        // times that the part that is timed runs
+constexpr double kBatch = 1e-3;  // seconds of a neighbour's batch, at least
+constexpr int kWriters = 16;     // thread blocks that write to the host, and leave SMs free
 constexpr int64_t kReadBytes = int64_t{1} << 24;
 constexpr int kReadsBefore = 16;  // of the latency's, not timed
 constexpr int kReads = 64;
@@ -39,6 +38,41 @@ __global__ void read_in_turn(const volatile uint32_t* words, int64_t line,
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end)::"memory");
   nanoseconds[0] = end - start;
 }
+
+using Work = std::function<void(cudaStream_t)>;
+
+// Work that goes on all the time: its stream has two batches to do.
+class Neighbour {
+ public:
+  Neighbour(Work work, cudaStream_t stream, int batch)
+      : work_(std::move(work)), stream_(stream), batch_(batch) {
+    add();
+    add();
+    check(cudaEventSynchronize(ended_[older_].get()), "cudaEventSynchronize");
+    add();
+  }
+  void refill() {
+    if (cudaEventQuery(ended_[older_].get()) == cudaSuccess) {
+      add();
+    }
+  }
+  bool is_running() const { return cudaStreamQuery(stream_) == cudaErrorNotReady; }
+
+ private:
+  void add() {
+    for (int i = 0; i < batch_; ++i) {
+      work_(stream_);
+    }
+    check(cudaEventRecord(ended_[older_].get(), stream_), "cudaEventRecord");
+    older_ = 1 - older_;
+  }
+
+  Work work_;
+  cudaStream_t stream_;
+  int batch_;
+  std::array<std::shared_ptr<CUevent_st>, 2> ended_{new_event(), new_event()};
+  int older_ = 0;
+};
 
 class DuplexCause : public ListGather {
  public:
@@ -93,8 +127,6 @@ class DuplexCause : public ListGather {
   }
 
  private:
-  using Work = std::function<void(cudaStream_t)>;
-
   Work copy(void* to, const void* from, cudaMemcpyKind kind) const {
     return [=](cudaStream_t on) {
       check(cudaMemcpyAsync(to, from, bytes_, kind, on), "cudaMemcpyAsync");
@@ -127,61 +159,55 @@ class DuplexCause : public ListGather {
   // Rate of `work` while `neighbour` runs all the time, over its rate alone.
   double kept(const Work& work, const Work& neighbour, cudaStream_t stream) const {
     const double by_itself = alone(work, stream);
-    begin(neighbour, times(neighbour, (kTimed + 1) * by_itself), beside_.get());
-    const double together = alone(work, stream);
-    finish(beside_.get());
-    return by_itself / together;
+    Event start;
+    Event end;
+    beside({neighbour}, stream, [&] {
+      work(stream);
+      start.record(stream);
+      for (int i = 0; i < kTimed; ++i) {
+        work(stream);
+      }
+      end.record(stream);
+    });
+    return by_itself / (end.since(start) / kTimed);
   }
 
   // Seconds of one read while all neighbours run.
   double latency(const std::vector<Work>& neighbours, cudaStream_t stream) {
-    const std::array streams{beside_.get(), also_beside_.get()};
-    std::vector<int> counts;
-    for (const Work& neighbour : neighbours) {
-      counts.push_back(times(neighbour, kLatency * (kReadsBefore + kReads)));
-    }
-    for (size_t i = 0; i < neighbours.size(); ++i) {
-      begin(neighbours[i], counts[i], streams[i]);
-    }
-    read_in_turn<<<1, 1, 0, stream>>>(words_.get(), line_, taken_.get());
-    check(cudaGetLastError(), "read_in_turn");
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    for (size_t i = 0; i < neighbours.size(); ++i) {
-      finish(streams[i]);
-    }
+    beside(neighbours, stream, [&] {
+      read_in_turn<<<1, 1, 0, stream>>>(words_.get(), line_, taken_.get());
+      check(cudaGetLastError(), "read_in_turn");
+    });
     line_ = static_cast<int64_t>(taken_[1]);  // the next walk goes on from there
     return static_cast<double>(taken_[0]) * 1e-9 / kReads;
   }
 
-  // Number of times that a neighbour takes for kLonger times `seconds`.
-  int times(const Work& neighbour, double seconds) const {
-    const double longer = std::max(kLonger * seconds, kShortest);
-    return static_cast<int>(longer / alone(neighbour, beside_.get())) + 2;
-  }
-
-  // Enqueues a neighbour this many times, and waits until it has run once.
-  static void begin(const Work& neighbour, int count, cudaStream_t on) {
-    Event start;
-    Event running;
-    start.record(on);
-    neighbour(on);
-    running.record(on);
-    for (int i = 0; i < count; ++i) {
-      neighbour(on);
+  // Calls `enqueue` while all neighbours run, and keeps them running until `stream` is idle. Throws
+  // std::runtime_error if one has ended before.
+  template <class Enqueue>
+  void beside(const std::vector<Work>& works, cudaStream_t stream, const Enqueue& enqueue) const {
+    const std::array streams{beside_.get(), also_beside_.get()};
+    std::vector<int> batches;
+    for (const Work& work : works) {
+      batches.push_back(static_cast<int>(kBatch / alone(work, beside_.get())) + 1);
     }
-    running.since(start);
-  }
-
-  // Throws std::runtime_error if the neighbour has ended already.
-  static void finish(cudaStream_t on) {
-    const bool was_running = cudaStreamQuery(on) == cudaErrorNotReady;
-    check(cudaStreamSynchronize(on), "cudaStreamSynchronize");
-    if (!was_running) {
+    std::vector<Neighbour> neighbours;
+    for (size_t i = 0; i < works.size(); ++i) {
+      neighbours.emplace_back(works[i], streams[i], batches[i]);
+    }
+    enqueue();
+    while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+      for (Neighbour& neighbour : neighbours) {
+        neighbour.refill();
+      }
+    }
+    const bool have_run = std::all_of(neighbours.begin(), neighbours.end(),
+                                      [](const Neighbour& one) { return one.is_running(); });
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    if (!have_run) {
       throw std::runtime_error("a neighbour ended before the work beside it");
     }
   }
-
-  static constexpr double kLatency = 25e-6;  // seconds of a read beside others, about
 
   const size_t bytes_;
   const std::shared_ptr<uint8_t[]> landed_;
