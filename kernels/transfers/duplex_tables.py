@@ -21,6 +21,7 @@ BY_BLOCKS: Final = {
     "gather_alone": "gather alone",
     "gather_kept_by_out": "gather's rate beside copies out, over that alone",
     "out_kept_by_gather": "copies' rate beside the gather, over that alone",
+    "launch_time_by_gather": "an empty kernel beside the gather",
     "read_latency_by_gather": "one read beside the gather",
     "read_latency_by_both": "one read beside both",
 }

@@ -11,9 +11,10 @@ const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int kTurnsOfEach = 5;
-constexpr int kTimed = 2;        // times that the part that is timed runs
-constexpr double kBatch = 1e-3;  // seconds of a neighbour's batch, at least
-constexpr int kWriters = 16;     // thread blocks that write to the host, and leave SMs free
+constexpr int kTimed = 2;                      // times that the part that is timed runs
+constexpr double kBatch = 2e-3;                // seconds of a neighbour's batch, at least
+constexpr size_t kLargeOut = size_t{1} << 27;  // copies so large that their commands cost little
+constexpr size_t kLargeWithin = size_t{1} << 30;
 constexpr int64_t kReadBytes = int64_t{1} << 24;
 constexpr int kReadsBefore = 16;  // of the latency's, not timed
 constexpr int kReads = 64;
@@ -38,6 +39,8 @@ __global__ void read_in_turn(const volatile uint32_t* words, int64_t line,
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end)::"memory");
   nanoseconds[0] = end - start;
 }
+
+__global__ void do_nothing() {}
 
 using Work = std::function<void(cudaStream_t)>;
 
@@ -79,22 +82,25 @@ class DuplexCause : public ListGather {
   explicit DuplexCause(const Pieces& moved)
       : ListGather(moved, kMaxBlocks),
         bytes_(static_cast<size_t>(pieces.bytes())),
-        landed_(pinned<uint8_t>(bytes_)),
+        landed_(pinned<uint8_t>(std::max(bytes_, kLargeOut))),
         words_(pinned<uint32_t>(kReadBytes / 4)),
         taken_(pinned<unsigned long long>(2)),
-        first_(pinned<Place>(1)),
-        source_(on_device<uint8_t>(bytes_)),
-        scratch_(on_device<uint8_t>(bytes_)) {
+        first_(on_device<Place>(1)),
+        source_(on_device<uint8_t>(std::max(bytes_, kLargeWithin))),
+        scratch_(on_device<uint8_t>(std::max(bytes_, kLargeWithin))) {
     std::fill_n(words_.get(), kReadBytes / 4, 0U);
-    first_[0] = {0, 0};
-    check(cudaMemset(source_.get(), 0, bytes_), "cudaMemset");
+    check(cudaMemset(first_.get(), 0, sizeof(Place)), "cudaMemset");
+    check(cudaMemset(source_.get(), 0, std::max(bytes_, kLargeWithin)), "cudaMemset");
   }
 
   std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
     const Work gather = [this](cudaStream_t on) { launch(on); };
-    const Work engine_in = copy(pieces.device, pieces.host, cudaMemcpyHostToDevice);
-    const Work engine_out = copy(landed_.get(), source_.get(), cudaMemcpyDeviceToHost);
-    const Work within = copy(scratch_.get(), source_.get(), cudaMemcpyDeviceToDevice);
+    const Work engine_in = copy(pieces.device, pieces.host, bytes_, cudaMemcpyHostToDevice);
+    const Work engine_out = copy(landed_.get(), source_.get(), bytes_, cudaMemcpyDeviceToHost);
+    const Work large_out = copy(landed_.get(), source_.get(), kLargeOut, cudaMemcpyDeviceToHost);
+    const Work within = copy(scratch_.get(), source_.get(), bytes_, cudaMemcpyDeviceToDevice);
+    const Work large_within =
+        copy(scratch_.get(), source_.get(), kLargeWithin, cudaMemcpyDeviceToDevice);
     const Work kernel_out = [this](cudaStream_t on) { write(landed_.get(), on); };
     const Work kernel_within = [this](cudaStream_t on) { write(scratch_.get(), on); };
     std::map<std::string, std::vector<double>> found;
@@ -105,17 +111,23 @@ class DuplexCause : public ListGather {
       one["gather_kept_by_kernel"] = kept(gather, kernel_out, stream);
       one["gather_kept_by_within"] = kept(gather, within, stream);
       one["within_kept_by_gather"] = kept(within, gather, stream);
+      one["large_within_kept_by_gather"] = kept(large_within, gather, stream);
       one["kernel_within_kept_by_gather"] = kept(kernel_within, gather, stream);
       one["engine_kept_by_out"] = kept(engine_in, engine_out, stream);
       one["engine_kept_by_kernel"] = kept(engine_in, kernel_out, stream);
-      one["out_kept_by_gather"] = kept(engine_out, gather, stream);
+      one["out_beside_gather"] = seconds_beside(engine_out, gather, stream);
+      one["out_kept_by_gather"] = alone(engine_out, stream) / one["out_beside_gather"];
+      one["large_out_kept_by_gather"] = kept(large_out, gather, stream);
       one["out_kept_by_engine"] = kept(engine_out, engine_in, stream);
       one["kernel_out_kept_by_gather"] = kept(kernel_out, gather, stream);
       one["read_latency"] = latency({}, stream);
       one["read_latency_by_out"] = latency({engine_out}, stream);
       one["read_latency_by_gather"] = latency({gather}, stream);
       one["read_latency_by_engine"] = latency({engine_in}, stream);
+      one["read_latency_by_kernel"] = latency({kernel_out}, stream);
       one["read_latency_by_both"] = latency({gather, engine_out}, stream);
+      one["launch_time"] = launch_seconds({}, stream);
+      one["launch_time_by_gather"] = launch_seconds({gather}, stream);
       one["read_slowdown_by_out"] = one["read_latency_by_out"] / one["read_latency"];
       one["in_flight_kept"] =
           one["gather_kept_by_out"] * one["read_latency_by_both"] / one["read_latency_by_gather"];
@@ -129,9 +141,9 @@ class DuplexCause : public ListGather {
   }
 
  private:
-  Work copy(void* to, const void* from, cudaMemcpyKind kind) const {
+  static Work copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     return [=](cudaStream_t on) {
-      check(cudaMemcpyAsync(to, from, bytes_, kind, on), "cudaMemcpyAsync");
+      check(cudaMemcpyAsync(to, from, bytes, kind, on), "cudaMemcpyAsync");
     };
   }
 
@@ -141,8 +153,10 @@ class DuplexCause : public ListGather {
     constexpr int64_t kVector = sizeof(int4);
     const int64_t size = pieces.bytes() / kVector * kVector;
     const int64_t tiles = (size + kTileBytes<int4> - 1) / kTileBytes<int4>;
+    const auto useful = std::min<int64_t>(blocks_for(tiles * kWarp), kMaxBlocks);
+    const int blocks = pieces.blocks > 0 ? pieces.blocks : static_cast<int>(useful);
     copy_places<int4>
-        <<<kWriters, kBlock, 0, on>>>(first_.get(), to, source_.get(), size, tiles, 1, false);
+        <<<blocks, kBlock, 0, on>>>(first_.get(), to, source_.get(), size, tiles, 1, false);
     check(cudaGetLastError(), "copy_places");
   }
 
@@ -161,7 +175,11 @@ class DuplexCause : public ListGather {
 
   // Rate of `work` while `neighbour` runs all the time, over its rate alone.
   double kept(const Work& work, const Work& neighbour, cudaStream_t stream) const {
-    const double by_itself = alone(work, stream);
+    return alone(work, stream) / seconds_beside(work, neighbour, stream);
+  }
+
+  // Device time of `work` while `neighbour` runs, without the first run.
+  double seconds_beside(const Work& work, const Work& neighbour, cudaStream_t stream) const {
     Event start;
     Event end;
     beside({neighbour}, stream, [&] {
@@ -172,7 +190,7 @@ class DuplexCause : public ListGather {
       }
       end.record(stream);
     });
-    return by_itself / (end.since(start) / kTimed);
+    return end.since(start) / kTimed;
   }
 
   // Seconds of one read while all neighbours run.
@@ -183,6 +201,20 @@ class DuplexCause : public ListGather {
     });
     line_ = static_cast<int64_t>(taken_[1]);  // the next walk goes on from there
     return static_cast<double>(taken_[0]) * 1e-9 / kReads;
+  }
+
+  // Host time of an empty kernel and the wait for it, while all neighbours run.
+  double launch_seconds(const std::vector<Work>& neighbours, cudaStream_t stream) const {
+    double seconds = 0;
+    beside(neighbours, stream, [&] {
+      seconds = seconds_of(
+          [&] {
+            do_nothing<<<1, 1, 0, stream>>>();
+            check(cudaGetLastError(), "do_nothing");
+          },
+          stream);
+    });
+    return seconds;
   }
 
   // Calls `enqueue` while all neighbours run, and keeps them running until `stream` is idle. Throws
