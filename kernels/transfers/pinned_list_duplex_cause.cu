@@ -10,7 +10,7 @@
 const Memory kMemory = Memory::kPinned;
 
 constexpr int64_t kMaxBlocks = 1024;
-constexpr int kTurnsOfEach = 5;
+constexpr int kTurnsOfEach = 3;
 constexpr int kTimed = 2;                      // times that the part that is timed runs
 constexpr double kBatch = 2e-3;                // seconds of a neighbour's batch, at least
 constexpr size_t kLargeOut = size_t{1} << 27;  // copies so large that their commands cost little
