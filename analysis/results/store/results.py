@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -184,26 +184,29 @@ def _superfluous(runs: Mapping[str, Provenance], samples: Sequence[Sample]) -> s
 
     Runs of other code than the newest are dropped first, the oldest of them. Otherwise it is one of
     the host with the most runs, so that a variant that is measured again and again on one host
-    keeps its runs on others: the oldest whose cases newer runs of that host have, too, or else the
-    oldest.
+    keeps its runs on others: of those whose cases other runs of that host have, too, the one with
+    the fewest cases, else the oldest whose cases runs of any host have, else the oldest. So a wide
+    grid outlives the narrow ones after it.
     """
     sources = [(run, entry["source_sha256"]) for run, entry in runs.items()]
     if of_other_code := [run for run, source in sources if source != sources[0][1]]:
         return of_other_code[-1]
     host: dict[str, str] = {run: entry["machine"].get("host", "") for run, entry in runs.items()}
     of_host = Counter(host.values())
-    most = max(of_host[host[run]] for run in list(runs)[1:])
+    earlier = list(runs)[1:]
+    most = max(of_host[host[run]] for run in earlier)
     cases: defaultdict[str, set[str]] = defaultdict(set)
     for sample in samples:
         cases[sample.run].add(sample.case)
-    measured: defaultdict[str, set[str]] = defaultdict(set)
-    repeated: list[str] = []
-    others: list[str] = []
-    for place, run in enumerate(runs):
-        if place and of_host[host[run]] == most:
-            (repeated if cases[run] <= measured[host[run]] else others).append(run)
-        measured[host[run]] |= cases[run]
-    return (repeated or others)[-1]
+
+    def is_repeated(run: str, on: Collection[str]) -> bool:
+        others = (cases[other] for other in runs if other != run and host[other] in on)
+        return cases[run] <= set[str]().union(*others)
+
+    candidates = [run for run in reversed(earlier) if of_host[host[run]] == most]
+    if repeated := [run for run in candidates if is_repeated(run, {host[run]})]:
+        return min(repeated, key=lambda run: len(cases[run]))
+    return next((run for run in candidates if is_repeated(run, of_host)), candidates[0])
 
 
 def _extras(

@@ -93,6 +93,23 @@ def test_a_run_with_cases_of_its_own_outlives_newer_ones(tmp_path: Path) -> None
     assert kept == [*narrow[::-1][: KEPT_RUNS - 1], wide]
 
 
+def test_a_wide_run_outlives_narrow_ones_of_other_hosts(tmp_path: Path) -> None:
+    wide, *narrow = MANY_RUNS
+    add_run_of(tmp_path, wide, "wide")
+    for number, run in enumerate(narrow):
+        kept = add_run_of(tmp_path, run, f"host {number}", slice(1))
+    assert kept == [*narrow[::-1][: KEPT_RUNS - 1], wide]
+
+
+def test_of_one_hosts_runs_the_one_with_the_fewest_cases_is_dropped(tmp_path: Path) -> None:
+    narrow, wide, *newer = MANY_RUNS[: KEPT_RUNS + 1]
+    add_run_of(tmp_path, wide, "a")
+    add_run_of(tmp_path, narrow, "a", slice(1))
+    for number, run in enumerate(newer):
+        kept = add_run_of(tmp_path, run, f"host {number}")
+    assert kept == [*newer[::-1], wide]
+
+
 def test_provenance_has_a_line_a_key_and_a_line_an_earlier_run(tmp_path: Path) -> None:
     for run in RUNS[:3]:
         path = store(tmp_path, run).with_suffix(".json")
