@@ -245,13 +245,15 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
     """
     if samples.empty:
         return samples
-    cell = [samples[name] for name in CELL]
-    is_stale = samples["stale"].astype(bool)
-    all_stale = is_stale.groupby(cell, sort=False).transform("all")
-    newest = samples["run"].groupby(cell, sort=False).transform("max")
-    kept = samples[~is_stale | (all_stale & (samples["run"] == newest))]
+    kept = samples
+    if (is_stale := samples["stale"].astype(bool)).any():
+        cell = [samples[name] for name in CELL]
+        all_stale = is_stale.groupby(cell, sort=False).transform("all")
+        newest = samples["run"].groupby(cell, sort=False).transform("max")
+        kept = samples[~is_stale | (all_stale & (samples["run"] == newest))]
     for status, is_worse in (("skipped", True), ("failed", False)):
-        has = kept["status"] == status
+        if not (has := kept["status"] == status).any():
+            continue
         every, some = (
             has.groupby([kept[name] for name in CELL], sort=False).transform(how)
             for how in ("all", "any")

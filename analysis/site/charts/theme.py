@@ -13,12 +13,16 @@ from typing import Any, Final
 import altair as alt
 import pandas as pd
 import vl_convert
+from altair.utils.schemapi import disable_debug_mode
 
 from analysis.site.facts.basis import TIME_SPREAD
 from analysis.site.facts.points import CASE_PREFIX
 from analysis.site.facts.study_facts import StudyFacts
 
 Chart = alt.TopLevelMixin
+
+# A chart is checked when it is written. Altair would also check each part when it is made.
+disable_debug_mode()
 
 SHOWN_ROLES: Final = ["step", "reference", "beyond"]
 """Roles with a colour; ceilings are rules."""
