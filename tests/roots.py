@@ -46,7 +46,9 @@ def copy_of_repository(folder: Path) -> Path:
 
 def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> None:
     """Write the tables of all studies that the summary stage makes of `results` to `out`."""
-    links = collect_links(results, studies)
+    # tests/results/model/test_fit.py tests the intervals, which take most of the time of a fit.
+    with patch("analysis.results.model.fit.RESAMPLES", 40):
+        links = collect_links(results, studies)
     of_studies = {name: study_tables(results, name, studies, links) for name in studies}
     put_together(of_studies, links, results, out)
 
