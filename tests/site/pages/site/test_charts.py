@@ -22,7 +22,7 @@ def chart(name: str) -> str:
 
 @pytest.mark.long  # the choice in the address changes it, too
 def test_selects_change_the_chart(visit: Visit) -> None:
-    visit.open(f"studies/{STUDY}/")
+    visit.open(f"studies/{STUDY}/", chart("steps"))
     figure = visit.page.locator(chart("steps"))
     before = figure.locator("svg").inner_html()
     figure.locator("select").nth(1).select_option(index=0)
@@ -73,7 +73,7 @@ def test_the_first_select_of_a_reader_is_drawn(visit: Visit) -> None:
 
 
 def test_tooltips_have_no_missing_values(visit: Visit) -> None:
-    visit.open(f"studies/{STUDY}/")
+    visit.open(f"studies/{STUDY}/", chart("steps"))
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).hover()
     tooltip = visit.page.locator("#vg-tooltip-element")
     expect(tooltip).to_contain_text("variant")
@@ -122,7 +122,7 @@ def test_first_chart_meets_its_deadline_on_a_slow_processor(browser: Browser, ad
 
 
 def test_switching_the_palette_recolours_and_keeps_the_selection(visit: Visit) -> None:
-    visit.open(f"studies/{STUDY}/")
+    visit.open(f"studies/{STUDY}/", chart("steps"))
     figure = visit.page.locator(chart("steps"))
     figure.scroll_into_view_if_needed()
     figure.locator("select").first.select_option(label="other-box")
@@ -130,14 +130,14 @@ def test_switching_the_palette_recolours_and_keeps_the_selection(visit: Visit) -
     light = figure.locator("svg").inner_html()
     visit.page.locator("label[title=Dark]").click()
     visit.wait_for_another(figure, light)
-    visit.settle()
+    visit.settle(chart("steps"))
     assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "other-box"
     expect(figure.locator("svg").get_by_text("box", exact=True)).to_have_count(0)
 
 
 @pytest.mark.long  # test_deep_links.py follows a mark of another chart
 def test_bar_links_to_its_samples(visit: Visit, address: str) -> None:
-    visit.open(f"studies/{STUDY}/")
+    visit.open(f"studies/{STUDY}/", chart("steps"))
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
     visit.page.wait_for_url(f"{address}data/?samples.case=*#box-{STUDY}-*")
     row = visit.page.locator(f"[id='{visit.page.url.partition('#')[2]}']")
@@ -166,7 +166,7 @@ def test_following_a_link_draws_the_charts(visit: Visit, address: str) -> None:
 
 
 def test_choice_is_in_the_address_and_in_the_history(visit: Visit, browser: Browser) -> None:
-    visit.open(f"studies/{STUDY}/")
+    visit.open(f"studies/{STUDY}/", chart("steps"))
     figure = visit.page.locator(chart("steps"))
     machine = figure.locator("select").first
     machine.select_option(label="other-box")
@@ -191,7 +191,8 @@ def test_choice_is_in_the_address_and_in_the_history(visit: Visit, browser: Brow
 
 def test_unknown_choice_in_the_address_is_reported(visit: Visit) -> None:
     hostile = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
-    visit.open(f"studies/{STUDY}/?steps.machine={hostile}&steps.colour=red#chart-steps")
+    asked = f"steps.machine={hostile}&steps.colour=red"
+    visit.open(f"studies/{STUDY}/?{asked}#chart-steps", chart("steps"))
     figure = visit.page.locator(chart("steps"))
     note = figure.locator(".hp-note")
     expect(note).to_contain_text("machine has no option “<img src=x onerror=alert(1)>”")

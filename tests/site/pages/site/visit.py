@@ -38,14 +38,14 @@ class Visit:
     def go(self, path: str) -> None:
         self.page.goto(self.address + path)
 
-    def open(self, path: str) -> None:
+    def open(self, path: str, charts: str = ".hp-chart") -> None:
         self.go(path)
-        self.settle()
+        self.settle(charts)
 
-    def settle(self) -> None:
-        """Open all sections, touch every chart, and wait until it has an svg of some size."""
+    def settle(self, charts: str = ".hp-chart") -> None:
+        """Open all sections, touch the charts, and wait until each has an svg of some size."""
         self.page.evaluate(OPEN_SECTIONS)
-        for figure in self.page.locator(".hp-chart").all():
+        for figure in self.page.locator(charts).all():
             figure.scroll_into_view_if_needed()
             figure.dispatch_event("pointerenter")
             self.page.wait_for_function(
