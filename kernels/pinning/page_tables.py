@@ -10,9 +10,10 @@ from typing import Final
 
 from analysis.api.charts import StudyFacts, machines_by_evidence
 from analysis.api.drawings import PageTable
-from analysis.api.quantities import digits, quantity
+from analysis.api.quantities import digits, quantity, whole
 from analysis.api.study import parse_case
 
+from .longest_calls import VARIANT as TIMED
 from .longest_calls import longest_calls
 
 NOT_MEASURED: Final = "No machine has measured these waits yet."
@@ -63,7 +64,7 @@ def waits(facts: StudyFacts) -> PageTable:
 def _row(found: Sequence[Wait]) -> Iterator[str]:
     longest = [one.longest_s for one in found]
     yield quantity(median(one.chunk_s for one in found), "s")
-    yield f"{quantity(min(longest), 's')} to {quantity(max(longest), 's')}"
+    yield _range(longest)
     yield ", ".join(digits(one.longest_s / one.chunk_s, 2) for one in found)
     yield f"{sum(not one.cause for one in found)} of {len(found)}"
     causes = Counter(one.cause for one in found if one.cause)
@@ -84,7 +85,37 @@ def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[
                 yield f"{mib} MiB", action, [Wait(one, all_s / chunks) for one, all_s in pairs]
 
 
+def large(facts: StudyFacts) -> PageTable:
+    """A row for each machine and way of pinning 16 GiB, in the order of the steps."""
+    columns = ["machine", "way", "runs", "pinned in", "longest call of the other process"]
+    columns += ["while unpinned", f"runs within {LIMIT}"]
+    rows = [
+        [facts.inputs.called(machine), variant.title, *row]
+        for machine in machines_by_evidence(facts)
+        for variant in facts.study.variants
+        if variant.name != TIMED and (row := _way(facts, machine, variant.name))
+    ]
+    return PageTable(columns, rows, NOT_MEASURED, [*columns[2:3], columns[-1]])
+
+
+def _way(facts: StudyFacts, machine: str, variant: str) -> list[str]:
+    """Empty without runs that have all times."""
+    metrics = ("host_time", "call_worst", "unpin_worst")
+    found = [facts.figures.by_fresh_run(machine, variant, CASE, metric) for metric in metrics]
+    if not found[0] or len({len(by_run) for by_run in found}) > 1:
+        return []
+    within = sum(max(waits) <= LIMIT_S for waits in zip(*found[1:], strict=True))
+    runs = len(found[0])
+    return [whole(runs), *map(_range, found), f"{within} of {runs}"]
+
+
+def _range(seconds: Sequence[float]) -> str:
+    low, high = (quantity(end, "s") for end in (min(seconds), max(seconds)))
+    return low if low == high else f"{low} to {high}"
+
+
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
+    "large": large,
     "waits": waits,
     "longest_calls": longest_calls,
 }

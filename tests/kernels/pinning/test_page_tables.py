@@ -42,9 +42,9 @@ def test_cause_is_the_fewest_chunks_that_explain_the_wait(
     assert Wait(longest_s, chunk_s).cause == cause
 
 
-def test_table_compares_the_times_of_the_same_run(tmp_path: Path) -> None:
-    """64 chunks of 256 MiB take 2 ms each in the first run, and 7 ms in the second."""
-
+@pytest.fixture
+def facts(tmp_path: Path) -> StudyFacts:
+    """Two runs: 64 chunks of 256 MiB take 2 ms each in the first one, and 7 ms in the second."""
     (tmp_path / "results" / "box").mkdir(parents=True)
     (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     chunks = PINNING.variant("chunks")
@@ -59,10 +59,19 @@ def test_table_compares_the_times_of_the_same_run(tmp_path: Path) -> None:
         ]
         provenance = provenance_of(PINNING, chunks, run=run)
         add_run(tmp_path / "results", "box", PINNING.name, chunks.name, samples, provenance)
-    facts = StudyFacts(make_inputs(tmp_path, {"pinning": PINNING}), PINNING)
+    return StudyFacts(make_inputs(tmp_path, {"pinning": PINNING}), PINNING)
+
+
+def test_table_compares_the_times_of_the_same_run(facts: StudyFacts) -> None:
     by_pinning, by_unpinning = TABLES["waits"](facts).rows
     assert by_pinning[5:] == ["1.5, 2.0", "1 of 2", f"1: {ONE_CHUNK}"]
     assert by_unpinning[6:] == ["2 of 2", ""]
+
+
+def test_ways_for_a_large_memory_are_compared_over_all_runs(facts: StudyFacts) -> None:
+    (chunks,) = TABLES["large"](facts).rows
+    title = PINNING.variant("chunks").title
+    assert chunks[1:] == [title, "2", "1.000 ms", "3.000 ms to 14.00 ms", "1.000 ms", "1 of 2"]
 
 
 def test_limit_is_that_of_the_claim() -> None:
