@@ -57,13 +57,13 @@ def visit(browser: Browser, address: str, width: int) -> Iterator[Visit]:
 
 @pytest.fixture(scope="session")
 def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One machine has measured all of its studies, or MEASURED, another a few."""
+    """One machine has measured all of its studies, or MEASURED, another one of them."""
     root = copy_of_repository(tmp_path_factory.mktemp("site"))
     is_whole = pytestconfig.getoption("--long")
     for study in discover(root).values():
         if not is_whole and study.name not in MEASURED:
             continue
         write_machine(root / "results", "box", study, rounds=4, grid="default")
-        if study.name in ("h2d_gather", "method"):
+        if study.name == "h2d_gather":
             write_machine(root / "results", "other-box", study, rounds=4, grid="default")
     return build(root)
