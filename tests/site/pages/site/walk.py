@@ -42,10 +42,21 @@ _CHART: Final = """figure => {
     data: figure.querySelector(".hp-data a[href$='.csv']")?.href ?? "",
   };
 }"""
+_MARK_REPEATED: Final = """() => {
+  const seen = new Set();
+  const place = one => one ? `${place(one.parentElement)} ${one.tagName}.${one.className}` : "";
+  for (const one of document.querySelectorAll("tr, li")) {
+    const inner = one.innerHTML.replace(/>[^<]+/g, ">").replace(/ (?!class)[\\w-]+="[^"]*"/g, "");
+    const looks = place(one) + inner;
+    one.toggleAttribute("data-repeated", seen.has(looks));
+    seen.add(looks);
+  }
+}"""
+"""Marks rows and items whose tags and classes, and those around them, an earlier one has, too."""
 # Marks of a chart are hidden from assistive technology, which reads the table of words.
 _AXE: Final = """async rules => {
   const options = {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})};
-  const found = await axe.run({exclude: [[".hp-view svg"]]}, options);
+  const found = await axe.run({exclude: [[".hp-view svg"], ["[data-repeated]"]]}, options);
   return found.violations
     .filter(({impact}) => ["serious", "critical"].includes(impact))
     .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(node => node.html).join(" ")}`);
@@ -141,6 +152,8 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.add_style_tag(content="* { content-visibility: visible !important; }")
     await page.evaluate(Path(AXE_FILE_PATH).read_text())
     seen.axe += await page.evaluate(_AXE)
+    # A repeated row has the colours of the first one in the dark palette, too.
+    await page.evaluate(_MARK_REPEATED)
     await _switch(page, "default")
     seen.axe += [f"dark: {one}" for one in await page.evaluate(_AXE, ["color-contrast"])]
     await page.set_viewport_size({"width": NARROW_PX, "height": HEIGHT_PX})
