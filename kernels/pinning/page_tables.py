@@ -29,7 +29,7 @@ WAITS: Final = {
 LIMIT: Final = f"{LIMIT_S * 1e3:g} ms"
 ONE_CHUNK: Final = f"one chunk takes at least {LIMIT} by itself"
 TWO_CHUNKS: Final = "the wait is at most two chunks in turn"
-LONGER: Final = "the wait is longer than two mean chunks; these runs time no single chunk"
+LONGER: Final = "the wait is longer than two mean chunks; single chunks were not timed"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,18 @@ class Wait:
 
 def waits(facts: StudyFacts) -> PageTable:
     """A row for each machine, size of a chunk, and pinning or unpinning."""
-    columns = ["machine", "chunk", "while", "one chunk takes", "longest call of the other process"]
-    columns += ["in chunks, by run", f"runs within {LIMIT}", "cause in the others"]
+    columns = [
+        "machine",
+        "chunk",
+        "during",
+        "mean time of a chunk",
+        "longest call of the other process",
+    ]
+    columns += [
+        "longest call over mean chunk, by run",
+        f"runs within {LIMIT}",
+        "cause in the others",
+    ]
     rows = [
         [facts.inputs.called(machine), chunk, action, *_row(found)]
         for machine in machines_by_evidence(facts)
@@ -88,7 +98,7 @@ def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[
 def large(facts: StudyFacts) -> PageTable:
     """A row for each machine and way of pinning 16 GiB, in the order of the steps."""
     columns = ["machine", "way", "runs", "pinned in", "longest call of the other process"]
-    columns += ["while unpinned", f"runs within {LIMIT}"]
+    columns += ["longest call during unpinning", f"runs with both within {LIMIT}"]
     rows = [
         [facts.inputs.called(machine), variant.title, *row]
         for machine in machines_by_evidence(facts)

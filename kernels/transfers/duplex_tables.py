@@ -19,11 +19,11 @@ ALL: Final = inf
 NOT_MEASURED: Final = "No machine has done these experiments yet."
 BY_BLOCKS: Final = {
     "gather_alone": "gather alone",
-    "gather_kept_by_out": "gather's rate beside copies out, over that alone",
-    "out_kept_by_gather": "copies' rate beside the gather, over that alone",
-    "launch_time_by_gather": "an empty kernel beside the gather",
+    "gather_kept_by_out": "gather beside copies out: share of its rate alone",
+    "out_kept_by_gather": "copies out beside the gather: share of their rate alone",
+    "launch_time_by_gather": "launch and wait beside the gather",
     "read_latency_by_gather": "one read beside the gather",
-    "read_latency_by_both": "one read beside both",
+    "read_latency_by_both": "one read beside gather and copies out",
 }
 """Columns of the table by thread blocks, by their metrics."""
 
@@ -53,7 +53,7 @@ def by_blocks(facts: StudyFacts) -> PageTable:
                 rows.append(
                     [
                         facts.inputs.called(machine),
-                        "all" if blocks == ALL else whole(blocks),
+                        "no limit" if blocks == ALL else whole(blocks),
                         *shown,
                     ]
                 )

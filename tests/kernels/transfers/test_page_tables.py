@@ -78,7 +78,7 @@ def test_experiments_on_both_directions_are_told_by_machine_and_blocks(facts: St
     kept, latency = TABLES["duplex_experiments"](facts_changed).rows
     assert kept[1:] == ["0.250"] and latency[1:] == ["7.000 µs"]
     few_blocks, *_, all_blocks = TABLES["duplex_blocks"](facts_changed).rows
-    assert all_blocks[1:] == ["all", "", "0.250", "", "", "", "7.000 µs"]
+    assert all_blocks[1:] == ["no limit", "", "0.250", "", "", "", "7.000 µs"]
     assert few_blocks[1:4] == ["4", "", "0.550"]
 
 
