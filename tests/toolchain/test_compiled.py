@@ -8,9 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from analysis import ROOT
 from analysis.study import Study, load_study
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
+from tests.repository import STUDIES
 from tests.synthetic import CALLS
+
+COMPILED = [one for one in STUDIES.values() if any(v.is_compiled for v in one.variants)]
+
+
+@pytest.mark.parametrize("study", COMPILED, ids=lambda study: study.name)
+def test_committed_tables_are_of_the_committed_code(study: Study) -> None:
+    """Otherwise the first command on a new machine compiles the study, which takes minutes."""
+    folder = ROOT / "compiled" / "sm_90" / study.name
+    renew = f"env/run snakemake --cores 8 build --config 'studies=[\"{study.name}\"]'"
+    assert is_kept(study, folder), f"renew and commit them: {renew}"
 
 
 @pytest.fixture
