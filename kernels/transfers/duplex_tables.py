@@ -13,7 +13,7 @@ from analysis.api.study import parse_case
 
 VARIANT: Final = "pinned_list_duplex_cause"
 OF_EVERY_WAY: Final = "cpu_time"
-"""A metric that is no figure of these experiments."""
+"""A metric of every way, which is no figure of these experiments."""
 ALL: Final = inf
 """Thread blocks of a case that does not limit them."""
 NOT_MEASURED: Final = "No machine has done these experiments yet."
@@ -29,7 +29,7 @@ BY_BLOCKS: Final = {
 
 
 def experiments(facts: StudyFacts) -> PageTable:
-    """A row for each figure of the gather by all thread blocks, a column for each machine."""
+    """A row for each figure of the gather without a limit of blocks, a column for each machine."""
     case = _cases(facts)[ALL]
     machines = [one for one in machines_by_evidence(facts) if _figures(facts, one, case)]
     columns = ["figure", *(facts.inputs.called(machine) for machine in machines)]

@@ -44,15 +44,18 @@ _CHART: Final = """figure => {
 }"""
 _MARK_REPEATED: Final = """() => {
   const seen = new Set();
-  const place = one => one ? `${place(one.parentElement)} ${one.tagName}.${one.className}` : "";
+  const look = one => `${one.tagName}.${one.className} ${one.getAttribute("style") ?? ""}`;
+  const place = one => one ? `${place(one.parentElement)} ${look(one)}` : "";
+  const others = / (?!class|style)[\\w-]+="[^"]*"/g;
   for (const one of document.querySelectorAll("tr, li")) {
-    const inner = one.innerHTML.replace(/>[^<]+/g, ">").replace(/ (?!class)[\\w-]+="[^"]*"/g, "");
+    const inner = one.innerHTML.replace(/>[^<]+/g, ">").replace(others, "");
     const looks = place(one) + inner;
     one.toggleAttribute("data-repeated", seen.has(looks));
     seen.add(looks);
   }
 }"""
-"""Marks rows and items whose tags and classes, and those around them, an earlier one has, too."""
+"""Marks rows and items whose tags, classes and styles, and those around them, an earlier one has,
+too."""
 # Marks of a chart are hidden from assistive technology, which reads the table of words.
 _AXE: Final = """async rules => {
   const options = {resultTypes: ["violations"], ...(rules ? {runOnly: rules} : {})};
