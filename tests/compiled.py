@@ -127,21 +127,29 @@ def bindings_made_of(study: Study) -> list[Path | str]:
 def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
     """Inputs of compiling and linking the variant."""
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    settings = str((variant.constants, variant.options, variant.flags, study.constants))
-    return [Path(compiling.__file__), *sources, settings]
+    return [Path(compiling.__file__), *sources, settings_of(study, variant)]
 
 
-def bindings_object(study: Study, optimisation: str) -> Path:
-    """The study's bindings with its constants, as most of its variants share them."""
-    study = shared_bindings(study)
-    made = kept(
-        f"{study.name}.bindings{optimisation}",
-        bindings_made_of(study),
-        lambda folder: compiling.compile_bindings(
-            study, toolchain(), folder / "bindings.o", optimisation
-        ),
-    )
-    return made / "bindings.o"
+def settings_of(study: Study, variant: Variant) -> str:
+    return str((variant.constants, variant.options, variant.flags, study.constants))
+
+
+def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:
+    """The study's bindings with its constants, as most of its variants share them, or the variant's
+    own."""
+    name = compiling.bindings_name(study, variant) if variant else compiling.SHARED_BINDINGS
+    if name == compiling.SHARED_BINDINGS:
+        study = shared_bindings(study)
+        made_of = bindings_made_of(study)
+    else:
+        assert variant is not None
+        made_of = [*bindings_made_of(study), settings_of(study, variant)]
+    out = f"{name}.o"
+
+    def make(folder: Path) -> None:
+        compiling.compile_bindings(study, toolchain(), folder / out, optimisation, variant)
+
+    return kept(f"{study.name}.{name}{optimisation}", made_of, make) / out
 
 
 def module_file(
@@ -167,7 +175,7 @@ def module_file(
             for suffix in (".so", ".ptxas.csv"):
                 shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
             return
-        bound = bindings_object(study, of_bindings or optimisation)
+        bound = bindings_object(study, of_bindings or optimisation, variant)
         compiling.compile_module(study, variant, toolchain(), arch, bound, out, optimisation)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"

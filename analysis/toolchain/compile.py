@@ -1,7 +1,8 @@
-"""Compile one study's bindings, or one variant into a Python module."""
+"""Compile the bindings of a study or of one variant, or a variant into a Python module."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.study import Study, Variant, find_study
+from analysis.study.source import bindings_files
 from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import package_flags
@@ -24,6 +26,8 @@ STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
 OPTIMISATION = "-O3"
 HOST_FLAGS = ("-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+SHARED_BINDINGS = "bindings"
+WORD = re.compile(r"\w+")
 
 
 def defines(settings: Mapping[str, int | str]) -> list[str]:
@@ -54,30 +58,32 @@ def compile_bindings(
     host_flags: Sequence[str] = (),
 ) -> None:
     """The study's bindings with its constants, which its variants share; or with those of `variant`
-    if it needs others."""
+    if its bindings are its own."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
-    if variant is not None and has_own_bindings(study, variant):
+    if variant is not None and bindings_name(study, variant) != SHARED_BINDINGS:
         settings = _settings(variant, toolchain)
     else:
         settings = [*defines(study.constants), *_libfabric_flags(toolchain, *study.variants)]
     host_compile(toolchain, study.bindings, [*settings, *host_flags], out, optimisation)
 
 
-def has_own_bindings(study: Study, variant: Variant) -> bool:
-    """Whether the bindings are compiled for the variant, which has other constants or options than
-    its study."""
-    return bool(study.bindings) and _macros(variant) != defines(study.constants)
-
-
-def _macros(variant: Variant) -> list[str]:
-    return defines({**variant.constants, **variant.options})
+def bindings_name(study: Study, variant: Variant) -> str:
+    """Name without suffix of the object with the variant's bindings: SHARED_BINDINGS, or one of its
+    own if the bindings read a constant or option that differs from the study's constants."""
+    own = {**variant.constants, **variant.options}
+    differs = {name.upper() for name in own if study.constants.get(name) != own[name]}
+    is_read = differs and any(
+        differs.intersection(WORD.findall(path.read_text())) for path in bindings_files(study)
+    )
+    return f"{variant.name}.{SHARED_BINDINGS}" if is_read else SHARED_BINDINGS
 
 
 def _settings(variant: Variant, toolchain: Toolchain) -> list[str]:
     """Compiler flags of a variant's sources."""
+    macros = defines({**variant.constants, **variant.options})
     includes, _ = package_flags(variant)
-    return [*_macros(variant), *includes, *variant.flags, *_libfabric_flags(toolchain, variant)]
+    return [*macros, *includes, *variant.flags, *_libfabric_flags(toolchain, variant)]
 
 
 def compile_variant(
@@ -118,13 +124,10 @@ def compile_module(
     out: Path,
     optimisation: str = OPTIMISATION,
 ) -> None:
-    """Link the variant with the bindings into `out`; its ptxas report goes beside it as CSV."""
+    """Link the variant with its `bindings` into `out`; its ptxas report goes beside it as CSV."""
     folder = out.parent
     folder.mkdir(parents=True, exist_ok=True)
     _, link = package_flags(variant)
-    if has_own_bindings(study, variant):
-        bindings = folder / f"{variant.name}.bindings.o"
-        compile_bindings(study, toolchain, bindings, optimisation, variant)
     compiled = folder / f"{variant.name}.o"
     report = compile_variant(study, variant, toolchain, arch, compiled, optimisation)
     libraries = [f"-L{path}" for path in toolchain.libraries]
@@ -171,11 +174,13 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
     study = find_study(arguments.study)
+    variant = study.variant(arguments.variant) if arguments.variant else None
     toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
     if arguments.what == "bindings":
-        compile_bindings(study, toolchain, arguments.out)
+        compile_bindings(study, toolchain, arguments.out, variant=variant)
     else:
-        variant = study.variant(arguments.variant)
+        if variant is None:
+            parser.error("variant: expected a name")
         compile_module(study, variant, toolchain, arguments.arch, arguments.bindings, arguments.out)
 
 

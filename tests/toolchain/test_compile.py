@@ -9,7 +9,12 @@ from types import ModuleType
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.toolchain.compile import compile_bindings, compile_module, defines
+from analysis.toolchain.compile import (
+    bindings_name,
+    compile_bindings,
+    compile_module,
+    defines,
+)
 from analysis.toolchain.modules import load_module, module_path
 from tests.compiled import resources, toolchain
 from tests.toolchain.numbers import make_study
@@ -37,10 +42,10 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
             "words.cpp": "enum Of { heads = 1, legs = 4 };\nint number() { return NUMBER_OF; }\n",
         },
     )
-    # Where the pipeline puts them: beside the modules.
-    bindings = folder / "numbers" / "bindings.o"
-    compile_bindings(study, toolchain(), bindings)
     for variant in study.variants:
+        # Where the pipeline puts them: beside the modules.
+        bindings = folder / "numbers" / f"{bindings_name(study, variant)}.o"
+        compile_bindings(study, toolchain(), bindings, variant=variant)
         out = module_path(folder, study, variant)
         compile_module(study, variant, toolchain(), "sm_90", bindings, out)
         assert resources(out) == []
@@ -57,6 +62,22 @@ def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, Modul
     assert defines({"token_bytes": 656}) == ["-DTOKEN_BYTES=656"]
     assert (numbers["steps"].number(), numbers["steps"].step) == (15, 3)
     assert (numbers["other"].number(), numbers["other"].step) == (35, 7)
+
+
+def test_only_what_the_bindings_read_makes_them_a_variants_own(tmp_path: Path) -> None:
+    entries = [
+        {"name": "same", "constants": {"step": 3}},
+        {"name": "other", "constants": {"step": 7}},
+        {"name": "unread", "options": {"number_of": "legs"}},
+        {"name": "read", "options": {"included": "legs"}},
+    ]
+    study = make_study(tmp_path / "numbers", entries, {f"{e['name']}.cpp": "" for e in entries})
+    assert study.bindings is not None
+    text = study.bindings.read_text()
+    study.bindings.write_text(f'#include "by.h"\n{text}')
+    (study.folder / "by.h").write_text("static_assert(sizeof(int) >= INCLUDED + 1);\n")
+    names = [bindings_name(study, variant) for variant in study.variants]
+    assert names == ["bindings", "other.bindings", "bindings", "read.bindings"]
 
 
 def test_an_option_is_a_word_of_the_source(numbers: dict[str, ModuleType]) -> None:

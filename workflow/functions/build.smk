@@ -50,17 +50,34 @@ def module_sources(wildcards):
     return [path for path in files if path.suffix != ".py"]
 
 
+def linked_bindings(wildcards):
+    """The object with the bindings that a variant is linked with."""
+    study = CONFIG.known[wildcards.study]
+    name = bindings_name(study, study.variant(wildcards.variant))
+    return MODULES / study.name / f"{name}.o"
+
+
+def bound_variant(wildcards):
+    """The variant whose own bindings are compiled; empty for the study's."""
+    return wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
+
+
 def bindings_settings(wildcards):
     """Keys of study.yaml that decide how the bindings are compiled."""
     study = CONFIG.known[wildcards.study]
+    if name := bound_variant(wildcards):
+        return settings_of(study.variant(name))
     needs = {need for variant in study.variants for need in variant.needs}
     return json.dumps([dict(study.constants), "libfabric" in needs])
 
 
 def module_settings(wildcards):
+    return settings_of(CONFIG.known[wildcards.study].variant(wildcards.variant))
+
+
+def settings_of(variant):
     """Keys of study.yaml that decide how the variant is compiled and linked, and the installed
     versions of the packages it needs."""
-    variant = CONFIG.known[wildcards.study].variant(wildcards.variant)
     macros = dict(variant.constants) | dict(variant.options)
     return json.dumps([macros, variant.flags, variant.needs, package_versions(variant)])
 

@@ -1,4 +1,5 @@
-# Compiles the bindings of each study once, and links every variant with them into a module.
+# Compiles the bindings of each study, and links every variant with them into a module. A variant
+# whose constants or options they read has bindings of its own.
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.
@@ -28,12 +29,14 @@ rule bindings:
         description,
         TOOLCHAIN_CODE,
     output:
-        MODULES / "{study}" / "bindings.o",
+        MODULES / "{study}" / "{bindings}.o",
     log:
-        "build/logs/bindings/{study}.log",
+        "build/logs/bindings/{study}/{bindings}.log",
     benchmark:
-        "build/benchmarks/bindings/{study}.tsv"
-    priority: 1
+        "build/benchmarks/bindings/{study}/{bindings}.tsv"
+    wildcard_constraints:
+        bindings=r"(\w+\.)?bindings",
+    priority: 2  # Modules wait for them.
     resources:
         mem_mb=1000,
     params:
@@ -43,11 +46,12 @@ rule bindings:
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
         settings=bindings_settings,
+        variant=bound_variant,
     message:
-        "Compiling the bindings of {wildcards.study}"
+        "Compiling {wildcards.bindings} of {wildcards.study}"
     shell:
         "{params.python:q} -m analysis.toolchain.compile bindings {wildcards.study}"
-        " --nvcc {params.nvcc:q} --libfabric {params.libfabric:q} --out {output} 2> {log}"
+        " {params.variant} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q} --out {output} 2> {log}"
 
 
 rule module:
@@ -55,7 +59,7 @@ rule module:
         module_sources,
         description,
         TOOLCHAIN_CODE,
-        bindings=MODULES / "{study}" / "bindings.o",
+        bindings=linked_bindings,
     output:
         module=MODULES / "{study}" / "{variant}.so",
         resources=MODULES / "{study}" / "{variant}.ptxas.csv",

@@ -13,6 +13,7 @@ from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 from snakemake_logger_plugin_hotpath import suggest_targets
 
+from analysis.toolchain.compile import SHARED_BINDINGS, bindings_name
 from analysis.toolchain.compilers import (
     find_cxx,
     find_nvcc,

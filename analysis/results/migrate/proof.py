@@ -32,7 +32,12 @@ from analysis.results.migrate.python_code import compare_python
 from analysis.study import Study, Variant
 from analysis.study.config import BUILD
 from analysis.study.source import bindings_files, fingerprint, source_files, timed_files
-from analysis.toolchain.compile import compile_bindings, compile_variant, has_own_bindings
+from analysis.toolchain.compile import (
+    SHARED_BINDINGS,
+    bindings_name,
+    compile_bindings,
+    compile_variant,
+)
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import PACKAGES
 
@@ -221,8 +226,9 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:
-        shared = settings if has_own_bindings(study, variant) else usual
-        name = _named_by("bindings", bindings_files(study), code.root, shared)
+        is_shared = bindings_name(study, variant) == SHARED_BINDINGS
+        read = usual if is_shared else settings
+        name = _named_by("bindings", bindings_files(study), code.root, read)
         recipes.append(Recipe(name, bound))
     return recipes
 
