@@ -34,7 +34,7 @@ from analysis.measure.plan import (
     with_companions,
 )
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, import_once, imported, run_rounds, start_reading_ahead
+from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.folders import DESCRIPTION
 from analysis.results.store.results import read_machine
 from analysis.study import Study, Variant
@@ -110,8 +110,6 @@ class Session:
         import_once(
             sorted({name for p in plans for name in imported(p.study, runnable[p.study.name])})
         )
-        if self._gpus:
-            start_reading_ahead()
         if plans and (why := commit_of(ROOT).unknown):
             print(f"the commit is not known, so the results name none: {why}", flush=True)
         if plans and self._where.root == BUILD / "unnamed":

@@ -31,7 +31,7 @@ from analysis.measure.rig import Bound, Rig
 from analysis.results.store.keys import Stages
 from analysis.results.store.samples import Sample, write_round
 from analysis.results.store.throttling import reasons
-from analysis.study import Study, load_study
+from analysis.study import Study
 
 WARM_UP_S = 0.3
 """Seconds of work before the first cell: an idle GPU needs this long to raise its clocks."""
@@ -65,7 +65,7 @@ class RoundJob:
     """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
     measure, by variant; `started_s` is the time of the monotonic clock when the process starts."""
 
-    study_file: Path
+    study: Study
     cases: Mapping[str, tuple[str, ...]]
     samples: int
     sample_budget_s: float
@@ -144,7 +144,7 @@ class Bench:
 
     def __init__(self, job: RoundJob, gpus: Sequence[Gpu]) -> None:
         self.job = job
-        self.study: Study = load_study(job.study_file)
+        self.study = job.study
         self.gpus = gpus
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._variants = [self.study.variant(name) for name in job.cases]

@@ -37,7 +37,11 @@ from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 
-LARGE_LIBRARY_BYTES = 32 * 2**20
+OF_EVERY_ROUND = (
+    *("analysis.measure.round", "analysis.measure.nvbench"),
+    *("analysis.api.measure", "analysis.api.memory"),
+)
+"""Modules that rounds import."""
 
 BEFORE_CELLS = "before its first cell"
 
@@ -87,31 +91,14 @@ def run_rounds(
 
 
 def import_once(modules: Sequence[str]) -> None:
-    """Import these modules once, before any use of a GPU, instead of in every round.
+    """Import these modules and those of every round once, before any use of a GPU, instead of in
+    every round.
 
     Only the first call counts: the fork server lasts as long as this process. It leaves out what is
     not installed.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["analysis.measure.round", *modules])
-
-
-def start_reading_ahead() -> None:
-    """Start a process that has the system read the imported modules' large libraries from disk.
-
-    CUDA reads their kernels when it first needs them, which takes seconds on a new machine.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.Process(target=read_libraries_ahead, daemon=True).start()
-
-
-def read_libraries_ahead() -> None:
-    """Have the system read the large libraries of this process from disk."""
-    files = {mapped.path for mapped in psutil.Process().memory_maps() if ".so" in mapped.path}
-    for file in map(Path, files):
-        if file.is_file() and file.stat().st_size >= LARGE_LIBRARY_BYTES:
-            with file.open("rb") as library:
-                os.posix_fadvise(library.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+    context.set_forkserver_preload([*OF_EVERY_ROUND, *modules])
 
 
 def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
@@ -124,7 +111,7 @@ def _job(
     plan: Plan, runnable: Sequence[Variant], journal: Journal, number: int, host: Host
 ) -> RoundJob:
     return RoundJob(
-        study_file=plan.study.folder / "study.yaml",
+        study=plan.study,
         cases={v.name: tuple(case.id for case in v.in_grid(plan.grid.name)) for v in runnable},
         samples=plan.grid.samples,
         sample_budget_s=plan.grid.sample_budget_s,

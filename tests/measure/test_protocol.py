@@ -89,7 +89,7 @@ def test_the_engine_calls_a_workload_in_the_order_of_the_page(
     calls = load_python(study, "workload").CALLS
     out = tmp_path / "round.csv"
     cases = {"only": ("n=1",)}
-    job = RoundJob(tmp_path / "study.yaml", cases, 2, 1.0, RUN, 0, tmp_path, (), out)
+    job = RoundJob(study, cases, 2, 1.0, RUN, 0, tmp_path, (), out)
     bench = Bench(job, [])
     (cell,) = bench.schedule()
     bench.measure(cell)

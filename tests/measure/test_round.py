@@ -34,8 +34,7 @@ from tests.synthetic import RUN
 
 def job(study: Study, number: int, grid: str = "default") -> RoundJob:
     cases = {v.name: tuple(case.id for case in v.in_grid(grid)) for v in study.variants}
-    file = study.folder / "study.yaml"
-    return RoundJob(file, cases, 1, 0.05, RUN, number, Path(), (), Path("round.csv"))
+    return RoundJob(study, cases, 1, 0.05, RUN, number, Path(), (), Path("round.csv"))
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from analysis.study import CAPTURE_KINDS
 # Snakemake's record of parameters is in the same folder, so that both are removed together.
 MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 MACHINE_MARKS = TABLES / "machines"
+# Marks that what measuring imports was read from disk since build/ is there.
+READ_AHEAD = Path("build") / "read_ahead"
 # Marks everything pending as measured by this invocation.
 MEASURED = MARKERS / "pending"
 STARTED = utc_now("seconds")
@@ -172,10 +174,14 @@ def variant_inputs(wildcards):
 
 
 def pending_inputs(wildcards):
+    provision = here().provision
     return [
-        path
-        for study in unfinished().samples
-        for path in measuring_inputs(study, CONFIG.known[study].variants)
+        *([READ_AHEAD] if provision and provision.gpus else []),
+        *(
+            path
+            for study in unfinished().samples
+            for path in measuring_inputs(study, CONFIG.known[study].variants)
+        ),
     ]
 
 

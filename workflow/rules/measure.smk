@@ -2,6 +2,27 @@
 # then waits during a measurement, and Snakemake checks waiting jobs at least once a second.
 
 
+# PyTorch takes seconds to read from a new machine's disk: that happens while modules compile.
+rule read_ahead:
+    input:
+        ancient(sources("config/config.yaml", "analysis/**/*.py")),
+    output:
+        touch(READ_AHEAD),
+    log:
+        "build/logs/read_ahead.log",
+    benchmark:
+        "build/benchmarks/read_ahead.tsv"
+    priority: 2
+    resources:
+        mem_mb=2000,
+    params:
+        python=PYTHON,
+    message:
+        "Reading the libraries that measuring imports"
+    shell:
+        "nice {params.python:q} -m analysis.measure.read_ahead 2> {log}"
+
+
 # One process for all studies: imports and the start of a process take longer than most cells.
 rule measure_pending:
     input:
