@@ -2,6 +2,7 @@
 
 from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
 from analysis.site.charts.lines import HEIGHT_PX, dash_legend, line_colour, line_panels, stale_shape
+from analysis.site.charts.page_tables import PageTable
 from analysis.site.charts.parts import part_bars, part_rows
 from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
 from analysis.site.charts.rows import (

@@ -1,5 +1,4 @@
-"""Drawings and tables on the page of a study."""
+"""Drawings on the page of a study."""
 
 from analysis.site.pages.drawings import Drawing
-from analysis.site.pages.study_tables import PageTable
 from analysis.site.pages.svg import Canvas

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.api.charts import StudyFacts
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import quantity, ratio, whole
 
 from .cells import FETCH_ALL, PUBLISHED_WAY, Cell, by_place, cells, of_variants, step_names

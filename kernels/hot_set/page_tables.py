@@ -8,8 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.api.charts import StudyFacts
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import quantity, ratio, whole
 
 from .cells import (

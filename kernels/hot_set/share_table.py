@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from analysis.api.charts import StudyFacts, figures_by_run
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, figures_by_run
 from analysis.api.quantities import percent, quantity, ratio, whole
 from analysis.api.study import parse_case
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import digits, quantity, whole
 from analysis.api.study import parse_case
 

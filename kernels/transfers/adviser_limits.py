@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import percent, ratio, whole
 
 from .ceilings import FAR, OTHER_HOSTS, OTHER_ROUNDS, SMALL_BYTES, Score, scores

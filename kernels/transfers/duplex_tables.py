@@ -6,8 +6,7 @@ import statistics
 from math import inf
 from typing import Final
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import digits, quantity, whole
 from analysis.api.study import parse_case
 

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from analysis.api.charts import StudyFacts
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import digits, quantity, ratio, whole
 
 from . import adviser_limits, duplex_tables
@@ -20,7 +19,7 @@ from .chart_parts import binary
 from .kinds import method_of
 from .scattered_runs import scattered_runs
 from .ways_table import NOT_MEASURED, ways_table
-from .widgets import first_adviser
+from .widgets import ordered_advisers
 
 CALLS: Final = {"loop": "one copy per piece", "batch": "one batched call", "gather": "a kernel"}
 """Engine call for each transfer method."""
@@ -88,7 +87,7 @@ USES: Final = (
 
 def engines(facts: StudyFacts) -> PageTable:
     """A row for each of USES on the machine that has measured the most ways."""
-    adviser = first_adviser(facts)
+    adviser = next(iter(ordered_advisers(facts)), None)
     rows = [] if adviser is None else [_row(adviser, use) for use in USES]
     called = "" if adviser is None else facts.inputs.called(adviser.machine)
     columns = ["engine", "what it moves", "piece", "pieces", "its call", f"time on {called}"]

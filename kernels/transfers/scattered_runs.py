@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import digits, quantity
 
 NOT_MEASURED: Final = "No machine has measured these pieces yet."

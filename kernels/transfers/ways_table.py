@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from analysis.api.charts import StudyFacts, machines_by_evidence
-from analysis.api.drawings import PageTable
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import digits, quantity, runs_phrase, whole
 from analysis.api.study import Study, parse_case
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache, partial
+from itertools import chain
+from multiprocessing import get_context
 
 from analysis.api.charts import StudyFacts, Widget, machines_by_evidence
 from analysis.api.files import adapter
@@ -13,32 +17,26 @@ from .adviser import Adviser
 from .calls import calls_of, in_words
 from .chart_parts import binary
 from .kinds import method_of
-from .measured import advisers_of, moves, timings_of, ways
+from .measured import advisers_of, ways
 from .pools import pools_of_machines, reach_bytes
 
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
 
 
-def ordered_advisers(facts: StudyFacts) -> list[Adviser]:
+@lru_cache(maxsize=1)
+def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
     """The adviser of the machine that has measured the most ways first; of equal ones, that of the
-    machine with most evidence."""
+    machine with most evidence. To fit one takes seconds."""
+    of_machines = [rows for _, rows in facts.summary.groupby("machine")]
+    fit = partial(advisers_of, facts.study)
+    if len(of_machines) > 1:
+        with ProcessPoolExecutor(mp_context=get_context("fork")) as workers:
+            fits = list(workers.map(fit, of_machines))
+    else:
+        fits = list(map(fit, of_machines))
+    found = chain.from_iterable(fits)
     order = machines_by_evidence(facts)
-    found = advisers_of(facts.study, facts.summary)
     return sorted(found, key=lambda one: (-len(one.ways), order.index(one.machine)))
-
-
-def first_adviser(facts: StudyFacts) -> Adviser | None:
-    """The first of `ordered_advisers`. To fit the others takes seconds."""
-    order = machines_by_evidence(facts)
-    situations = {
-        str(machine): {place for place, _ in timings_of(facts.study, rows)}
-        for machine, rows in moves(facts.study, facts.summary).groupby("machine")
-    }
-    if not situations:
-        return None
-    first = min(situations, key=lambda name: (-len(situations[name]), order.index(name)))
-    of_first = facts.summary[facts.summary["machine"] == first]
-    return next(iter(advisers_of(facts.study, of_first)), None)
 
 
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:

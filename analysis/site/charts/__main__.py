@@ -1,4 +1,4 @@
-"""Draw the charts of a study."""
+"""Draw the charts of a study, and make its widgets and tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.site.charts import study_charts
+from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.inputs import load_inputs
@@ -30,6 +31,7 @@ def main() -> None:
     index = write_charts(charts, arguments.out, study.name, inputs.machine_names)
     write_index(index, arguments.out)
     write_widgets(facts, arguments.out)
+    write_page_tables(facts, arguments.out)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from analysis.study import Study
 from analysis.toolchain.sass import VariantCode
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudyFacts:
     """A study with its results: the argument of a study's charts.py."""
 

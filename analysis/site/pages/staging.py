@@ -16,6 +16,7 @@ from analysis.site.charts.engine import ENGINE, write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
@@ -123,6 +124,7 @@ def _stage_charts(
         names = facts.inputs.machine_names
         summaries = write_charts(study_charts(facts), target, name, names=names)
         write_widgets(facts, target)
+        write_page_tables(facts, target)
         return summaries
     shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
     return read_index(drawn / name)

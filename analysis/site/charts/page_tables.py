@@ -1,0 +1,53 @@
+"""Tables that a study's page_tables.py computes from its measured figures, beside its charts.
+
+Some take seconds, and those of several studies are computed at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from analysis.base.errors import require_known
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.toolchain.modules import load_python
+
+SOURCE: Final = "page_tables"
+SUFFIX: Final = ".page_table.json"
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table with a header row; `numeric` columns are set right. Without rows, the page shows the
+    sentence `empty_text`."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    empty_text: str
+    numeric: Sequence[str] = ()
+
+
+def write_page_tables(facts: StudyFacts, folder: Path) -> None:
+    """Write the tables of a study, whose cells become HTML, to the folder of its charts."""
+    if not (facts.study.folder / f"{SOURCE}.py").exists():
+        return
+    tables: Mapping[str, Callable[[StudyFacts], PageTable]] = load_python(
+        facts.study, SOURCE
+    ).TABLES
+    for name, make in tables.items():
+        made = make(facts)
+        rows = [[escape(cell) for cell in row] for row in made.rows]
+        (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
+
+
+def read_page_table(folder: Path, name: str) -> PageTable:
+    """A table that `write_page_tables` wrote. FieldError for another name."""
+    known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    require_known("table", name, known)
+    found = PageTable(**json.loads((folder / f"{name}{SUFFIX}").read_text()))
+    return replace(found, rows=[[Markup(cell) for cell in row] for row in found.rows])
