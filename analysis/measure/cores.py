@@ -1,8 +1,11 @@
-"""The cores that this process may use, in the order in which threads should be pinned to them."""
+"""The cores that this process may use, in the order in which threads should be pinned to them, and
+threads on all of them."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from analysis.base.cpus import parse_cpu_list
@@ -14,6 +17,18 @@ def cores() -> list[int]:
     """The first hardware thread of every core, then the second of each, and so on."""
     allowed = sorted(os.sched_getaffinity(0))
     return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
+
+
+def threads() -> ThreadPoolExecutor:
+    """A thread for each CPU that this process may use, kept for the next call. Do not call it from
+    one of them: it would wait for itself."""
+    return _threads(os.getpid(), len(os.sched_getaffinity(0)))
+
+
+@cache
+def _threads(process: int, count: int) -> ThreadPoolExecutor:
+    """By process, because a forked one has none of its parent's threads."""
+    return ThreadPoolExecutor(count, f"of {process}")
 
 
 def _siblings(cpu: int) -> list[int]:

@@ -7,9 +7,7 @@ asked, and woken if it sleeps. The library that does it also measures a core's c
 from __future__ import annotations
 
 import ctypes
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.base.errors import HotpathError
+from analysis.measure.cores import threads
 from analysis.study.config import BUILD
 
 LIBRARY = BUILD / "cpu_cache.so"
@@ -53,8 +52,7 @@ def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]])
     if len(indices) <= step:
         flush_some(0)
         return
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(flush_some, range(0, len(indices), step)))
+    list(threads().map(flush_some, range(0, len(indices), step)))
 
 
 def core_clock_hz() -> float | None:

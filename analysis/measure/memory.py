@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
+from analysis.measure.cores import threads
 
 Array = npt.NDArray[Any]
 
@@ -154,8 +153,7 @@ def same_bytes(got: Array, expected: Array) -> bool:
         ends = got.ctypes.data + start, expected.ctypes.data + start
         return bool(_libc.memcmp(*ends, length) == 0)
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return all(pool.map(chunk, range(0, size, _COMPARE_CHUNK)))
+    return all(threads().map(chunk, range(0, size, _COMPARE_CHUNK)))
 
 
 def first_difference(got: Array, expected: Array) -> int:
