@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+SYSTEM_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first opens no windows, so a page takes two thirds of the time."""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -31,9 +31,12 @@ ASKED_FOR = {
 BUILD = ROOT / "build" / "tests"
 FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/")
 """The longest tests, which start first, so that no worker ends late."""
-TOGETHER = ("tests/kernels/rdma_write/", "tests/kernels/transfers/", "tests/site/pages/site/")
-"""Folders whose tests are for one worker: they count what their processes leave behind, or look at
-what takes long to build."""
+TOGETHER = (
+    *("tests/kernels/pinning/", "tests/kernels/pool_gather/", "tests/kernels/rdma_write/"),
+    *("tests/kernels/transfers/", "tests/site/pages/site/"),
+)
+"""Folders whose tests are for one worker: they wait for the same bindings to be compiled, count what
+their processes leave behind, or look at what takes long to build."""
 
 # No deadline for examples, because other tests run at the same time.
 hypothesis.settings.register_profile(
