@@ -29,14 +29,17 @@ ASKED_FOR = {
 }
 """Marks of tests that need the option of that name, with a description."""
 BUILD = ROOT / "build" / "tests"
-FIRST = ("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/")
-"""The longest tests, which start first, so that no worker ends late."""
+FIRST = (
+    *("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/"),
+    *("tests/study/", "tests/toolchain/", "tests/tools/"),
+)
+"""The longest tests, and those that would be last: they start first, so that no worker ends late."""
 TOGETHER = (
     *("tests/kernels/pinning/", "tests/kernels/pool_gather/", "tests/kernels/rdma_write/"),
     *("tests/kernels/transfers/", "tests/site/pages/site/"),
 )
-"""Folders whose tests are for one worker: they wait for the same bindings to be compiled, count what
-their processes leave behind, or look at what takes long to build."""
+"""Folders whose tests are for one worker: they wait for the same bindings to be compiled, count
+what their processes leave behind, or look at what takes long to build."""
 
 # No deadline for examples, because other tests run at the same time.
 hypothesis.settings.register_profile(
