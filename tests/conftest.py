@@ -33,7 +33,7 @@ FIRST = (
     *("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/"),
     *("tests/study/", "tests/toolchain/", "tests/tools/"),
 )
-"""The longest tests, and those that would be last: they start first, so that no worker ends late."""
+"""Tests that start first: the longest, and those that would end late."""
 TOGETHER = (
     *("tests/kernels/pinning/", "tests/kernels/pool_gather/", "tests/kernels/rdma_write/"),
     *("tests/kernels/transfers/", "tests/site/pages/site/"),
