@@ -29,7 +29,7 @@ def address(site: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect  # slow, and quick tests read this file, too
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +109,9 @@ class Seen:
 
 def walk(address: str, paths: list[str], executable: str | None, flags: list[str]) -> list[Seen]:
     """Visit every one of `paths` of the site at `address`."""
-    return asyncio.run(_walk(address, paths, executable, flags))
+    # The thread of a synchronous Playwright, which other tests use, has an event loop.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, _walk(address, paths, executable, flags)).result()
 
 
 async def _walk(
