@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
@@ -27,11 +30,24 @@ def main() -> None:
         arguments.tables, arguments.results, {study.name: study}, {study.name: arguments.derived}
     )
     facts = StudyFacts(inputs, study)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    # Some take as long as all charts.
+    others = get_context("fork").Process(
+        target=fail_in_one_line, args=[partial(write_others, facts, arguments.out)]
+    )
+    others.start()
     charts = study_charts(facts)
     index = write_charts(charts, arguments.out, study.name, inputs.machine_names)
     write_index(index, arguments.out)
-    write_widgets(facts, arguments.out)
-    write_page_tables(facts, arguments.out)
+    others.join()
+    if others.exitcode:
+        sys.exit(others.exitcode)
+
+
+def write_others(facts: StudyFacts, out: Path) -> None:
+    """Write the widgets of a study and the tables of its page."""
+    write_widgets(facts, out)
+    write_page_tables(facts, out)
 
 
 if __name__ == "__main__":
