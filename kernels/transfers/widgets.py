@@ -30,7 +30,7 @@ def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
     of_machines = [rows for _, rows in facts.summary.groupby("machine")]
     fit = partial(advisers_of, facts.study)
     if len(of_machines) > 1:
-        with ProcessPoolExecutor(mp_context=get_context("fork")) as workers:
+        with ProcessPoolExecutor(len(of_machines), get_context("fork")) as workers:
             fits = list(workers.map(fit, of_machines))
     else:
         fits = list(map(fit, of_machines))
