@@ -91,7 +91,8 @@ def _spin() -> float:
 
 @cache
 def _buffers() -> tuple[np.ndarray, np.ndarray]:
-    """Kept, because the first access to their pages takes longer than the copies."""
+    """Source and target of the copies, kept because the first access to their pages takes longer
+    than the copies."""
     return np.ones(COPY_BYTES, np.uint8), np.zeros(COPY_BYTES, np.uint8)
 
 

@@ -20,14 +20,16 @@ def cores() -> list[int]:
 
 
 def threads() -> ThreadPoolExecutor:
-    """A thread for each CPU that this process may use, kept for the next call. Do not call it from
-    one of them: it would wait for itself."""
+    """A thread pool with a thread for each CPU that this process may use, kept for the next call.
+
+    Its threads must not wait for it: with all of them waiting, nothing would run.
+    """
     return _threads(os.getpid(), len(os.sched_getaffinity(0)))
 
 
 @cache
 def _threads(process: int, count: int) -> ThreadPoolExecutor:
-    """By process, because a forked one has none of its parent's threads."""
+    """A pool for each process, because a forked process has no threads of its parent."""
     return ThreadPoolExecutor(count, f"of {process}")
 
 

@@ -1,4 +1,4 @@
-"""Read from disk what measuring imports, so that it does not wait for it later.
+"""Load the libraries that measuring imports into the page cache.
 
 python -m analysis.measure.read_ahead
 """
@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 
 from analysis.base.cli import fail_in_one_line
-from analysis.measure.run import OF_EVERY_ROUND, imported
+from analysis.measure.run import ROUND_MODULES, imported
 from analysis.study.config import load_config
 
 LARGE_LIBRARY_BYTES = 32 * 2**20
 
 
 def read_libraries() -> None:
-    """Have the system read the large libraries of this process from disk, all of them: CUDA reads
-    their kernels when it first needs them."""
+    """Have the system read this process's large libraries as a whole. CUDA loads kernels lazily, so
+    importing a library does not read all of it."""
     files = {mapped.path for mapped in psutil.Process().memory_maps() if ".so" in mapped.path}
     for file in map(Path, files):
         if file.is_file() and file.stat().st_size >= LARGE_LIBRARY_BYTES:
@@ -32,7 +32,7 @@ def read_libraries() -> None:
 def main() -> None:
     studies = load_config({}).studies.values()
     of_studies = {name for study in studies for name in imported(study, study.variants)}
-    for name in (*OF_EVERY_ROUND, *sorted(of_studies)):
+    for name in (*ROUND_MODULES, *sorted(of_studies)):
         with suppress(ImportError):  # not installed
             importlib.import_module(name)
     read_libraries()

@@ -37,11 +37,11 @@ from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 
-OF_EVERY_ROUND = (
+ROUND_MODULES = (
     *("analysis.measure.round", "analysis.measure.nvbench"),
     *("analysis.api.measure", "analysis.api.memory"),
 )
-"""Modules that rounds import."""
+"""Modules that every round imports."""
 
 BEFORE_CELLS = "before its first cell"
 
@@ -98,7 +98,7 @@ def import_once(modules: Sequence[str]) -> None:
     not installed.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*OF_EVERY_ROUND, *modules])
+    context.set_forkserver_preload([*ROUND_MODULES, *modules])
 
 
 def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:

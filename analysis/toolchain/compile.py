@@ -57,8 +57,8 @@ def compile_bindings(
     variant: Variant | None = None,
     host_flags: Sequence[str] = (),
 ) -> None:
-    """The study's bindings with its constants, which its variants share; or with those of `variant`
-    if its bindings are its own."""
+    """Compile the bindings that the study's variants share, or those of `variant` if it does not
+    share them (see `bindings_name`)."""
     if study.bindings is None:
         raise HotpathError(f"{study.name}: no bindings.cpp")
     if variant is not None and bindings_name(study, variant) != SHARED_BINDINGS:
@@ -69,14 +69,18 @@ def compile_bindings(
 
 
 def bindings_name(study: Study, variant: Variant) -> str:
-    """Name without suffix of the object with the variant's bindings: SHARED_BINDINGS, or one of its
-    own if the bindings read a constant or option that differs from the study's constants."""
-    own = {**variant.constants, **variant.options}
-    differs = {name.upper() for name in own if study.constants.get(name) != own[name]}
-    is_read = differs and any(
-        differs.intersection(WORD.findall(path.read_text())) for path in bindings_files(study)
+    """Name, without suffix, of the object file with the variant's bindings.
+
+    SHARED_BINDINGS, unless the files of the bindings use a constant or option that differs from the
+    study's constants.
+    """
+    settings = {**variant.constants, **variant.options}
+    changed = {name for name, value in settings.items() if study.constants.get(name) != value}
+    macros = {name.upper() for name in changed}
+    is_used = macros and any(
+        macros.intersection(WORD.findall(path.read_text())) for path in bindings_files(study)
     )
-    return f"{variant.name}.{SHARED_BINDINGS}" if is_read else SHARED_BINDINGS
+    return f"{variant.name}.{SHARED_BINDINGS}" if is_used else SHARED_BINDINGS
 
 
 def _settings(variant: Variant, toolchain: Toolchain) -> list[str]:
@@ -180,7 +184,7 @@ def main() -> None:
         compile_bindings(study, toolchain, arguments.out, variant=variant)
     else:
         if variant is None:
-            parser.error("variant: expected a name")
+            parser.error("variant: expected a name, got none")
         compile_module(study, variant, toolchain, arguments.arch, arguments.bindings, arguments.out)
 
 

@@ -26,7 +26,7 @@ COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest 
 @lru_cache(maxsize=1)
 def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
     """The adviser of the machine that has measured the most ways first; of equal ones, that of the
-    machine with most evidence. To fit one takes seconds."""
+    machine with most evidence. Kept, because fitting one takes seconds."""
     of_machines = [rows for _, rows in facts.summary.groupby("machine")]
     fit = partial(advisers_of, facts.study)
     if len(of_machines) > 1:

@@ -2,7 +2,7 @@
 # then waits during a measurement, and Snakemake checks waiting jobs at least once a second.
 
 
-# PyTorch takes seconds to read from a new machine's disk: that happens while modules compile.
+# Reading PyTorch from a new machine's disk takes seconds, so it happens while modules compile.
 rule read_ahead:
     input:
         ancient(sources("config/config.yaml", "analysis/**/*.py")),

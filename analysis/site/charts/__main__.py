@@ -31,20 +31,19 @@ def main() -> None:
     )
     facts = StudyFacts(inputs, study)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # Some take as long as all charts.
-    others = get_context("fork").Process(
-        target=fail_in_one_line, args=[partial(write_others, facts, arguments.out)]
-    )
-    others.start()
+    # Widgets may take longer than all charts, so a second process writes them.
+    write_rest = partial(write_widgets_and_tables, facts, arguments.out)
+    writer = get_context("fork").Process(target=fail_in_one_line, args=[write_rest])
+    writer.start()
     charts = study_charts(facts)
     index = write_charts(charts, arguments.out, study.name, inputs.machine_names)
     write_index(index, arguments.out)
-    others.join()
-    if others.exitcode:
-        sys.exit(others.exitcode)
+    writer.join()
+    if writer.exitcode:
+        sys.exit(writer.exitcode)
 
 
-def write_others(facts: StudyFacts, out: Path) -> None:
+def write_widgets_and_tables(facts: StudyFacts, out: Path) -> None:
     """Write the widgets of a study and the tables of its page."""
     write_widgets(facts, out)
     write_page_tables(facts, out)

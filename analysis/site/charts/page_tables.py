@@ -1,6 +1,6 @@
 """Tables that a study's page_tables.py computes from its measured figures, beside its charts.
 
-Some take seconds, and those of several studies are computed at the same time.
+Some tables take seconds, so the charts' jobs of all studies compute them in parallel.
 """
 
 from __future__ import annotations
