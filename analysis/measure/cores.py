@@ -1,5 +1,5 @@
-"""The cores that this process may use, in the order in which threads should be pinned to them, and
-threads on all of them."""
+"""The CPUs that this process may use, in the order in which threads should be pinned to them, and a
+thread pool for all of them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def cores() -> list[int]:
 
 
 def threads() -> ThreadPoolExecutor:
-    """A thread pool with a thread for each CPU that this process may use, kept for the next call.
+    """The shared thread pool, with one thread for each CPU that this process may use.
 
-    Its threads must not wait for it: with all of them waiting, nothing would run.
+    A thread of the pool must not wait for further work of the pool, which could deadlock.
     """
     return _threads(os.getpid(), len(os.sched_getaffinity(0)))
 
 
 @cache
-def _threads(process: int, count: int) -> ThreadPoolExecutor:
-    """A pool for each process, because a forked process has no threads of its parent."""
-    return ThreadPoolExecutor(count, f"of {process}")
+def _threads(process_id: int, count: int) -> ThreadPoolExecutor:
+    """One pool for each process, because a forked process does not inherit threads."""
+    return ThreadPoolExecutor(count, f"pool of {process_id}")
 
 
 def _siblings(cpu: int) -> list[int]:

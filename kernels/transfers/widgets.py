@@ -25,15 +25,15 @@ COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest 
 
 @lru_cache(maxsize=1)
 def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
-    """The adviser of the machine that has measured the most ways first; of equal ones, that of the
-    machine with most evidence. Kept, because fitting one takes seconds."""
-    of_machines = [rows for _, rows in facts.summary.groupby("machine")]
+    """The advisers of all machines: those with the most measured ways first, then those of machines
+    with more evidence. Kept, because fitting one takes seconds."""
+    rows_by_machine = [rows for _, rows in facts.summary.groupby("machine")]
     fit = partial(advisers_of, facts.study)
-    if len(of_machines) > 1:
-        with ProcessPoolExecutor(len(of_machines), get_context("fork")) as workers:
-            fits = list(workers.map(fit, of_machines))
+    if len(rows_by_machine) > 1:
+        with ProcessPoolExecutor(len(rows_by_machine), get_context("fork")) as workers:
+            fits = list(workers.map(fit, rows_by_machine))
     else:
-        fits = list(map(fit, of_machines))
+        fits = list(map(fit, rows_by_machine))
     found = chain.from_iterable(fits)
     order = machines_by_evidence(facts)
     return sorted(found, key=lambda one: (-len(one.ways), order.index(one.machine)))

@@ -57,15 +57,15 @@ def linked_bindings(wildcards):
     return MODULES / study.name / f"{name}.o"
 
 
-def bound_variant(wildcards):
-    """The variant whose own bindings are compiled; empty for the study's."""
+def variant_of_bindings(wildcards):
+    """The variant that these bindings are compiled for; empty for shared bindings."""
     return wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
 
 
 def bindings_settings(wildcards):
     """Keys of study.yaml that decide how the bindings are compiled."""
     study = CONFIG.known[wildcards.study]
-    if name := bound_variant(wildcards):
+    if name := variant_of_bindings(wildcards):
         return settings_of(study.variant(name))
     needs = {need for variant in study.variants for need in variant.needs}
     return json.dumps([dict(study.constants), "libfabric" in needs])

@@ -1,5 +1,5 @@
-# Compiles the bindings of each study, and links every variant with them into a module. A variant
-# whose constants or options they read has bindings of its own.
+# Compiles the bindings of each study, and links every variant with them into a module. A variant gets
+# separate bindings if they use a constant or option that differs from the study's.
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.
@@ -46,7 +46,7 @@ rule bindings:
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
         settings=bindings_settings,
-        variant=bound_variant,
+        variant=variant_of_bindings,
     message:
         "Compiling {wildcards.bindings} of {wildcards.study}"
     shell:

@@ -33,7 +33,7 @@ class PageTable:
 
 
 def write_page_tables(facts: StudyFacts, folder: Path) -> None:
-    """Write the tables of a study, whose cells become HTML, to the folder of its charts."""
+    """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
     if not (facts.study.folder / f"{SOURCE}.py").exists():
         return
     tables: Mapping[str, Callable[[StudyFacts], PageTable]] = load_python(
