@@ -57,6 +57,13 @@ class Gpu:
     def sm_clock_mhz(self) -> int:
         return int(pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
 
+    def is_at_highest_clock(self) -> bool:
+        """Whether the SMs run at the highest clock of this device; False if that is unknown."""
+        with suppress(pynvml.NVMLError):
+            highest = int(pynvml.nvmlDeviceGetMaxClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
+            return self.sm_clock_mhz() >= highest
+        return False
+
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
         with suppress(pynvml.NVMLError):

@@ -1,4 +1,4 @@
-"""Load the libraries that measuring imports into the page cache.
+"""Load the libraries that measuring imports into the page cache, and touch the memory it needs.
 
 python -m analysis.measure.read_ahead
 """
@@ -6,17 +6,26 @@ python -m analysis.measure.read_ahead
 from __future__ import annotations
 
 import importlib
+import mmap
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import psutil
 
 from analysis.base.cli import fail_in_one_line
+from analysis.base.gpu import GpuError, open_gpus
+from analysis.measure.cores import threads
 from analysis.measure.run import ROUND_MODULES, imported
 from analysis.study.config import load_config
 
-LARGE_LIBRARY_BYTES = 32 * 2**20
+LARGE_LIBRARY_BYTES: Final = 32 * 2**20
+POOL_BYTES: Final = 64 * 2**30
+"""Size of the largest pool of the default grid."""
+PIECE_PAGES: Final = 2**18
 
 
 def read_libraries() -> None:
@@ -29,13 +38,36 @@ def read_libraries() -> None:
                 os.posix_fadvise(library.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
+def touch_memory(size: int) -> None:
+    """Use `size` bytes of memory once, and free them. In a new virtual machine, the first access to
+    memory takes several times as long as later ones, because the host then provides it."""
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        with suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        _write(np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE])
+
+
+def _write(pages: npt.NDArray[np.uint8]) -> None:
+    """Write to the first byte of every page, by all CPUs that this process may use."""
+
+    def write(start: int) -> None:
+        pages[start : start + PIECE_PAGES] = 1  # NumPy lets other threads run meanwhile
+
+    list(threads().map(write, range(0, len(pages), PIECE_PAGES)))
+
+
 def main() -> None:
-    studies = load_config({}).studies.values()
+    config = load_config({})
+    studies = config.studies.values()
     of_studies = {name for study in studies for name in imported(study, study.variants)}
     for name in (*ROUND_MODULES, *sorted(of_studies)):
         with suppress(ImportError):  # not installed
             importlib.import_module(name)
     read_libraries()
+    with suppress(GpuError), open_gpus(config.gpus):  # without a GPU, no pool is made
+        from analysis.measure.large_pool import largest_pool
+
+        touch_memory(min(POOL_BYTES, largest_pool()))
 
 
 if __name__ == "__main__":

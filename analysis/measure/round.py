@@ -34,7 +34,11 @@ from analysis.results.store.throttling import reasons
 from analysis.study import Study
 
 WARM_UP_S = 0.3
-"""Seconds of work before the first cell: an idle GPU needs this long to raise its clocks."""
+"""Maximum seconds of work before the first cell: an idle GPU may need this long to raise its
+clocks."""
+
+HIGHEST_CLOCK_S = 0.1
+"""Seconds of work at the GPU's highest clock after which the warm-up ends early."""
 
 MIN_UNWARMED_S = 0.015
 """Duration from which an operation needs no warm-up before its host times. The first launch after
@@ -75,6 +79,15 @@ class RoundJob:
     gpu_uuids: tuple[str, ...]
     out: Path
     started_s: float = field(default_factory=time.monotonic)
+
+    def cells(self) -> list[Cell]:
+        """The cells of this round, by variant and case."""
+        return [
+            Cell(variant, case)
+            for variant in map(self.study.variant, self.cases)
+            for case in variant.cases
+            if case.id in self.cases[variant.name] and self.number % case.every == 0
+        ]
 
     def file(self, content: Content) -> Path:
         """The file of `content` beside the samples."""
@@ -161,10 +174,8 @@ class Bench:
         A case with several visits is repeated that often in a row, in a new order each time.
         """
         cells: dict[str, list[Cell]] = {}
-        for variant in self._variants:
-            for case in variant.cases:
-                if case.id in self.job.cases[variant.name] and self.job.number % case.every == 0:
-                    cells.setdefault(case.id, []).append(Cell(variant, case))
+        for cell in self.job.cells():
+            cells.setdefault(cell.case.id, []).append(cell)
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
@@ -257,8 +268,14 @@ class Bench:
                 cell.values += ((name, times[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:
-        until = time.perf_counter() + WARM_UP_S
-        while time.perf_counter() < until:
+        """Work until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, at most for
+        WARM_UP_S."""
+        start = below = time.perf_counter()
+        while (now := time.perf_counter()) < start + WARM_UP_S:
+            if not (self.gpus and self.gpus[0].is_at_highest_clock()):
+                below = now
+            elif now > below + HIGHEST_CLOCK_S:
+                break
             bound.launch()
         self._is_warm = True
 

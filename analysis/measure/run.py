@@ -23,7 +23,7 @@ from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
 from analysis.base.schema import read_json
 from analysis.measure.clock import utc_now
-from analysis.measure.conditions import conditions, recent_conditions
+from analysis.measure.conditions import Conditions, conditions, recent_conditions
 from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.needs import Provision
@@ -32,7 +32,7 @@ from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.keys import Look, Stages
-from analysis.results.store.samples import checksum, read_round
+from analysis.results.store.samples import checksum, read_round, write_round
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
@@ -156,6 +156,9 @@ def _run_one(
     for left_over in (job.file("failure"), job.file("cell"), job.out):
         remove(left_over)
     before = recent_conditions()
+    if not job.cells():
+        _finish_without_cells(job, journal, before)
+        return
     energy = _energy_j(host)
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(replace(job, started_s=started),))
@@ -192,6 +195,25 @@ def _run_one(
     )
     journal.finish(job.number, record)
     progress.round_done(job.number, left - 1, signs)
+
+
+def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Conditions) -> None:
+    """Keep a round that has nothing to measure, without a process."""
+    write_round(job.out, [])
+    now, look = utc_now(), Look(**asdict(conditions))
+    record = RoundRecord(
+        run=job.run,
+        start=now,
+        end=now,
+        seconds=0.0,
+        energy_j=0.0,
+        conditions=look,
+        after=look,
+        newcomers=[],
+        stages_s=Stages(**dict.fromkeys(Stages.model_fields, 0.0)),
+        samples_sha256=checksum(job.out),
+    )
+    journal.finish(job.number, record)
 
 
 def _end(process: BaseProcess, job: RoundJob, journal: Journal, why: str) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from analysis import ROOT
 from analysis.measure import read_ahead
+from analysis.study import discover
 
 
 def test_libraries_of_imported_modules_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +25,33 @@ def test_libraries_of_imported_modules_are_read(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "posix_fadvise", advise)
     monkeypatch.setattr(read_ahead, "LARGE_LIBRARY_BYTES", 2**16)
     monkeypatch.setattr(read_ahead, "imported", lambda study, variants: ["never_installed"])
+    monkeypatch.setattr(read_ahead, "POOL_BYTES", 2**20)
     read_ahead.main()
     numpys = Path(np.__file__).parent.resolve()
     assert any(path.is_relative_to(numpys) and ".so" in path.name for path in read)
     assert all(path.stat().st_size >= 2**16 for path in read)
+
+
+def test_memory_is_used_as_a_whole_and_freed() -> None:
+    program = (
+        "import psutil, resource; from analysis.measure import read_ahead\n"
+        "read_ahead.touch_memory(2**28)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "
+        "psutil.Process().memory_info().rss)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    peak, after = map(int, printed.stdout.split())
+    assert peak - after > 2**28 - 2**24
+
+
+def test_as_much_memory_is_touched_as_the_largest_pool_has() -> None:
+    sizes = {
+        case.number("pool_mib")
+        for study in discover().values()
+        for variant in study.variants
+        for case in variant.in_grid("default")
+        if "pool_mib" in case.values
+    }
+    assert max(sizes) * 2**20 == read_ahead.POOL_BYTES

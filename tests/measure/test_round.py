@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from analysis.measure import rig
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, Skip
 from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.progress import Progress
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
 from analysis.results.store.samples import to_text
@@ -92,21 +94,32 @@ def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
 
 def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
     few = replace(many_cells.variant("few").cases[0], every=3)
-    bench = Bench(job(many_cells, 0), [])
-    seldom = [replace(v, cases=(few,)) if v.name == "few" else v for v in bench._variants]
-    measured = []
-    for number in range(4):
-        bench = Bench(job(many_cells, number), [])
-        bench._variants = seldom
-        measured.append(sum(cell.variant.name == "few" for cell in bench.schedule()))
+    variants = (replace(v, cases=(few,)) if v.name == "few" else v for v in many_cells.variants)
+    seldom = replace(many_cells, variants=tuple(variants))
+    measured = [
+        sum(cell.startswith("few ") for cell in order(seldom, number)) for number in range(4)
+    ]
     assert measured == [1, 0, 0, 1]
 
 
-def test_a_round_may_have_no_cell(tmp_path: Path, where: Target) -> None:
+def test_a_round_without_cells_starts_no_process(
+    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    watch = Progress.watch
+
+    def noted(self: Progress, *arguments: Any) -> None:
+        started.append(arguments)
+        watch(self, *arguments)
+
+    monkeypatch.setattr(Progress, "watch", noted)
     study = write_study(tmp_path / "seldom", {"name": "one"}, sizes={"every": 3})
     grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     assert {sample.round for sample in samples_at(where, study, "one")} == {0}
+    entry = json.loads((where.folder / study.name / "one.json").read_text())
+    assert (entry["rounds"], len(entry["conditions"])) == (3, 4)
+    assert len(started) == 1
 
 
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
@@ -305,6 +318,27 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(
     bench.measure(cell)
     assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
     assert [(visit.variant, visit.case) for visit in bench.visits] == [("one", "n=1")] * 2
+
+
+@pytest.mark.parametrize(
+    ("clocks", "launches"), [([True] * 99, 3), ([True, False, *[True] * 97], 4), ([False] * 99, 6)]
+)
+def test_warm_up_ends_early_once_the_clock_has_been_the_highest_for_a_while(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    clocks: Sequence[bool],
+    launches: int,
+) -> None:
+    for name, seconds in (("WARM_UP_S", 0.75), ("HIGHEST_CLOCK_S", 0.25)):
+        monkeypatch.setattr(rounds, name, seconds)
+    looks = iter(clocks)
+    gpu = SimpleNamespace(is_at_highest_clock=lambda: next(looks))
+    monkeypatch.setattr(rounds, "time", clock)
+    bench, _ = bench_of(tmp_path, Recorded(), monkeypatch, gpus=cast(Sequence[Gpu], [gpu]))
+    operation = Timed(clock, launch_s=0.125)
+    bench._warm_up(cast(Bound, SimpleNamespace(launch=lambda: operation.launch(0))))
+    assert operation.events == ["launch"] * launches
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])

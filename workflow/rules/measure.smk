@@ -2,7 +2,8 @@
 # then waits during a measurement, and Snakemake checks waiting jobs at least once a second.
 
 
-# Reading PyTorch from a new machine's disk takes seconds, so it happens while modules compile.
+# On a new machine, reading PyTorch from the disk and the first access to memory take seconds, so
+# both happen while modules compile.
 rule read_ahead:
     input:
         ancient(sources("config/config.yaml", "analysis/**/*.py")),
@@ -18,7 +19,7 @@ rule read_ahead:
     params:
         python=PYTHON,
     message:
-        "Reading the libraries that measuring imports"
+        "Reading the libraries and touching the memory that measuring needs"
     shell:
         "nice {params.python:q} -m analysis.measure.read_ahead 2> {log}"
 
