@@ -50,6 +50,12 @@ def module_sources(wildcards):
     return [path for path in files if path.suffix != ".py"]
 
 
+def source_kilobytes(wildcards):
+    """The size of a module's source files, as its priority: otherwise, some of the modules that take
+    longest to compile would be the last to start."""
+    return sum(path.stat().st_size for path in module_sources(wildcards)) / 1000
+
+
 def linked_bindings(wildcards):
     """The object with the bindings that a variant is linked with."""
     study = CONFIG.known[wildcards.study]

@@ -36,7 +36,7 @@ rule bindings:
         "build/benchmarks/bindings/{study}/{bindings}.tsv"
     wildcard_constraints:
         bindings=r"(\w+\.)?bindings",
-    priority: 2  # Modules wait for them.
+    priority: 1000  # Modules wait for them.
     resources:
         mem_mb=1000,
     params:
@@ -67,7 +67,7 @@ rule module:
         "build/logs/module/{study}/{variant}.log",
     benchmark:
         "build/benchmarks/module/{study}/{variant}.tsv"
-    priority: 1
+    priority: source_kilobytes
     resources:
         mem_mb=1000,
     params:

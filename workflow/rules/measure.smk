@@ -13,7 +13,7 @@ rule read_ahead:
         "build/logs/read_ahead.log",
     benchmark:
         "build/benchmarks/read_ahead.tsv"
-    priority: 2
+    priority: 1000
     resources:
         mem_mb=2000,
     params:
