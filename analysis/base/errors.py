@@ -33,6 +33,11 @@ class FieldError(HotpathError):
     def __init__(self, field: str, expected: str, got: object) -> None:
         super().__init__(f"{field}: expected {expected}, got {got!r}")
         self.field = field
+        self._given = field, expected, got
+
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, object]]:
+        """How another process makes the error anew."""
+        return type(self), self._given
 
 
 def require_known(field: str, got: str, known: Collection[str]) -> None:

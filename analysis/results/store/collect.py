@@ -233,7 +233,8 @@ def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[n
         for case in variant.cases
     }
     of_round = [
-        planned.get(pair, 1) for pair in zip(samples["study"], samples["case"], strict=True)
+        planned.get(pair, 1)
+        for pair in zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
     ]
     cell = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
     before = cell.rank(method="first").to_numpy() - 1

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from statistics import median
 from typing import Any, Final
 
 import pandas as pd
@@ -21,6 +22,8 @@ from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement
 from analysis.study.claims.verdicts import Figure, NotTested
 
+Rounds = Mapping[str, list[float]]
+"""Medians of the rounds of each run, oldest first."""
 MAX_SLOWED_SHARE: Final = 0.5
 """Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
 
@@ -57,7 +60,7 @@ class MachineResults:
 
     @cached_property
     def runs(self) -> frozenset[str]:
-        return frozenset(self.samples["run"])
+        return frozenset(self.samples["run"].unique())
 
     def judging(self, claim: Claim) -> MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
@@ -120,11 +123,12 @@ class MachineResults:
     def _runs_of_cells(self) -> Mapping[tuple[str, str], frozenset[str]]:
         """Runs with fresh, checked samples, by variant and case."""
         good = fresh(self.used)
-        good = good[good["verified"] == 1].drop_duplicates(["variant", "case", "run"])
-        return {
-            (str(variant), str(case)): frozenset(of_cell["run"])
-            for (variant, case), of_cell in good.groupby(["variant", "case"])
-        }
+        names = ["variant", "case", "run"]
+        good = good[good["verified"] == 1].drop_duplicates(names)
+        found: dict[tuple[str, str], set[str]] = {}
+        for variant, case, run in zip(*(good[name].tolist() for name in names), strict=True):
+            found.setdefault((variant, case), set()).add(run)
+        return {cell: frozenset(runs) for cell, runs in found.items()}
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
@@ -156,7 +160,7 @@ class MachineResults:
             found: pd.Series = self.by_visit.loc[variant, case, metric]
         except KeyError:
             raise NotTested(self._absence(variant, case, metric)) from None
-        share = slowed_share(self._rows_of(variant, case)["throttle"])
+        share = slowed_share(self.used["throttle"].iloc[self._cells[variant, case]])
         if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         return found
@@ -188,37 +192,34 @@ class MachineResults:
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        runs = runs_of(by_visit)
-        figure = self._based_on(Figure(*estimate(runs)), by_visit)
-        by_host = self._by_host(by_visit)
+        runs = rounds_by_run(by_visit)
+        figure = self._based_on(Figure(*estimate(list(runs.values()))), runs)
+        by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             return figure
         _, low, high = mean_estimate(by_host)
         return replace(figure, mean=(low, high), limit=limit_interval(by_host))
 
     def over_hosts(self, by_visit: pd.Series) -> Figure:
-        runs_of(by_visit)  # raises NotTested
-        by_host = self._by_host(by_visit)
+        runs = rounds_by_run(by_visit)
+        by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             raise NotTested(f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}")
-        return replace(self._based_on(Figure(*mean_estimate(by_host)), by_visit), groups=1)
+        return replace(self._based_on(Figure(*mean_estimate(by_host)), runs), groups=1)
 
-    def _by_run(self, by_visit: pd.Series) -> pd.Series:
-        """The median over its rounds of each run, oldest first."""
-        by_round = by_visit.groupby(["run", "round"]).median()
-        by_run: pd.Series = by_round.groupby("run").median()
-        return by_run
-
-    def _by_host(self, by_visit: pd.Series) -> list[float]:
+    def _by_host(self, runs: Rounds) -> list[float]:
         """The median over its runs of each host, which is the unit of a mean over hosts."""
-        by_run = self._by_run(by_visit)
-        return list(by_run.groupby(by_run.index.map(self._hosts)).median())
+        found: dict[str, list[float]] = {}
+        for run, rounds in runs.items():
+            found.setdefault(self._hosts[run], []).append(median(rounds))
+        return [median(found[host]) for host in sorted(found)]
 
-    def _based_on(self, figure: Figure, by_visit: pd.Series) -> Figure:
+    def _based_on(self, figure: Figure, runs: Rounds) -> Figure:
         """`figure` with its runs and hosts."""
-        by_run = self._by_run(by_visit)
-        hosts, figures = self.hosts_of(by_run.index), tuple(map(float, by_run))
-        return replace(figure, by_run=figures, hosts=hosts, groups=count_groups(figures))
+        by_run = tuple(map(median, runs.values()))
+        return replace(
+            figure, by_run=by_run, hosts=self.hosts_of(runs), groups=count_groups(by_run)
+        )
 
     def hosts_of(self, runs: Iterable[str]) -> int:
         """Number of hosts of `runs`."""
@@ -227,7 +228,8 @@ class MachineResults:
     @cached_property
     def _hosts(self) -> Mapping[str, str]:
         """Host of each run."""
-        return dict(zip(self.samples["run"], self.samples["host"], strict=True))
+        once = self.samples.drop_duplicates("run", keep="last")
+        return dict(zip(once["run"], once["host"], strict=True))
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
@@ -236,16 +238,17 @@ class MachineResults:
         return payload
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
-        rows = self._printed
-        rows = rows[(rows["variant"] == variant) & (rows["case"] == case)]
-        # With several sources, the first one counts.
-        if rows.empty or metric not in ("", rows.iloc[0]["metric"]):
-            return math.nan
-        return float(rows.iloc[0]["seconds"])
+        of, seconds = self._printed.get((variant, case), ("", math.nan))
+        return seconds if metric in ("", of) else math.nan
 
     @cached_property
-    def _printed(self) -> pd.DataFrame:
-        return best_statement(self.published)
+    def _printed(self) -> Mapping[tuple[str, str], tuple[str, float]]:
+        """Metric and published time by variant and case. With several sources, the first counts."""
+        rows = best_statement(self.published).drop_duplicates(["variant", "case"])
+        return {
+            (row["variant"], row["case"]): (row["metric"], float(row["seconds"]))
+            for row in rows.to_dict("records")
+        }
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
         rows = self.model[
@@ -296,10 +299,15 @@ def evidence_by_machine(
     return known
 
 
-def runs_of(by_visit: pd.Series) -> list[list[float]]:
-    """Medians of the rounds of each run. Raises NotTested if the rounds have several modes."""
-    by_round = by_visit.groupby(["run", "round"]).median()
-    runs = [list(rounds) for _, rounds in by_round.groupby("run")]
-    if (modes := count_modes(runs)) > 1:
+def rounds_by_run(by_visit: pd.Series) -> Rounds:
+    """Medians of the rounds, by run. Raises NotTested if the rounds have several modes."""
+    visits: dict[str, dict[int, list[float]]] = {}
+    for (run, number, *_), value in zip(by_visit.index.tolist(), by_visit.tolist(), strict=True):
+        visits.setdefault(run, {}).setdefault(number, []).append(value)
+    runs = {
+        run: [median(rounds[number]) for number in sorted(rounds)]
+        for run, rounds in sorted(visits.items())
+    }
+    if (modes := count_modes(list(runs.values()))) > 1:
         raise NotTested(f"the rounds have {modes} modes, which no single figure describes")
     return runs

@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
+from analysis.base.forked import forked_map
 from analysis.results.model import METRIC
 from analysis.results.model.fit import Calibration, Fit, fit
 from analysis.results.model.judge import FITTED, held_back
@@ -83,17 +84,24 @@ def fit_links(
 
     A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """
-    links = Links()
     calibrations = {name: studies[name] for name in calibrating(studies)}
     samples = samples[samples["study"].isin(calibrations)]
-    for machine, description in machines.items():
-        known = work_on(description, calibrations)
+    work = {machine: work_on(about, calibrations) for machine, about in machines.items()}
+    wanted: list[tuple[str, str, pd.DataFrame]] = []
+    for machine in machines:
         here = samples[samples["machine"] == machine]
         apart = newest_apart(here)
-        for fits, runs in ((links.every, here), (links.kept, apart.kept), (links.held, apart.held)):
-            fitted = fit(_calibrations(runs, known), with_intervals=fits is links.every)
-            if fitted is not None:
-                fits[machine] = fitted
+        parts = {"every": here, "kept": apart.kept, "held": apart.held}
+        wanted += [(machine, name, runs) for name, runs in parts.items()]
+
+    def fitted(one: tuple[str, str, pd.DataFrame]) -> Fit | None:
+        machine, name, runs = one
+        return fit(_calibrations(runs, work[machine]), with_intervals=name == "every")
+
+    links = Links()
+    for (machine, name, _), found in zip(wanted, forked_map(fitted, wanted), strict=True):
+        if found is not None:
+            getattr(links, name)[machine] = found
     return links
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ import pandas as pd
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
+from analysis.base.forked import forked_map
 from analysis.results.store.collect import Collected, collect
 from analysis.results.tables.claims import ClaimTables, claim_tables
 from analysis.results.tables.counters import fresh_counts
@@ -24,6 +27,8 @@ from analysis.study import Study, find_study
 
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
+SLOW: Final = (("repeatability",), ("claims", "claim_parts"))
+"""Tables that take longest; a process makes each group while others make the rest."""
 
 
 class Material:
@@ -72,8 +77,13 @@ def study_tables(
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
     material = Material(found, study, links)
-    texts = {f"{table}.csv": to_csv(table, material.table(table)) for table in TABLES}
-    return texts | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+    material.table("summary")  # processes share it
+    others = [table for table in TABLES if table not in chain(*SLOW)]
+    groups = forked_map(
+        lambda names: {f"{name}.csv": to_csv(name, material.table(name)) for name in names},
+        [*SLOW, others],
+    )
+    return dict(ChainMap(*groups)) | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
 def command_line() -> argparse.ArgumentParser:

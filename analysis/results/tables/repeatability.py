@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from itertools import chain
 from typing import Final, NamedTuple
 
 import pandas as pd
 
+from analysis.base.forked import forked_map
 from analysis.base.statistics import MIN_RUNS
 from analysis.results.host_speed import at_host_speed
 from analysis.results.model.fit import Fit
@@ -43,17 +45,12 @@ def repeatability(
     newest run of a study, or that with `newer` runs after it, is held out; its medians are compared
     with the intervals and verdicts of the other runs. Predictions of `links` leave out the newest.
     """
-    rows = [
-        row
-        for machine in sorted(set(samples["machine"]))
-        for row in _of_machine(
-            newest_apart(samples[samples["machine"] == machine], newer),
-            studies,
-            published,
-            {machine: machines[machine]},
-            links,
-        )
-    ]
+
+    def of_machine(machine: str) -> list[RepeatabilityRow]:
+        apart = newest_apart(samples[samples["machine"] == machine], newer)
+        return list(_of_machine(apart, studies, published, {machine: machines[machine]}, links))
+
+    rows = chain(*forked_map(of_machine, sorted(samples["machine"].unique())))
     return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, estimate, verdict
@@ -29,7 +31,10 @@ def repeat_table(
     `compared` are the `ratios_by_round` of `samples`. Between runs, the repeat's time in one run is
     compared with the prediction interval of the original's other runs.
     """
-    same = repeats(ratios_by_run(compared), studies)
+    if compared.empty:
+        return pd.DataFrame(columns=REPEAT_COLUMNS)
+    pairs = compared.index.to_frame(index=False)
+    same = ratios_by_run(compared[_are_repeats(pairs, studies)])
     rounds = fresh(chosen(samples)).groupby([*FIGURE, "run", "round"])["value"].median()
     times = rounds_by_run(rounds)
     rows = []
@@ -46,6 +51,11 @@ def repeat_table(
 
 def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The rows of `ratios_by_run` that compare two entries of the same program."""
+    return compared[_are_repeats(compared, studies)]
+
+
+def _are_repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.bool_]:
+    """Whether `variant` and `against` of each row are the same program."""
     same = {
         (study.name, variant.name, variant.after)
         for study in studies.values()
@@ -53,7 +63,7 @@ def repeats(compared: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFram
         if study.is_repeat(variant)
     }
     pairs = pd.MultiIndex.from_frame(compared[["study", "variant", "against"]])
-    return compared[pairs.isin(list(same))]
+    return pairs.isin(list(same))
 
 
 def _between(time: float, others: list[list[float]]) -> tuple[float, str]:

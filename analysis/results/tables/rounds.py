@@ -22,7 +22,7 @@ def rounds(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
         for variant in study.subjects
     }
     good = fresh(chosen(samples))
-    cells = zip(good["study"], good["variant"], good["case"], strict=True)
+    cells = zip(*(good[name].tolist() for name in ("study", "variant", "case")), strict=True)
     is_shown = pd.Series([cell in shown for cell in cells], index=good.index, dtype=bool)
     good = good[is_shown & (good["unit"] == "s") & good["core_copies"].notna()]
     found = good.groupby([*KEY, "run", "round"], sort=False).agg(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from statistics import median
 
-import numpy as np
 import pandas as pd
 
 from analysis.base.statistics import estimate
@@ -39,11 +38,7 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
         runs=("run", "nunique"),
         hosts=("host", "nunique"),
     )
-    values = measured["value"].to_numpy()
-    quartiles = {
-        key: np.quantile(values[rows], (0.25, 0.75)) for key, rows in cells.indices.items()
-    }
-    table["q1"], table["q3"] = np.transpose([quartiles[key] for key in table.index])
+    table["q1"], table["q3"] = (cells["value"].quantile(share) for share in (0.25, 0.75))
     by_round = times_by_round(measured)
     table["rounds"] = by_round["value"].groupby(KEY, sort=False).size()
     table = table.join(over_runs(by_round["value"], KEY))
@@ -80,7 +75,7 @@ def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
 def rounds_by_run(by_round: pd.Series) -> dict[tuple[str, ...], dict[str, list[float]]]:
     """Values in `by_round`, which has key, run and round, grouped by key and run, oldest first."""
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for (*key, run, _), value in zip(by_round.index, by_round, strict=True):
+    for (*key, run, _), value in zip(by_round.index.tolist(), by_round.tolist(), strict=True):
         found.setdefault(tuple(key), {}).setdefault(run, []).append(value)
     return found
 

@@ -44,6 +44,7 @@ def test_each_fit_uses_its_runs_and_checked_times_with_half_their_width(
     studies = {CALIBRATION.name: CALIBRATION}
     found = collect(tmp_path, studies)
     fitted: list[list[Calibration]] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})  # no forked processes
     monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.append(runs))
     links.fit_links(found.samples, found.machines, studies)
     every, kept, held = fitted
@@ -64,6 +65,7 @@ def test_cases_of_a_single_round_are_left_out_of_a_fit(
     studies = {CALIBRATION.name: CALIBRATION}
     found = collect(tmp_path, studies)
     fitted: list[Calibration] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})  # no forked processes
     monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.extend(runs))
     links.fit_links(found.samples, found.machines, studies)
     assert fitted and all(len(of_run.seconds) == 0 for of_run in fitted)
