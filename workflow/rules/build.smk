@@ -12,6 +12,7 @@ rule cpu_cache:
         "build/logs/cpu_cache.log",
     benchmark:
         "build/benchmarks/cpu_cache.tsv"
+    priority: 1000  # A measurement waits for it.
     resources:
         mem_mb=1000,
     params:
