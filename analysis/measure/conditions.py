@@ -26,8 +26,6 @@ SPIN_TURNS: Final = 200_000
 COPY_BYTES: Final = 64 * 2**20
 REPEATS: Final = 5
 """Repetitions, of which the shortest counts: a disturbance is no property of the host."""
-LOOK_S: Final = 0.1
-"""Time to watch other users of the CPU, while this process sleeps."""
 RECENT_S: Final = 1.0
 
 
@@ -38,7 +36,7 @@ class Conditions:
     `spin_s`: seconds of SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: what one
     core copies between two buffers of COPY_BYTES, bytes read and written. `cpu_mhz`: mean clock the
     system gives, None where it gives none; virtual machines mostly give a constant. `busy_share`:
-    share of all cores' time used by anyone while this process slept. `steal_s`: seconds since start
+    share of all cores' time that other processes used meanwhile. `steal_s`: seconds since start
     that the hypervisor kept from this machine's cores, all of them together. `core_hz`: measured
     clock of one core, None where it cannot be measured.
     """
@@ -56,14 +54,20 @@ _latest: tuple[float, Conditions] | None = None
 
 
 def conditions() -> Conditions:
-    """Measure the host, in about a third of a second."""
+    """Measure the host, in about a tenth of a second."""
     global _latest
-    busy = psutil.cpu_percent(LOOK_S) / 100
+    source, target = _buffers()
+    psutil.cpu_percent()  # begins the time that the next call is about
+    started, own = time.perf_counter(), time.process_time()
+    spin_s = min(_spin() for _ in range(REPEATS))
+    copy_s = min(_copy(source, target) for _ in range(REPEATS))
+    available = (time.perf_counter() - started) * (psutil.cpu_count() or 1)
+    own_share = (time.process_time() - own) / available
     found = Conditions(
-        spin_s=min(_spin() for _ in range(REPEATS)),
-        copy_bytes_per_s=_copy_rate(),
+        spin_s=spin_s,
+        copy_bytes_per_s=2 * COPY_BYTES / copy_s,
         cpu_mhz=_clock_mhz(),
-        busy_share=busy,
+        busy_share=max(0.0, round(psutil.cpu_percent() / 100 - own_share, 3)),
         steal_s=steal_seconds(),
         core_hz=core_clock_hz(),
     )
@@ -96,14 +100,10 @@ def _buffers() -> tuple[np.ndarray, np.ndarray]:
     return np.ones(COPY_BYTES, np.uint8), np.zeros(COPY_BYTES, np.uint8)
 
 
-def _copy_rate() -> float:
-    source, target = _buffers()
-    seconds = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        np.copyto(target, source)
-        seconds.append(time.perf_counter() - started)
-    return 2 * COPY_BYTES / min(seconds)
+def _copy(source: np.ndarray, target: np.ndarray) -> float:
+    started = time.perf_counter()
+    np.copyto(target, source)
+    return time.perf_counter() - started
 
 
 def _clock_mhz() -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from analysis.base.gpu import Gpu
@@ -24,6 +26,17 @@ def test_a_host_has_a_speed() -> None:
     assert 0 <= found.busy_share <= 1
     assert found.steal_s >= 0
     assert found.core_hz is None or 5e8 < found.core_hz < 1e10
+
+
+@pytest.mark.parametrize("others", [0.5, 3.0])
+def test_only_cores_that_others_use_count_as_busy(
+    monkeypatch: pytest.MonkeyPatch, others: float
+) -> None:
+    """This process keeps one of eight cores busy while it measures."""
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 8)
+    monkeypatch.setattr(psutil, "cpu_percent", lambda: 100 * (1 + others) / 8)
+    monkeypatch.setattr(time, "process_time", time.perf_counter)
+    assert conditions().busy_share == pytest.approx(others / 8, abs=0.01)
 
 
 def test_a_recent_look_is_used_again_and_an_old_one_is_not(
