@@ -17,14 +17,17 @@ _work: tuple[Callable[[Any], Any], Sequence[Any]]
 """Function and items of a forked process."""
 
 
-def forked_map(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """`function` of each of `items`, in their order, by forked processes: at most one for each CPU.
+def forked_map(
+    function: Callable[[Item], Result], items: Iterable[Item], most: int | None = None
+) -> list[Result]:
+    """`function` of each of `items`, in their order, by forked processes: at most one for each CPU,
+    and at most `most`.
 
     Only results are pickled, so `function` may be a lambda that refers to large tables. Processes
     take the items one after the other: the longest should come first. Raises the first error.
     """
     items = list(items)
-    workers = min(len(items), len(os.sched_getaffinity(0)))
+    workers = min(len(items), len(os.sched_getaffinity(0)), most or len(items))
     if workers < 2:
         return list(map(function, items))
     with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:

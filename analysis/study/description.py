@@ -262,7 +262,7 @@ class Study(StudyKeys):
         )
         return [variant for variant in limited if variant.cases]
 
-    @property
+    @cached_property
     def subjects(self) -> list[Variant]:
         """All variants but references that repeat another one. Those only count the false
         differences of the method."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
-from multiprocessing import get_context
 
-from analysis.api.charts import StudyFacts, Widget, machines_by_evidence
+import pandas as pd
+
+from analysis.api.charts import StudyFacts, Widget, forked_map, machines_by_evidence
 from analysis.api.files import adapter
 from analysis.api.model import ENTRY_BYTES
+from analysis.api.study import Study
 
-from .adviser import Adviser
+from .adviser import DIRECTIONS, Adviser, Situation, Way, make_adviser
 from .calls import calls_of, in_words
 from .chart_parts import binary
 from .kinds import method_of
-from .measured import advisers_of, ways
+from .measured import moves, timings_of, ways
 from .pools import pools_of_machines, reach_bytes
 
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
@@ -27,16 +29,45 @@ COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest 
 def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
     """The advisers of all machines: those with the most measured ways first, then those of machines
     with more evidence. Kept, because fitting one takes seconds."""
-    rows_by_machine = [rows for _, rows in facts.summary.groupby("machine")]
-    fit = partial(advisers_of, facts.study)
-    if len(rows_by_machine) > 1:
-        with ProcessPoolExecutor(len(rows_by_machine), get_context("fork")) as workers:
-            fits = list(workers.map(fit, rows_by_machine))
-    else:
-        fits = list(map(fit, rows_by_machine))
-    found = chain.from_iterable(fits)
+    found = fitted_advisers(facts.study, facts.summary)
     order = machines_by_evidence(facts)
     return sorted(found, key=lambda one: (-len(one.ways), order.index(one.machine)))
+
+
+def fitted_advisers(study: Study, summary: pd.DataFrame) -> list[Adviser]:
+    """The same as `advisers_of`; a process fits each direction, as the two share no times."""
+    titles = {variant.name: variant.title for variant in study.variants}
+    by_machine = {
+        str(machine): timings_of(study, rows)
+        for machine, rows in moves(study, summary).groupby("machine")
+    }
+    # In the order of an adviser's thresholds
+    halves = [
+        (machine, half)
+        for machine, timings in by_machine.items()
+        for direction in sorted(DIRECTIONS)
+        if (half := {key: one for key, one in timings.items() if key[0].direction == direction})
+    ]
+    fitted = forked_map(lambda one: make_adviser(one[0], "results", one[1], titles), halves)
+    return [
+        _joined([half for half in fitted if half.machine == machine], timings)
+        for machine, timings in by_machine.items()
+    ]
+
+
+def _joined(halves: Sequence[Adviser], timings: Mapping[tuple[Situation, str], object]) -> Adviser:
+    """One adviser of those of both directions, with its ways in the order of `timings`."""
+    places = {key: place for place, key in enumerate(timings)}
+
+    def place(way: Way) -> int:
+        situation = Situation(
+            *(way.variant, way.direction, way.host, way.device, way.is_busy, way.alignment)
+        )
+        return min(places[situation, metric] for metric in way.costs)
+
+    ways = sorted(chain(*(half.ways for half in halves)), key=place)
+    thresholds = chain(*(half.thresholds for half in halves))
+    return replace(halves[0], ways=tuple(ways), thresholds=tuple(thresholds))
 
 
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:

@@ -22,7 +22,7 @@ from analysis.base.forked import forked_map
 os.sched_getaffinity = lambda _: {0, 1}
 
 def work(item):
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
     time.sleep(600)
 
 forked_map(work, range(2))
@@ -78,3 +78,8 @@ def test_the_processes_end_with_their_parent() -> None:
         started = [int(parent.stdout.readline()) for _ in range(2)]
         parent.kill()
     wait_for(lambda: not any(map(psutil.pid_exists, started)))
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_the_caller_may_ask_for_fewer_processes() -> None:
+    assert forked_map(lambda _: os.getpid(), range(3), most=1) == [os.getpid()] * 3

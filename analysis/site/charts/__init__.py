@@ -28,8 +28,8 @@ def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     `charts(facts)` of a study's charts.py may add charts, or replace a common one by its name.
     Each chart's data is a table (`chart.data`) and its `description` says what it shows.
     """
-    charts: dict[str, Chart | None] = {name: make(facts) for name, make in COMMON.items()}
-    if not (facts.study.folder / "charts.py").exists():
-        return charts
-    added: Mapping[str, Chart | None] = load_python(facts.study, "charts").charts(facts)
-    return {**charts, **added}
+    added: Mapping[str, Chart | None] = {}
+    if (facts.study.folder / "charts.py").exists():
+        added = load_python(facts.study, "charts").charts(facts)
+    common = {name: None if name in added else make(facts) for name, make in COMMON.items()}
+    return {**common, **added}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.forked import forked_map
 from analysis.site.charts import study_charts
 from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
@@ -31,16 +29,15 @@ def main() -> None:
     )
     facts = StudyFacts(inputs, study)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    # Widgets may take longer than all charts, so a second process writes them.
-    write_rest = partial(write_widgets_and_tables, facts, arguments.out)
-    writer = get_context("fork").Process(target=fail_in_one_line, args=[write_rest])
-    writer.start()
-    charts = study_charts(facts)
-    index = write_charts(charts, arguments.out, study.name, inputs.machine_names)
-    write_index(index, arguments.out)
-    writer.join()
-    if writer.exitcode:
-        sys.exit(writer.exitcode)
+    # Widgets may take longer than all charts.
+    parts = (write_widgets_and_tables, write_study_charts)
+    forked_map(lambda write: write(facts, arguments.out), parts)
+
+
+def write_study_charts(facts: StudyFacts, out: Path) -> None:
+    """Write the charts of a study, and their index."""
+    names = facts.inputs.machine_names
+    write_index(write_charts(study_charts(facts), out, facts.study.name, names), out)
 
 
 def write_widgets_and_tables(facts: StudyFacts, out: Path) -> None:

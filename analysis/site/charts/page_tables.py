@@ -14,6 +14,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from analysis.base.errors import require_known
+from analysis.base.forked import forked_map
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
@@ -39,10 +40,13 @@ def write_page_tables(facts: StudyFacts, folder: Path) -> None:
     tables: Mapping[str, Callable[[StudyFacts], PageTable]] = load_python(
         facts.study, SOURCE
     ).TABLES
-    for name, make in tables.items():
-        made = make(facts)
+
+    def write(name: str) -> None:
+        made = tables[name](facts)
         rows = [[escape(cell) for cell in row] for row in made.rows]
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
+
+    forked_map(write, tables)
 
 
 def read_page_table(folder: Path, name: str) -> PageTable:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +17,13 @@ from xml.etree.ElementTree import Element
 
 import vl_convert
 
-from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, LEGEND_COLUMNS, both_palettes
+from analysis.site.charts.theme import (
+    COLUMN_PX,
+    COLUMN_SIGNAL,
+    LEGEND_COLUMNS,
+    SELECTED,
+    both_palettes,
+)
 
 COLUMNS: Final = {"wide": COLUMN_PX, "narrow": 326}
 """Pixels of the column in windows of 1280 and of 390."""
@@ -30,6 +38,8 @@ INHERITED: Final = (
     *("font-family", "font-size", "font-style", "font-weight", "text-anchor"),
 )
 """Attributes that a group gives to all in it."""
+UNSEEN: Final = {"tooltip", "href", "cursor", "description"}
+"""Keys of marks that no picture shows, but that Vega takes time for."""
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What stops vl-convert, and with it the process."""
 _MOVED: Final = re.compile(r"translate\((-?[\d.]+)")
@@ -58,10 +68,15 @@ class Still:
     def _vega(self) -> dict[str, Any]:
         vega: dict[str, Any] = json.loads(self.specification.read_text())
         name = self.specification.name.removesuffix(".vg.json")
+        values = {one["name"]: one.get("value") for one in vega["signals"]}
         for data in vega["data"]:
             if data.pop("url", None):
-                rows = self.specification.with_name(f"{name}.csv").read_text()
+                filters = [one.get("expr", "") for one in data.get("transform", [])]
+                keys = dict(SELECTED.findall(" ".join(filters)))
+                chosen = {key: values[signal] for key, signal in keys.items()}
+                rows = _chosen_rows(self.specification.with_name(f"{name}.csv"), chosen)
                 data["values"] = _NOT_XML.sub(" ", rows)
+        vega["marks"] = _without(vega["marks"], UNSEEN)
         return vega
 
     @property
@@ -110,8 +125,33 @@ class Still:
         """All that Vega draws, with these values of its signals."""
         others = [one for one in self._vega["signals"] if one["name"] not in signals]
         given = [{"name": name, "value": value} for name, value in signals.items()]
-        vega = {**self._vega, "config": both_palettes(), "signals": [*given, *others]}
+        config = {**both_palettes(), "aria": False}
+        vega = {**self._vega, "config": config, "signals": [*given, *others]}
         return ElementTree.fromstring(vl_convert.vega_to_svg(vega, allowed_base_urls=[]))
+
+
+def _chosen_rows(path: Path, chosen: Mapping[str, Any]) -> str:
+    """The text of a CSV file without rows with another value than the `chosen` one in a column: no
+    picture shows them, and Vega takes seconds to read all."""
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    for key, value in chosen.items():
+        place = header.index(key)
+        rows = [row for row in rows if not row[place] or _is_equal(row[place], value)]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+def _is_equal(text: str, value: object) -> bool:
+    return text == value if isinstance(value, str) else value is not None and float(text) == value
+
+
+def _without(part: Any, keys: Collection[str]) -> Any:
+    """A part of a specification without these keys, however deep they lie."""
+    if isinstance(part, Mapping):
+        return {key: _without(value, keys) for key, value in part.items() if key not in keys}
+    return [_without(one, keys) for one in part] if isinstance(part, list) else part
 
 
 def _number_ids(root: Element) -> None:

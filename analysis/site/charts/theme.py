@@ -6,6 +6,7 @@ chart another palette.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -280,6 +281,10 @@ def shown(points: pd.DataFrame, keys: Sequence[str]) -> str:
         *(_case_shown(points, key) for key in keys),
     ]
     return " && ".join(terms)
+
+
+SELECTED: Final = re.compile(r"\(isValid\(datum\.(\w+)\) \? datum\.\1 === (\w+) : ")
+"""Column and select in a filter of `_case_shown`."""
 
 
 def _case_shown(points: pd.DataFrame, key: str) -> str:

@@ -12,12 +12,16 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
+from analysis.base.forked import forked_map
 from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, Chart
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
+WRITERS: Final = 3
+"""Maximum number of processes that write charts: each starts an engine, which takes about as long
+as a small chart."""
 INDEX: Final = "all.charts.json"
 """ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
 name with a dot in it."""
@@ -68,20 +72,22 @@ def write_charts(
     Returns a summary of each, None if there is nothing to draw. `names` are the machine names of
     pages.
     """
-    index: dict[str, ChartSummary | None] = dict.fromkeys(charts)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, chart in charts.items():
-        if chart is None:
-            continue
-        written = write_chart(chart, folder, name, f"charts/{group}", names)
+    some = {name: chart for name, chart in charts.items() if chart is not None}
+    longest_first = sorted(some, key=lambda name: -len(some[name].data))
+
+    def write(name: str) -> ChartSummary:
+        written = write_chart(some[name], folder, name, f"charts/{group}", names)
         still = Still(folder / f"{name}.vg.json")
         pictures = still.pictures()
         for column, picture in pictures.items():
             (folder / f"{name}.{column}.svg").write_text(picture.svg)
         sizes = {column: [one.width, one.height] for column, one in pictures.items()}
-        description = str(chart.description)  # type: ignore[attr-defined]
-        index[name] = ChartSummary(description, written.text, still.choices, sizes)
-    return index
+        description = str(some[name].description)  # type: ignore[attr-defined]
+        return ChartSummary(description, written.text, still.choices, sizes)
+
+    summaries = forked_map(write, longest_first, most=WRITERS)
+    return dict.fromkeys(charts) | dict(zip(longest_first, summaries, strict=True))
 
 
 def write_index(index: Mapping[str, ChartSummary | None], folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -92,7 +92,7 @@ def points_table(figures: Figures) -> pd.DataFrame:
 
 def _with_keys(point: Point, case: Case) -> dict[str, object]:
     keys = {f"{CASE_PREFIX}{key}": value for key, value in case.values.items()}
-    return asdict(point) | keys
+    return vars(point) | keys
 
 
 def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> list[Point]:
