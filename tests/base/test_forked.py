@@ -15,7 +15,7 @@ from analysis.base.errors import FieldError
 from analysis.base.forked import forked_map
 from tests.waiting import wait_for
 
-PARENT = """
+PARENT = r"""
 import os, time
 from analysis.base.forked import forked_map
 
