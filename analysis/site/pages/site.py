@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from jinja2 import TemplateError, TemplateSyntaxError
 from markupsafe import escape
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
@@ -23,6 +21,7 @@ from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import OFFERED
+from analysis.site.pages.ahead import RenderAhead
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.feed import feed
@@ -91,15 +90,9 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
     )
     config.extra["staged"] = staged
     config.extra["footer"] = footer(staged.inputs.studies.values())
+    config.plugins["ahead"] = RenderAhead()
     config.plugins.on_startup(command="build", dirty=False)
-    try:
-        build(config)
-    except MkDocsException:  # some are a SystemExit, too
-        raise
-    except SystemExit as stop:  # of the macros' plugin, while it handles the mistake
-        macros: Any = config.plugins["macros"]
-        mistake = in_page(macros.page, stop.__context__)
-        raise HotpathError(f"the site was not built: {mistake}") from stop
+    build(config)
     config.plugins.on_shutdown()
 
 
@@ -129,28 +122,6 @@ def warnings() -> Iterator[list[str]]:
         yield messages
     finally:
         logger.removeHandler(keeper)
-
-
-def in_page(page: Any, mistake: BaseException | None) -> str:
-    """A mistake in what Jinja renders of a page of mkdocs."""
-    where = f"docs/{page.file.src_path}"
-    if line := _line(mistake):
-        where += f": line {line + _lines_of_metadata(page)}"
-    is_plain = isinstance(mistake, (HotpathError, TemplateError))
-    return f"{where}: {mistake if is_plain else repr(mistake)}"
-
-
-def _line(mistake: BaseException | None) -> int | None:
-    """1-based line of the template with the syntax error or the failing call."""
-    if isinstance(mistake, TemplateSyntaxError):
-        return mistake.lineno
-    frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
-    return next((frame.lineno for frame in frames if frame.filename == "<template>"), None)
-
-
-def _lines_of_metadata(page: Any) -> int:
-    """How many lines of a page's file are above the text that is rendered."""
-    return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
 
 
 def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:

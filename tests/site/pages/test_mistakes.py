@@ -8,7 +8,7 @@ import jinja2
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.site.pages.site import in_page
+from analysis.site.pages.ahead import in_page
 
 
 def fail() -> str:

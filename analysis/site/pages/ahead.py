@@ -1,0 +1,88 @@
+"""Renders the macros of all pages before mkdocs reads these, by several processes."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, Final, NamedTuple
+
+from jinja2 import TemplateError, TemplateSyntaxError
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin
+from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
+
+from analysis.base.errors import HotpathError
+from analysis.base.forked import forked_map
+
+MACROS: Final = "macros"
+"""Name of the plugin that renders macros."""
+
+
+class Rendered(NamedTuple):
+    """The text of a page with its macros rendered, and its metadata, to which macros may add."""
+
+    text: str
+    metadata: dict[str, Any]
+
+
+class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
+    """A plugin of mkdocs, to be run after the macros': pages have what other processes have
+    rendered. HotpathError for a mistake in a macro."""
+
+    def __init__(self) -> None:
+        self._rendered: dict[str, Rendered] = {}
+
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
+        """Render the macros of every page."""
+        pages = [file.page or Page(None, file, config) for file in files.documentation_pages()]
+        longest_first = sorted(pages, key=lambda page: -len(page.file.content_string))
+        rendered = forked_map(lambda page: _rendered(page, config, files), longest_first)
+        for page, one in zip(longest_first, rendered, strict=True):
+            self._rendered[page.file.src_uri] = one
+        return nav
+
+    def on_page_read_source(self, *, page: Page, config: MkDocsConfig) -> str | None:
+        """The rendered text of a page, which the macros' plugin is to leave alone."""
+        found = self._rendered.get(page.file.src_uri)
+        return found and f"---\nrender_macros: false\n---\n{found.text}"
+
+    def on_page_markdown(
+        self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files
+    ) -> str:
+        """The text as it is; the page gets its own metadata."""
+        page.meta = self._rendered[page.file.src_uri].metadata
+        return markdown
+
+
+def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
+    page.read_source(config)
+    macros: Any = config.plugins[MACROS]
+    try:
+        text = macros.on_page_markdown(page.markdown, page=page, config=config, files=files)
+    except SystemExit as stop:  # of the macros' plugin, while it handles the mistake
+        mistake = in_page(page, stop.__context__)
+        raise HotpathError(f"the site was not built: {mistake}") from stop
+    return Rendered(text, dict(page.meta))
+
+
+def in_page(page: Any, mistake: BaseException | None) -> str:
+    """A mistake in what Jinja renders of a page of mkdocs."""
+    where = f"docs/{page.file.src_path}"
+    if line := _line(mistake):
+        where += f": line {line + _lines_of_metadata(page)}"
+    is_plain = isinstance(mistake, (HotpathError, TemplateError))
+    return f"{where}: {mistake if is_plain else repr(mistake)}"
+
+
+def _line(mistake: BaseException | None) -> int | None:
+    """1-based line of the template with the syntax error or the failing call."""
+    if isinstance(mistake, TemplateSyntaxError):
+        return mistake.lineno
+    frames = traceback.extract_tb(mistake.__traceback__ if mistake else None)
+    return next((frame.lineno for frame in frames if frame.filename == "<template>"), None)
+
+
+def _lines_of_metadata(page: Any) -> int:
+    """How many lines of a page's file are above the text that is rendered."""
+    return int(page.file.content_string.count("\n") - page.markdown.count("\n"))
