@@ -21,6 +21,8 @@ LINKS = TABLES / "links.json"
 SUBMISSION = TABLES / "submission"
 CHARTS = TABLES / "charts"
 ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+COMMON_CHARTS = CHARTS / "all"
+SAMPLES = TABLES / "samples.parquet"
 # Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the
 # previous one stays until the next is complete.
 WHOLE_SITE = SITE / ".whole"

@@ -55,11 +55,45 @@ rule charts:
         " 2> {log}"
 
 
+rule common:
+    input:
+        SUMMARY_TABLES,
+        CODE_TABLES,
+        derived(SHOWN),
+        results(),
+        STUDIES,
+        DRAWING,
+        "docs/mkdocs.yml",
+        sources("analysis/site/pages/*.py"),
+    output:
+        directory(COMMON_CHARTS),
+        SAMPLES,
+    log:
+        "build/logs/common.log",
+    benchmark:
+        "build/benchmarks/common.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        python=PYTHON,
+        tables=TABLES,
+        charts=CHARTS,
+        results=RESULTS,
+        files=results_digest,
+    message:
+        "Drawing the charts of all studies together"
+    shell:
+        "{params.python:q} -m analysis.site.pages.common --tables {params.tables}"
+        " --results {params.results} --charts {params.charts} --samples {params.tables} 2> {log}"
+
+
 rule report:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
         ENGINE,
+        COMMON_CHARTS,
+        SAMPLES,
         [CHARTS / study for study in CONFIG.known],
         derived(SHOWN),
         # Pages offer the samples and show the sources.

@@ -19,9 +19,9 @@ from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, 
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
-WRITERS: Final = 3
-"""Maximum number of processes that write charts: each starts an engine, which takes about as long
-as a small chart."""
+WRITER_CHARTS: Final = 3
+"""Minimum number of charts for a process to write: each process starts an engine, which takes about
+as long as a small chart."""
 INDEX: Final = "all.charts.json"
 """ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
 name with a dot in it."""
@@ -86,7 +86,7 @@ def write_charts(
         description = str(some[name].description)  # type: ignore[attr-defined]
         return ChartSummary(description, written.text, still.choices, sizes)
 
-    summaries = forked_map(write, longest_first, most=WRITERS)
+    summaries = forked_map(write, longest_first, most=len(some) // WRITER_CHARTS or 1)
     return dict.fromkeys(charts) | dict(zip(longest_first, summaries, strict=True))
 
 

@@ -11,10 +11,10 @@ from analysis.site.charts.still import COLUMNS
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.common import ALL
 from analysis.site.pages.html import table
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.sentences import NOTHING
-from analysis.site.pages.staging import ALL
 from analysis.site.pages.templates import macros
 
 _FIGURES: Final = macros("figure.html")

@@ -50,10 +50,10 @@ from analysis.site.pages import (
     worked,
 )
 from analysis.site.pages import ledger as claim_pages
+from analysis.site.pages.common import ALL, EXPLORER, EXPLORER_START
 from analysis.site.pages.html import link
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import GIVEN, MACROS, Page, macro
-from analysis.site.pages.staging import ALL, EXPLORER, EXPLORER_START
 from analysis.study import parse_case
 from analysis.study.config import CONFIG_FILE, Settings
 

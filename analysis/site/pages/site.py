@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from analysis.site.interface import OFFERED
 from analysis.site.pages.ahead import RenderAhead
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.citing import footer, stage_licence
+from analysis.site.pages.common import write_samples
 from analysis.site.pages.feed import feed
 from analysis.site.pages.glossary import link_back
 from analysis.site.pages.html import code, paragraph
@@ -37,7 +39,6 @@ from analysis.site.pages.navigation import (
     study_groups,
 )
 from analysis.site.pages.parquet import NAME as PARQUET
-from analysis.site.pages.parquet import write_parquet
 from analysis.site.pages.staging import Staged, stage
 from analysis.study import discover
 
@@ -69,7 +70,7 @@ def build_site(
     entries = navigation(pages)
     staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
     link_back(docs, page_names(entries))
-    _stage_for_programs(staged, entries, docs)
+    _stage_for_programs(staged, entries, tables, docs)
     with warnings() as messages:
         try:
             _build(pages, docs, whole, entries, staged)
@@ -96,14 +97,13 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
     config.plugins.on_shutdown()
 
 
-def _stage_for_programs(staged: Staged, entries: Sequence[Entry], docs: Path) -> None:
+def _stage_for_programs(staged: Staged, entries: Sequence[Entry], tables: Path, docs: Path) -> None:
     """Add to the pages in `docs`: llms.txt, all samples, a feed of what is new, and the licence."""
     stage_licence(docs)
-    data = docs / "data"
-    samples = [
-        data / machine / study / names[0] for (machine, study, _), names in staged.files.items()
-    ]
-    write_parquet(samples, data / PARQUET)
+    if (tables / PARQUET).exists():
+        shutil.copy(tables / PARQUET, docs / "data")
+    else:
+        write_samples(staged.inputs, docs / "data")
     (docs / "llms.txt").write_text(llms_text(docs, entries, staged.inputs.studies, OFFERED))
     changelog = docs / "changelog.md"
     if changelog.exists():

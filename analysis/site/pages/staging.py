@@ -10,30 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.reading import read_bytes
-from analysis.base.schema import read_yaml
 from analysis.site.charts import study_charts
 from analysis.site.charts.engine import ENGINE, write_engine
-from analysis.site.charts.explorer import explorer_chart, first_choice
-from analysis.site.charts.links import links_chart
-from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.page_tables import write_page_tables
-from analysis.site.charts.theme import Chart
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.inputs import SUBMITTED, Inputs, VariantKey
-from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
-from analysis.site.pages.navigation import CONFIGURATION
+from analysis.site.pages.common import ALL, facts_of, write_common_charts
 from analysis.study import Variant
-
-ALL = "all"
-"""The group of charts that are of no one study."""
-EXPLORER = "explorer"
-"""The explorer's first chart."""
-EXPLORER_START = "explorer_start"
-"""The key under `extra` of mkdocs.yml that chooses it."""
 
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
@@ -66,24 +53,19 @@ def stage(
     """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
 
     `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
-    each of them, and their engine; left out, all are drawn now.
+    each of them, those of no one study, and their engine; left out, all are drawn now.
     """
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
-    studies = {
-        name: StudyFacts(inputs, inputs.studies[name])
-        for names in groups.values()
-        for name in names
-    }
+    studies = facts_of(inputs, groups)
     charts = {name: _stage_charts(facts, folder, drawn) for name, facts in studies.items()}
-    comparison = Comparison(inputs, studies)
-    common = {
-        "machines": machines_chart(comparison),
-        "links": links_chart(link_rates(studies)),
-        EXPLORER: _explorer_chart(studies, pages),
-    }
-    charts[ALL] = write_charts(common, folder / "charts" / ALL, ALL, names=comparison.names)
+    if drawn is None:
+        write_common_charts(inputs, studies, pages, folder / "charts")
+        charts[ALL] = read_index(folder / "charts" / ALL)
+        (folder / "charts" / ALL / INDEX).unlink()
+    else:
+        charts[ALL] = _copy_charts(drawn, ALL, folder)
     _stage_engine(folder / "assets", drawn)
     data = folder / "data"
     data.mkdir()
@@ -107,14 +89,6 @@ def stage(
     )
 
 
-def _explorer_chart(studies: Mapping[str, StudyFacts], pages: Path) -> Chart | None:
-    """The chart that mkdocs.yml in the folder `pages` wants first; None without figures for it."""
-    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
-    facts = studies.get(wanted.get("study"))
-    choice = first_choice(facts, wanted) if facts else None
-    return explorer_chart(facts, choice) if facts and choice else None
-
-
 def _stage_charts(
     facts: StudyFacts, folder: Path, drawn: Path | None
 ) -> dict[str, ChartSummary | None]:
@@ -126,8 +100,14 @@ def _stage_charts(
         write_widgets(facts, target)
         write_page_tables(facts, target)
         return summaries
-    shutil.copytree(drawn / name, target, ignore=shutil.ignore_patterns(INDEX))
-    return read_index(drawn / name)
+    return _copy_charts(drawn, name, folder)
+
+
+def _copy_charts(drawn: Path, group: str, folder: Path) -> dict[str, ChartSummary | None]:
+    """Copy a group of charts without its index, which is returned."""
+    target = folder / "charts" / group
+    shutil.copytree(drawn / group, target, ignore=shutil.ignore_patterns(INDEX))
+    return read_index(drawn / group)
 
 
 def _stage_engine(assets: Path, drawn: Path | None) -> None:

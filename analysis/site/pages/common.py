@@ -1,0 +1,88 @@
+"""Draw the charts of no one study, and write all samples as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from analysis import ROOT
+from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.forked import forked_map
+from analysis.base.schema import read_yaml
+from analysis.site.charts.explorer import explorer_chart, first_choice
+from analysis.site.charts.links import links_chart
+from analysis.site.charts.machines import machines_chart
+from analysis.site.charts.theme import Chart
+from analysis.site.charts.writing import write_charts, write_index
+from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.inputs import Inputs, load_inputs
+from analysis.site.facts.links import link_rates
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.navigation import CONFIGURATION, navigation, study_groups
+from analysis.site.pages.parquet import NAME, write_parquet
+from analysis.study import discover
+
+ALL: Final = "all"
+"""The group of charts that are of no one study."""
+EXPLORER: Final = "explorer"
+"""The explorer's first chart."""
+EXPLORER_START: Final = "explorer_start"
+"""The key under `extra` of mkdocs.yml that chooses it."""
+
+
+def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, StudyFacts]:
+    """The studies of all `groups` of pages, in their order."""
+    names = chain(*groups.values())
+    return {name: StudyFacts(inputs, inputs.studies[name]) for name in names}
+
+
+def write_common_charts(
+    inputs: Inputs, studies: Mapping[str, StudyFacts], pages: Path, folder: Path
+) -> None:
+    """Write the charts of no one study, and their index, to `folder`/ALL. The folder `pages` has
+    mkdocs.yml."""
+    comparison = Comparison(inputs, studies)
+    charts = {
+        "machines": machines_chart(comparison),
+        "links": links_chart(link_rates(studies)),
+        EXPLORER: _explorer_chart(studies, pages),
+    }
+    index = write_charts(charts, folder / ALL, ALL, names=comparison.names)
+    write_index(index, folder / ALL)
+
+
+def _explorer_chart(studies: Mapping[str, StudyFacts], pages: Path) -> Chart | None:
+    """The chart that mkdocs.yml in the folder `pages` wants first; None without figures for it."""
+    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
+    facts = studies.get(wanted.get("study"))
+    choice = first_choice(facts, wanted) if facts else None
+    return explorer_chart(facts, choice) if facts and choice else None
+
+
+def write_samples(inputs: Inputs, folder: Path) -> None:
+    """Write all samples to NAME in `folder`."""
+    write_parquet([inputs.files(key)[0] for key in inputs.provenance], folder / NAME)
+
+
+def main() -> None:
+    parser = program("analysis.site.pages.common", __doc__)
+    parser.add_argument("--tables", type=existing_folder, required=True, help="of all studies")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--charts", type=Path, required=True, help="folder of all charts")
+    parser.add_argument("--samples", type=Path, required=True, help="folder of the samples")
+    arguments = parser.parse_args()
+    inputs = load_inputs(arguments.tables, arguments.results, discover())
+    pages = ROOT / "docs"
+    studies = facts_of(inputs, study_groups(navigation(pages), inputs.studies))
+    parts: list[Callable[[], None]] = [
+        partial(write_samples, inputs, arguments.samples),
+        partial(write_common_charts, inputs, studies, pages, arguments.charts),
+    ]
+    forked_map(lambda write: write(), parts)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
