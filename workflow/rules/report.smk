@@ -64,7 +64,7 @@ rule common:
         STUDIES,
         DRAWING,
         "docs/mkdocs.yml",
-        sources("analysis/site/pages/*.py"),
+        sources("analysis/site/*.py", "analysis/site/pages/*.py"),
     output:
         directory(COMMON_CHARTS),
         SAMPLES,
