@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import altair as alt
@@ -38,42 +39,42 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     rows = rows_in_place(facts.study, facts.summary)
     rows = rows[rows["variant"].map(method_of).isin(METHODS)]
     cases = _cases_in_place(facts)
+    fastest_first: list[Any] = list(rows.sort_values("median", kind="stable").itertuples())
+    cells: dict[tuple[str, str, str, int, int], list[Any]] = defaultdict(list)
+    for way in fastest_first:
+        for memory in (ANY, way.memory):
+            cells[way.machine, way.direction, memory, int(way.size), int(way.count)].append(way)
     found = []
-    for (machine, direction), moved in rows.groupby(["machine", "direction"]):
-        for memory in (ANY, *sorted(set(moved["memory"]))):
-            kind = moved if memory == ANY else moved[moved["memory"] == memory]
-            places = kind[["size", "count"]].drop_duplicates().astype(int)
-            for size, count in sorted(places.itertuples(index=False, name=None)):
-                measured = kind[(kind["size"] == size) & (kind["count"] == count)]
-                ways = list(measured.sort_values("median").itertuples(index=False))
-                if len(ways) < 2:
-                    continue
-                best, second = ways[:2]
-                loop = next((way for way in ways if method_of(way.variant) == LOOP), best)
-                found.append(
-                    {
-                        "machine": machine,
-                        "direction": direction,
-                        "memory": memory,
-                        "size": size,
-                        "count": count,
-                        "size_text": binary(size),
-                        "fastest": best.variant,
-                        "method": method_of(best.variant),
-                        "time": quantity(best.median, "s"),
-                        "interval": quantity_interval(best.median, best.ci_low, best.ci_high, "s"),
-                        "rate": size * count / best.median / 1e9,
-                        "next": second.variant,
-                        "by": ratio(second.median / best.median),
-                        "loop": "" if loop is best else ratio(loop.median / best.median),
-                        "surely": "yes" if best.ci_high < second.ci_low else "no",
-                        "href": samples_address(
-                            *(str(machine), facts.study.name, best.variant),
-                            cases[best.variant, size, count, str(direction)],
-                            METRIC,
-                        ),
-                    }
-                )
+    for cell in sorted(cells, key=lambda cell: (*cell[:2], cell[2] != ANY, *cell[2:])):
+        machine, direction, memory, size, count = cell
+        if len(ways := cells[cell]) < 2:
+            continue
+        best, second = ways[:2]
+        loop = next((way for way in ways if method_of(way.variant) == LOOP), best)
+        found.append(
+            {
+                "machine": machine,
+                "direction": direction,
+                "memory": memory,
+                "size": size,
+                "count": count,
+                "size_text": binary(size),
+                "fastest": best.variant,
+                "method": method_of(best.variant),
+                "time": quantity(best.median, "s"),
+                "interval": quantity_interval(best.median, best.ci_low, best.ci_high, "s"),
+                "rate": size * count / best.median / 1e9,
+                "next": second.variant,
+                "by": ratio(second.median / best.median),
+                "loop": "" if loop is best else ratio(loop.median / best.median),
+                "surely": "yes" if best.ci_high < second.ci_low else "no",
+                "href": samples_address(
+                    *(machine, facts.study.name, best.variant),
+                    cases[best.variant, size, count, direction],
+                    METRIC,
+                ),
+            }
+        )
     return pd.DataFrame(found)
 
 

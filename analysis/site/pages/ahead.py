@@ -14,6 +14,7 @@ from mkdocs.structure.pages import Page
 
 from analysis.base.errors import HotpathError
 from analysis.base.forked import forked_map
+from analysis.site.pages.navigation import STUDIES
 
 MACROS: Final = "macros"
 """Name of the plugin that renders macros."""
@@ -36,7 +37,8 @@ class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
         """Render the macros of every page."""
         pages = [file.page or Page(None, file, config) for file in files.documentation_pages()]
-        longest_first = sorted(pages, key=lambda page: -len(page.file.content_string))
+        # Pages about all studies take longest, then long ones.
+        longest_first = sorted(pages, key=lambda page: (_is_of_study(page), -_length(page)))
         rendered = forked_map(lambda page: _rendered(page, config, files), longest_first)
         for page, one in zip(longest_first, rendered, strict=True):
             self._rendered[page.file.src_uri] = one
@@ -53,6 +55,14 @@ class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
         """The text as it is; the page gets its own metadata."""
         page.meta = self._rendered[page.file.src_uri].metadata
         return markdown
+
+
+def _is_of_study(page: Page) -> bool:
+    return page.file.src_uri.startswith(f"{STUDIES}/")
+
+
+def _length(page: Page) -> int:
+    return len(page.file.content_string)
 
 
 def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
