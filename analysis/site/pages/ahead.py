@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from jinja2 import TemplateError, TemplateSyntaxError
@@ -18,13 +21,20 @@ from analysis.site.pages.navigation import STUDIES
 
 MACROS: Final = "macros"
 """Name of the plugin that renders macros."""
+MADE: Final = ("content", "toc", "_title_from_render", "present_anchor_ids")
+"""Attributes of a page that mkdocs sets when it renders it."""
+log: Final = logging.getLogger("mkdocs.structure.pages")
 
 
 class Rendered(NamedTuple):
-    """The text of a page with its macros rendered, and its metadata, to which macros may add."""
+    """A page as another process has rendered it: its metadata, to which macros may add, its text
+    with the macros' output, what mkdocs makes of that, and the warnings."""
 
-    text: str
     metadata: dict[str, Any]
+    text: str
+    made: dict[str, Any]
+    links: dict[str, dict[str, str]]
+    messages: list[str]
 
 
 class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
@@ -35,7 +45,7 @@ class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
         self._rendered: dict[str, Rendered] = {}
 
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
-        """Render the macros of every page."""
+        """Render every page."""
         pages = [file.page or Page(None, file, config) for file in files.documentation_pages()]
         # Pages about all studies take longest, then long ones.
         longest_first = sorted(pages, key=lambda page: (_is_of_study(page), -_length(page)))
@@ -53,7 +63,18 @@ class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
         self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files
     ) -> str:
         """The text as it is; the page gets its own metadata."""
-        page.meta = self._rendered[page.file.src_uri].metadata
+        found = self._rendered[page.file.src_uri]
+        page.meta = found.metadata
+
+        def render(config: MkDocsConfig, files: Files) -> None:
+            vars(page).update(found.made)
+            page.links_to_anchors = {
+                file: links for file in files if (links := found.links.get(file.src_uri))
+            }
+            for message in found.messages:
+                log.warning(message)
+
+        page.render = render  # type: ignore[method-assign]
         return markdown
 
 
@@ -73,7 +94,26 @@ def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
     except SystemExit as stop:  # of the macros' plugin, while it handles the mistake
         mistake = in_page(page, stop.__context__)
         raise HotpathError(f"the site was not built: {mistake}") from stop
-    return Rendered(text, dict(page.meta))
+    page.markdown = text
+    with warnings() as messages:
+        page.render(config, files)
+    links = {file.src_uri: links for file, links in (page.links_to_anchors or {}).items()}
+    made = {name: vars(page)[name] for name in MADE}
+    return Rendered(dict(page.meta), text, made, links, messages)
+
+
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """Collect the warnings of mkdocs, such as broken links, which no other handler gets."""
+    messages: list[str] = []
+    keeper = logging.Handler(logging.WARNING)
+    keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("mkdocs")
+    others, logger.handlers = logger.handlers, [keeper]
+    try:
+        yield messages
+    finally:
+        logger.handlers = others
 
 
 def in_page(page: Any, mistake: BaseException | None) -> str:

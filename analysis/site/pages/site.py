@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +20,7 @@ from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import OFFERED
-from analysis.site.pages.ahead import RenderAhead
+from analysis.site.pages.ahead import RenderAhead, warnings
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.common import write_samples
@@ -108,20 +106,6 @@ def _stage_for_programs(staged: Staged, entries: Sequence[Entry], tables: Path, 
     changelog = docs / "changelog.md"
     if changelog.exists():
         (docs / "feed.xml").write_text(feed(changelog.read_text()))
-
-
-@contextmanager
-def warnings() -> Iterator[list[str]]:
-    """Collect the warnings of mkdocs, such as broken links."""
-    messages: list[str] = []
-    keeper = logging.Handler(logging.WARNING)
-    keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("mkdocs")
-    logger.addHandler(keeper)
-    try:
-        yield messages
-    finally:
-        logger.removeHandler(keeper)
 
 
 def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:

@@ -15,6 +15,7 @@ from analysis.site.charts.widgets import study_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.transfers.kinds import method_of
+from kernels.transfers.measured import advisers_of
 from kernels.transfers.widgets import ordered_advisers
 from tests.kernels.transfers.machines import WAYS, loop
 from tests.kernels.widget_page import opened, require_refused, write_page
@@ -91,6 +92,8 @@ def test_the_machine_with_most_ways_comes_first(tmp_path: Path) -> None:
     facts = StudyFacts(make_inputs(tmp_path, {"transfers": TRANSFERS}), TRANSFERS)
     first, second = ordered_advisers(facts)
     assert (first.machine, second.machine) == ("many", "few")
+    # Fitted by direction, they are those of all times at once.
+    assert [second, first] == advisers_of(TRANSFERS, facts.summary)
 
 
 def test_a_large_pool_is_slower_only_where_it_was_measured(folder: Path) -> None:
