@@ -141,7 +141,7 @@ class CaseSet(Keys):
     )
     every: Count = key(
         "Only one in this many rounds measures these cases, the first one always. For cases that"
-        " take seconds and repeat the operation themselves.",
+        " take seconds and repeat the operation themselves, or whose claims need no more rounds.",
         1,
     )
 
