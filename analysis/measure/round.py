@@ -35,7 +35,7 @@ from analysis.study import Study
 
 WARM_UP_S = 0.3
 """Maximum seconds of work before the first cell: an idle GPU may need this long to raise its
-clocks."""
+clocks; a CPU needs less."""
 
 HIGHEST_CLOCK_S = 0.1
 """Seconds of work at the GPU's highest clock after which the warm-up ends early."""
@@ -268,11 +268,11 @@ class Bench:
                 cell.values += ((name, times[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:
-        """Work until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, at most for
-        WARM_UP_S."""
+        """Work until the first GPU, if there is one, has been at its highest clock for
+        HIGHEST_CLOCK_S, at most for WARM_UP_S."""
         start = below = time.perf_counter()
         while (now := time.perf_counter()) < start + WARM_UP_S:
-            if not (self.gpus and self.gpus[0].is_at_highest_clock()):
+            if self.gpus and not self.gpus[0].is_at_highest_clock():
                 below = now
             elif now > below + HIGHEST_CLOCK_S:
                 break

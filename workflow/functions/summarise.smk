@@ -104,6 +104,18 @@ def refused_machines():
     return refused
 
 
+def nice(wildcards):
+    """The command that lets jobs of smaller studies yield to those of the study with most results,
+    for which the site waits longest."""
+    largest = max(CONFIG.known, key=size_of_results)
+    return "" if wildcards.study == largest else "nice"
+
+
+@cache
+def size_of_results(study):
+    return sum(Path(path).stat().st_size for path in results_of([study]))
+
+
 @cache
 def code_of_results(*studies):
     """Code that decides whether results of some studies are stale."""

@@ -42,6 +42,7 @@ rule charts:
     resources:
         mem_mb=1000,
     params:
+        nice=nice,
         python=PYTHON,
         results=RESULTS,
         tables=tables_folder,
@@ -50,9 +51,9 @@ rule charts:
     message:
         "Drawing the charts of {wildcards.study}"
     shell:
-        "{params.python:q} -m analysis.site.charts {wildcards.study} --tables {params.tables}"
-        " --derived {params.derived} --results {params.results} --out {output}"
-        " 2> {log}"
+        "{params.nice} {params.python:q} -m analysis.site.charts {wildcards.study}"
+        " --tables {params.tables} --derived {params.derived} --results {params.results}"
+        " --out {output} 2> {log}"
 
 
 rule common:

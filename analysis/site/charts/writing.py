@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,8 @@ COMPILED_PX: Final = 300
 WRITER_CHARTS: Final = 3
 """Minimum number of charts for a process to write: each process starts an engine, which takes about
 as long as a small chart."""
+ENGINE_THREAD: Final = "V8"
+"""What the name of a thread of vl_convert's engine begins with."""
 INDEX: Final = "all.charts.json"
 """ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
 name with a dot in it."""
@@ -86,8 +89,19 @@ def write_charts(
         description = str(some[name].description)  # type: ignore[attr-defined]
         return ChartSummary(description, written.text, still.choices, sizes)
 
-    summaries = forked_map(write, longest_first, most=len(some) // WRITER_CHARTS or 1)
+    processes = 1 if has_engine() else len(some) // WRITER_CHARTS or 1
+    summaries = forked_map(write, longest_first, most=processes)
     return dict.fromkeys(charts) | dict(zip(longest_first, summaries, strict=True))
+
+
+def has_engine(tasks: Path = Path("/proc/self/task")) -> bool:
+    """Whether this process has drawn before. A fork has none of the engine's threads, and would
+    wait for them for ever when it draws."""
+    names = []
+    for task in tasks.iterdir():
+        with suppress(OSError):  # a thread that has just ended
+            names.append((task / "comm").read_text())
+    return any(name.startswith(ENGINE_THREAD) for name in names)
 
 
 def write_index(index: Mapping[str, ChartSummary | None], folder: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import altair as alt
 import pandas as pd
+import pytest
+import vl_convert
 
-from analysis.site.charts import study_charts
+from analysis.site.charts import study_charts, writing
 from analysis.site.charts.still import Still
 from analysis.site.charts.writing import read_index, write_chart, write_charts, write_index
 from analysis.site.facts.inputs import Inputs, load_inputs
@@ -50,6 +53,18 @@ def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
     write_chart(chart, tmp_path, "many", "charts")
     assert len((tmp_path / "many.csv").read_text().splitlines()) == 6001
     assert "box-1" not in (tmp_path / "many.json").read_text()
+
+
+def test_charts_are_also_written_after_this_process_has_drawn(
+    two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forked process that draws would then wait for ever."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    vl_convert.vegalite_to_vega({"mark": "point", "data": {"values": []}})
+    chart = drawn_charts(StudyFacts(two_machines, CALLS))["steps"]
+    charts = {f"chart_{number}": chart for number in range(2 * writing.WRITER_CHARTS)}
+    assert writing.has_engine()
+    assert list(write_charts(charts, tmp_path, "some")) == list(charts)
 
 
 def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_path: Path) -> None:
