@@ -14,6 +14,7 @@ from filelock import ReadWriteLock
 from xdist.scheduler import LoadFileScheduling
 
 from analysis import ROOT
+from analysis.base import forked
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from tests.heavy import MARK, guarded, install_guard, is_all_heavy, mark_heavy
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
 
 # The process that distributes tests also reads this file, so fixtures do the slow imports.
+
+# All CPUs are busy with tests, and a forked process would not leave behind what it has cached.
+pytest.MonkeyPatch().setattr(forked, "cpus", lambda: 1)
 
 ASKED_FOR = {
     "long": "sanitizers, further architectures, a cluster",

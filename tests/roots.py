@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -101,15 +101,7 @@ def drawing_once() -> Iterator[None]:
             _drawings[key] = draw(vega, **settings)
         return _drawings[key]
 
-    def by_this_process(
-        write: Callable[[str], object], names: Sequence[str], **settings: Any
-    ) -> list[object]:
-        return list(map(write, names))
-
-    with (
-        patch("vl_convert.vega_to_svg", drawn),
-        patch("analysis.site.charts.writing.forked_map", by_this_process),
-    ):
+    with patch("vl_convert.vega_to_svg", drawn):
         yield
 
 

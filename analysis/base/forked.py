@@ -27,11 +27,16 @@ def forked_map(
     take the items one after the other: the longest should come first. Raises the first error.
     """
     items = list(items)
-    workers = min(len(items), len(os.sched_getaffinity(0)), most or len(items))
+    workers = min(len(items), cpus(), most or len(items))
     if workers < 2:
         return list(map(function, items))
     with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:
         return list(pool.map(_result, range(len(items))))
+
+
+def cpus() -> int:
+    """Number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:

@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.measure.cores import threads
 from analysis.measure.run import ROUND_MODULES, imported
 from analysis.study.config import load_config
 
 LARGE_LIBRARY_BYTES: Final = 32 * 2**20
-POOL_BYTES: Final = 64 * 2**30
-"""Size of the largest pool of the default grid."""
-PIECE_PAGES: Final = 2**18
+POOL_BYTES: Final = 40 * 2**30
+"""Size of the large pools of most studies."""
 
 
 def read_libraries() -> None:
@@ -44,16 +41,10 @@ def touch_memory(size: int) -> None:
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        _write(np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE])
-
-
-def _write(pages: npt.NDArray[np.uint8]) -> None:
-    """Write to the first byte of every page, by all CPUs that this process may use."""
-
-    def write(start: int) -> None:
-        pages[start : start + PIECE_PAGES] = 1  # NumPy lets other threads run meanwhile
-
-    list(threads().map(write, range(0, len(pages), PIECE_PAGES)))
+        # By one thread: a core that waits for memory compiles nothing.
+        pages = np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE]
+        pages[:] = 1
+        del pages  # a mapping that is still referred to cannot be closed
 
 
 def main() -> None:

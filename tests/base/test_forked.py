@@ -11,15 +11,17 @@ from concurrent.futures.process import BrokenProcessPool
 import psutil
 import pytest
 
+from analysis.base import forked
 from analysis.base.errors import FieldError
 from analysis.base.forked import forked_map
 from tests.waiting import wait_for
 
 PARENT = r"""
 import os, time
+from analysis.base import forked
 from analysis.base.forked import forked_map
 
-os.sched_getaffinity = lambda _: {0, 1}
+forked.cpus = lambda: 2
 
 def work(item):
     os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
@@ -31,7 +33,7 @@ forked_map(work, range(2))
 
 @pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(forked, "cpus", lambda: 2)
 
 
 @pytest.mark.usefixtures("two_cpus")
@@ -47,7 +49,7 @@ def test_one_item_needs_no_process(items: list[int]) -> None:
 
 
 def test_one_cpu_needs_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(forked, "cpus", lambda: 1)
     assert forked_map(lambda _: os.getpid(), range(2)) == [os.getpid()] * 2
 
 

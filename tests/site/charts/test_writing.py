@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import altair as alt
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
+from analysis.base import forked
 from analysis.site.charts import study_charts, writing
 from analysis.site.charts.still import Still
 from analysis.site.charts.writing import read_index, write_chart, write_charts, write_index
@@ -59,7 +59,7 @@ def test_charts_are_also_written_after_this_process_has_drawn(
     two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forked process that draws would then wait for ever."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(forked, "cpus", lambda: 2)
     vl_convert.vegalite_to_vega({"mark": "point", "data": {"values": []}})
     chart = drawn_charts(StudyFacts(two_machines, CALLS))["steps"]
     charts = {f"chart_{number}": chart for number in range(2 * writing.WRITER_CHARTS)}
