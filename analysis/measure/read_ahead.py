@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,9 @@ from analysis.study.config import load_config
 LARGE_LIBRARY_BYTES: Final = 32 * 2**20
 POOL_BYTES: Final = 40 * 2**30
 """Size of the large pools of most studies."""
+TOUCH_S: Final = 30.0
+"""Seconds after which no more memory is touched: compiling must take longer."""
+PIECE_PAGES: Final = 2**14
 
 
 def read_libraries() -> None:
@@ -36,14 +40,19 @@ def read_libraries() -> None:
 
 
 def touch_memory(size: int) -> None:
-    """Use `size` bytes of memory once, and free them. In a new virtual machine, the first access to
-    memory takes several times as long as later ones, because the host then provides it."""
+    """Use `size` bytes of memory once, or what TOUCH_S allows, and free them. In a new virtual
+    machine, the first access to memory takes several times as long as later ones, because the host
+    then provides it."""
+    until = time.monotonic() + TOUCH_S
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
         # By one thread: a core that waits for memory compiles nothing.
         pages = np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE]
-        pages[:] = 1
+        for start in range(0, len(pages), PIECE_PAGES):
+            if time.monotonic() > until:
+                break
+            pages[start : start + PIECE_PAGES] = 1
         del pages  # a mapping that is still referred to cannot be closed
 
 

@@ -32,9 +32,11 @@ def test_libraries_of_imported_modules_are_read(monkeypatch: pytest.MonkeyPatch)
     assert all(path.stat().st_size >= 2**16 for path in read)
 
 
-def test_memory_is_used_as_a_whole_and_freed() -> None:
+@pytest.mark.parametrize(("seconds", "touched"), [(30.0, 2**28), (-1.0, 0)])
+def test_memory_is_used_until_time_is_over_and_freed(seconds: float, touched: int) -> None:
     program = (
         "import psutil, resource; from analysis.measure import read_ahead\n"
+        f"read_ahead.TOUCH_S = {seconds}\n"
         "read_ahead.touch_memory(2**28)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "
         "psutil.Process().memory_info().rss)"
@@ -43,7 +45,7 @@ def test_memory_is_used_as_a_whole_and_freed() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     peak, after = map(int, printed.stdout.split())
-    assert peak - after > 2**28 - 2**24
+    assert abs(peak - after - touched) < 2**27
 
 
 def test_as_much_memory_is_touched_as_the_large_pools_have() -> None:
