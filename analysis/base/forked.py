@@ -1,4 +1,4 @@
-"""Work that several processes share."""
+"""A parallel map over forked processes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _work: tuple[Callable[[Any], Any], Sequence[Any]]
 
 
 def forked_map(
-    function: Callable[[Item], Result], items: Iterable[Item], most: int | None = None
+    function: Callable[[Item], Result], items: Iterable[Item], max_processes: int | None = None
 ) -> list[Result]:
-    """`function` of each of `items`, in their order, by forked processes: at most one for each CPU,
-    and at most `most`.
+    """Apply `function` to each item in forked processes, and return the results in the order of the
+    items. Uses at most one process for each CPU, and at most `max_processes`.
 
     Only results are pickled, so `function` may be a lambda that refers to large tables. Processes
-    take the items one after the other: the longest should come first. Raises the first error.
+    take the items one after the other, so put the slowest first. Raises the first error.
     """
     items = list(items)
-    workers = min(len(items), cpus(), most or len(items))
+    workers = min(len(items), cpus(), max_processes or len(items))
     if workers < 2:
         return list(map(function, items))
     with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:

@@ -13,7 +13,10 @@ PIECE_WORDS: Final = 2**20
 
 
 def random_bytes(size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """uint8 [size], every bit random, drawn by all CPUs that this process may use."""
+    """uint8 [size], every bit random, drawn by all CPUs that this process may use.
+
+    Not to be called from a thread of `threads()`, which it waits for.
+    """
     words = np.empty(-(-size // 8), np.uint64)
     starts = range(0, len(words), PIECE_WORDS)
 

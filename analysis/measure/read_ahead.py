@@ -23,10 +23,11 @@ from analysis.study.config import load_config
 
 LARGE_LIBRARY_BYTES: Final = 32 * 2**20
 POOL_BYTES: Final = 40 * 2**30
-"""Size of the large pools of most studies."""
-TOUCH_S: Final = 30.0
-"""Seconds after which no more memory is touched: compiling must take longer."""
+"""The `largest_pool_mib` that studies set. A larger pool is touched in part."""
+MAX_TOUCH_S: Final = 30.0
+"""Time limit for touching memory; compiling everything takes longer."""
 PIECE_PAGES: Final = 2**14
+"""Pages that are touched between two looks at the clock."""
 
 
 def read_libraries() -> None:
@@ -40,14 +41,16 @@ def read_libraries() -> None:
 
 
 def touch_memory(size: int) -> None:
-    """Use `size` bytes of memory once, or what TOUCH_S allows, and free them. In a new virtual
-    machine, the first access to memory takes several times as long as later ones, because the host
-    then provides it."""
-    until = time.monotonic() + TOUCH_S
+    """Write to every page of `size` bytes of new memory, for at most MAX_TOUCH_S, and free them.
+
+    In a new virtual machine, the first access to memory takes several times as long as later ones,
+    because the host provides the page then.
+    """
+    until = time.monotonic() + MAX_TOUCH_S
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        # By one thread: a core that waits for memory compiles nothing.
+        # One thread only: a core that waits for memory compiles nothing.
         pages = np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE]
         for start in range(0, len(pages), PIECE_PAGES):
             if time.monotonic() > until:

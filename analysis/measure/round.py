@@ -268,13 +268,13 @@ class Bench:
                 cell.values += ((name, times[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:
-        """Work until the first GPU, if there is one, has been at its highest clock for
-        HIGHEST_CLOCK_S, at most for WARM_UP_S."""
-        start = below = time.perf_counter()
+        """Launch until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, for at most
+        WARM_UP_S; without a GPU, for HIGHEST_CLOCK_S."""
+        start = last_below = time.perf_counter()
         while (now := time.perf_counter()) < start + WARM_UP_S:
             if self.gpus and not self.gpus[0].is_at_highest_clock():
-                below = now
-            elif now > below + HIGHEST_CLOCK_S:
+                last_below = now
+            elif now > last_below + HIGHEST_CLOCK_S:
                 break
             bound.launch()
         self._is_warm = True

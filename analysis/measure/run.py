@@ -198,7 +198,7 @@ def _run_one(
 
 
 def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Conditions) -> None:
-    """Keep a round that has nothing to measure, without a process."""
+    """Record a round that has nothing to measure; starts no process."""
     write_round(job.out, [])
     now, look = utc_now(), Look(**asdict(conditions))
     record = RoundRecord(

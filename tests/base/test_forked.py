@@ -84,4 +84,4 @@ def test_the_processes_end_with_their_parent() -> None:
 
 @pytest.mark.usefixtures("two_cpus")
 def test_the_caller_may_ask_for_fewer_processes() -> None:
-    assert forked_map(lambda _: os.getpid(), range(3), most=1) == [os.getpid()] * 3
+    assert forked_map(lambda _: os.getpid(), range(3), max_processes=1) == [os.getpid()] * 3

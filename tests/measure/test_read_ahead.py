@@ -36,7 +36,7 @@ def test_libraries_of_imported_modules_are_read(monkeypatch: pytest.MonkeyPatch)
 def test_memory_is_used_until_time_is_over_and_freed(seconds: float, touched: int) -> None:
     program = (
         "import re; from pathlib import Path; from analysis.measure import read_ahead\n"
-        f"read_ahead.TOUCH_S = {seconds}\n"
+        f"read_ahead.MAX_TOUCH_S = {seconds}\n"
         "read_ahead.touch_memory(2**28)\n"
         "status = Path('/proc/self/status').read_text()\n"
         "print(*re.findall(r'Vm(?:HWM|RSS):\\s+(\\d+) kB', status))"

@@ -51,8 +51,8 @@ def module_sources(wildcards):
 
 
 def source_kilobytes(wildcards):
-    """The size of a module's source files, as its priority: otherwise, some of the modules that take
-    longest to compile would be the last to start."""
+    """The size of a module's source files. As its priority, it lets modules start first that take
+    long to compile."""
     return sum(path.stat().st_size for path in module_sources(wildcards)) / 1000
 
 

@@ -105,8 +105,7 @@ def refused_machines():
 
 
 def nice(wildcards):
-    """The command that lets jobs of smaller studies yield to those of the study with most results,
-    for which the site waits longest."""
+    """`nice` for all studies but that with most results, whose charts take longest."""
     largest = max(CONFIG.known, key=size_of_results)
     return "" if wildcards.study == largest else "nice"
 

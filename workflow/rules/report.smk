@@ -11,7 +11,7 @@ rule chart_engine:
         "build/logs/chart_engine.log",
     benchmark:
         "build/benchmarks/chart_engine.tsv"
-    priority: 1000  # It takes seconds, and a measurement waits for it.
+    priority: 1000  # Otherwise it is the last job before the measurement, and alone.
     resources:
         mem_mb=1000,
     params:
@@ -82,7 +82,7 @@ rule common:
         results=RESULTS,
         files=results_digest,
     message:
-        "Drawing the charts of all studies together"
+        "Drawing the charts about all studies, and joining all samples"
     shell:
         "{params.python:q} -m analysis.site.pages.common --tables {params.tables}"
         " --results {params.results} --charts {params.charts} --samples {params.tables} 2> {log}"

@@ -192,7 +192,7 @@ class MachineResults:
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
     def over_rounds(self, by_visit: pd.Series) -> Figure:
-        runs = rounds_by_run(by_visit)
+        runs = medians_by_run(by_visit)
         figure = self._based_on(Figure(*estimate(list(runs.values()))), runs)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
@@ -201,7 +201,7 @@ class MachineResults:
         return replace(figure, mean=(low, high), limit=limit_interval(by_host))
 
     def over_hosts(self, by_visit: pd.Series) -> Figure:
-        runs = rounds_by_run(by_visit)
+        runs = medians_by_run(by_visit)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             raise NotTested(f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}")
@@ -299,7 +299,7 @@ def evidence_by_machine(
     return known
 
 
-def rounds_by_run(by_visit: pd.Series) -> Rounds:
+def medians_by_run(by_visit: pd.Series) -> Rounds:
     """Medians of the rounds, by run. Raises NotTested if the rounds have several modes."""
     visits: dict[str, dict[int, list[float]]] = {}
     for (run, number, *_), value in zip(by_visit.index.tolist(), by_visit.tolist(), strict=True):

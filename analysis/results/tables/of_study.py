@@ -27,7 +27,7 @@ from analysis.study import Study, find_study
 
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
-SLOW: Final = (("repeatability",), ("claims", "claim_parts"))
+SLOW_GROUPS: Final = (("repeatability",), ("claims", "claim_parts"))
 """Tables that take longest; a process makes each group while others make the rest."""
 
 
@@ -77,11 +77,11 @@ def study_tables(
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
     material = Material(found, study, links)
-    material.table("summary")  # processes share it
-    others = [table for table in TABLES if table not in chain(*SLOW)]
+    material.table("summary")  # before the fork, so that all processes have it
+    others = [table for table in TABLES if table not in chain(*SLOW_GROUPS)]
     groups = forked_map(
         lambda names: {f"{name}.csv": to_csv(name, material.table(name)) for name in names},
-        [*SLOW, others],
+        [*SLOW_GROUPS, others],
     )
     return dict(ChainMap(*groups)) | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 

@@ -39,7 +39,7 @@ INHERITED: Final = (
 )
 """Attributes that a group gives to all in it."""
 UNSEEN: Final = {"tooltip", "href", "cursor", "description"}
-"""Keys of marks that no picture shows, but that Vega takes time for."""
+"""Keys of marks that change no picture, but take Vega time."""
 _NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What stops vl-convert, and with it the process."""
 _MOVED: Final = re.compile(r"translate\((-?[\d.]+)")
@@ -131,8 +131,8 @@ class Still:
 
 
 def _chosen_rows(path: Path, chosen: Mapping[str, Any]) -> str:
-    """The text of a CSV file without rows with another value than the `chosen` one in a column: no
-    picture shows them, and Vega takes seconds to read all."""
+    """The text of a CSV file with only the rows that have the `chosen` values, or none, in these
+    columns. The picture shows no others, and Vega takes seconds to read all."""
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     for key, value in chosen.items():
@@ -148,7 +148,7 @@ def _is_equal(text: str, value: object) -> bool:
 
 
 def _without(part: Any, keys: Collection[str]) -> Any:
-    """A part of a specification without these keys, however deep they lie."""
+    """A part of a specification without these keys, at any depth."""
     if isinstance(part, Mapping):
         return {key: _without(value, keys) for key, value in part.items() if key not in keys}
     return [_without(one, keys) for one in part] if isinstance(part, list) else part

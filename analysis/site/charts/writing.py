@@ -20,11 +20,11 @@ from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, 
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
-WRITER_CHARTS: Final = 3
-"""Minimum number of charts for a process to write: each process starts an engine, which takes about
-as long as a small chart."""
-ENGINE_THREAD: Final = "V8"
-"""What the name of a thread of vl_convert's engine begins with."""
+MIN_CHARTS_PER_PROCESS: Final = 3
+"""Minimum number of charts for each process: it starts an engine, which takes about as long as a
+small chart."""
+ENGINE_THREAD_PREFIX: Final = "V8"
+"""Prefix of the names of the threads of vl_convert's engine."""
 INDEX: Final = "all.charts.json"
 """ChartSummary by name for each chart of a group; null if there is nothing to draw. No chart has a
 name with a dot in it."""
@@ -89,19 +89,19 @@ def write_charts(
         description = str(some[name].description)  # type: ignore[attr-defined]
         return ChartSummary(description, written.text, still.choices, sizes)
 
-    processes = 1 if has_engine() else len(some) // WRITER_CHARTS or 1
-    summaries = forked_map(write, longest_first, most=processes)
+    processes = 1 if has_engine() else len(some) // MIN_CHARTS_PER_PROCESS or 1
+    summaries = forked_map(write, longest_first, max_processes=processes)
     return dict.fromkeys(charts) | dict(zip(longest_first, summaries, strict=True))
 
 
 def has_engine(tasks: Path = Path("/proc/self/task")) -> bool:
-    """Whether this process has drawn before. A fork has none of the engine's threads, and would
-    wait for them for ever when it draws."""
+    """Whether vl_convert has started its engine in this process. A forked process would then hang
+    when it draws, as it lacks the engine's threads."""
     names = []
     for task in tasks.iterdir():
         with suppress(OSError):  # a thread that has just ended
             names.append((task / "comm").read_text())
-    return any(name.startswith(ENGINE_THREAD) for name in names)
+    return any(name.startswith(ENGINE_THREAD_PREFIX) for name in names)
 
 
 def write_index(index: Mapping[str, ChartSummary | None], folder: Path) -> None:

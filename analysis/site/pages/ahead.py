@@ -38,8 +38,8 @@ class Rendered(NamedTuple):
 
 
 class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
-    """A plugin of mkdocs, to be run after the macros': pages have what other processes have
-    rendered. HotpathError for a mistake in a macro."""
+    """A plugin of mkdocs that renders all pages by forked processes. It comes after the macros'
+    plugin. HotpathError for a mistake in a macro."""
 
     def __init__(self) -> None:
         self._rendered: dict[str, Rendered] = {}
@@ -62,7 +62,7 @@ class RenderAhead(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
     def on_page_markdown(
         self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files
     ) -> str:
-        """The text as it is; the page gets its own metadata."""
+        """The text unchanged. The page gets its metadata, and shows what was rendered ahead."""
         found = self._rendered[page.file.src_uri]
         page.meta = found.metadata
 
@@ -104,7 +104,7 @@ def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
 
 @contextmanager
 def warnings() -> Iterator[list[str]]:
-    """Collect the warnings of mkdocs, such as broken links, which no other handler gets."""
+    """Collect the warnings of mkdocs, such as broken links, and keep them from other handlers."""
     messages: list[str] = []
     keeper = logging.Handler(logging.WARNING)
     keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
@@ -117,7 +117,7 @@ def warnings() -> Iterator[list[str]]:
 
 
 def in_page(page: Any, mistake: BaseException | None) -> str:
-    """A mistake in what Jinja renders of a page of mkdocs."""
+    """The message of a mistake in a page, with the page's file and line."""
     where = f"docs/{page.file.src_path}"
     if line := _line(mistake):
         where += f": line {line + _lines_of_metadata(page)}"

@@ -1,4 +1,4 @@
-"""Draw the charts of no one study, and write all samples as one file."""
+"""Draw the charts about all studies, and write all samples as one file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from analysis.site.pages.parquet import NAME, write_parquet
 from analysis.study import discover
 
 ALL: Final = "all"
-"""The group of charts that are of no one study."""
+"""The group of charts about all studies."""
 EXPLORER: Final = "explorer"
 """The explorer's first chart."""
 EXPLORER_START: Final = "explorer_start"
@@ -42,7 +42,7 @@ def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, S
 def write_common_charts(
     inputs: Inputs, studies: Mapping[str, StudyFacts], pages: Path, folder: Path
 ) -> None:
-    """Write the charts of no one study, and their index, to `folder`/ALL. The folder `pages` has
+    """Write the charts about all studies, and their index, to `folder`/ALL. The folder `pages` has
     mkdocs.yml."""
     comparison = Comparison(inputs, studies)
     charts = {

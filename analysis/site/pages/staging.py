@@ -27,7 +27,7 @@ from analysis.study import Variant
 class Staged:
     """Staged files: charts by study and name, None if there is nothing to draw, files in
     data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
-    group of pages, `studies` all in their order. Charts of no one study are under ALL."""
+    group of pages, `studies` all in their order. Charts about all studies are under ALL."""
 
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
@@ -53,7 +53,7 @@ def stage(
     """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
 
     `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
-    each of them, those of no one study, and their engine; left out, all are drawn now.
+    each of them, those about all studies, and their engine; left out, all are drawn now.
     """
     if folder.exists():
         shutil.rmtree(folder)

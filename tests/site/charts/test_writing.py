@@ -58,11 +58,11 @@ def test_a_chart_may_be_of_any_number_of_rows(tmp_path: Path) -> None:
 def test_charts_are_also_written_after_this_process_has_drawn(
     two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forked process that draws would then wait for ever."""
+    """A forked process that draws would then hang."""
     monkeypatch.setattr(forked, "cpus", lambda: 2)
     vl_convert.vegalite_to_vega({"mark": "point", "data": {"values": []}})
     chart = drawn_charts(StudyFacts(two_machines, CALLS))["steps"]
-    charts = {f"chart_{number}": chart for number in range(2 * writing.WRITER_CHARTS)}
+    charts = {f"chart_{number}": chart for number in range(2 * writing.MIN_CHARTS_PER_PROCESS)}
     assert writing.has_engine()
     assert list(write_charts(charts, tmp_path, "some")) == list(charts)
 
