@@ -7,6 +7,9 @@ from types import TracebackType
 ROOT = Path(__file__).resolve().parent.parent
 """The repository's root: studies, results and docs are found from here."""
 
+BUILD = ROOT / "build"
+"""Everything that is made and not committed."""
+
 
 def _tell(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
     """An interrupt is no fault, wherever it comes: mostly while modules are imported."""

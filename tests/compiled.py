@@ -36,10 +36,17 @@ from analysis.study.source import (
     source_files,
 )
 from analysis.toolchain import compile as compiling
+from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compiled import MADE_OF
-from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
+from analysis.toolchain.compilers import Toolchain, find_toolchain
 from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
+from analysis.toolchain.settings import (
+    SHARED_BINDINGS,
+    bindings_name,
+    bindings_settings,
+    variant_settings,
+)
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
@@ -137,8 +144,8 @@ def settings_of(study: Study, variant: Variant) -> str:
 def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:
     """The study's bindings with its constants, as most of its variants share them, or the variant's
     own."""
-    name = compiling.bindings_name(study, variant) if variant else compiling.SHARED_BINDINGS
-    if name == compiling.SHARED_BINDINGS:
+    name = bindings_name(study, variant) if variant else SHARED_BINDINGS
+    if name == SHARED_BINDINGS:
         study = shared_bindings(study)
         made_of = bindings_made_of(study)
     else:
@@ -147,9 +154,34 @@ def bindings_object(study: Study, optimisation: str, variant: Variant | None = N
     out = f"{name}.o"
 
     def make(folder: Path) -> None:
-        compiling.compile_bindings(study, toolchain(), folder / out, optimisation, variant)
+        compile_bindings(study, folder / out, optimisation, variant)
 
     return kept(f"{study.name}.{name}{optimisation}", made_of, make) / out
+
+
+def compile_bindings(
+    study: Study,
+    out: Path,
+    optimisation: str = compiling.OPTIMISATION,
+    variant: Variant | None = None,
+) -> None:
+    """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
+    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
+    settings = bindings_settings(study, variant)
+    compiling.compile_object(study.bindings, settings, toolchain(), ARCH, out, optimisation)
+
+
+def compile_module(
+    study: Study,
+    variant: Variant,
+    bindings: Path,
+    out: Path,
+    arch: str = ARCH,
+    optimisation: str = compiling.OPTIMISATION,
+) -> None:
+    """Compile the variant and link it with `bindings` into the module `out`."""
+    source = variant.path, variant_settings(variant)
+    compiling.compile_module(*source, toolchain(), arch, bindings, out, optimisation)
 
 
 def module_file(
@@ -176,7 +208,7 @@ def module_file(
                 shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
             return
         bound = bindings_object(study, of_bindings or optimisation, variant)
-        compiling.compile_module(study, variant, toolchain(), arch, bound, out, optimisation)
+        compile_module(study, variant, bound, out, arch, optimisation)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
     folder = kept(name, module_made_of(study, variant), make)
@@ -210,7 +242,8 @@ def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
     def make(folder: Path) -> None:
         kernels = replace(variant, flags=(*variant.flags, "-cubin"))
         out = folder / "kernels.cubin"
-        report = compiling.compile_variant(study, kernels, toolchain(), arch, out, QUICK)
+        settings = variant_settings(kernels)
+        report = compiling.compile_object(variant.path, settings, toolchain(), arch, out, QUICK)
         resources = parse_ptxas(report, study.name, variant.name)
         write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from analysis import ROOT
+from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
@@ -38,8 +38,9 @@ from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.folders import DESCRIPTION
 from analysis.results.store.results import read_machine
 from analysis.study import Study, Variant
-from analysis.study.config import BUILD, Config, changed, load_config
-from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.study.config import Config, changed, load_config
+from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 

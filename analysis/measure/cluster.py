@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis import ROOT
+from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import write_all, write_whole
@@ -28,7 +28,7 @@ from analysis.measure.commit import COMMIT_VARIABLE, commit_of
 from analysis.results.store.folders import variant_files
 from analysis.results.store.results import Draft, load_variant
 from analysis.results.store.samples import KEPT_RUNS
-from analysis.study.config import BUILD, Config, Machine, load_config
+from analysis.study.config import Config, Machine, load_config
 from analysis.study.source import fingerprint
 
 NOT_COPIED = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})

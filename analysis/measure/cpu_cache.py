@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.measure.cores import threads
-from analysis.study.config import BUILD
 
 LIBRARY = BUILD / "cpu_cache.so"
 

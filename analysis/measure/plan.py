@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure.machine import slug
@@ -15,7 +16,7 @@ from analysis.measure.needs import Provision
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.results import load_variant
 from analysis.study import GRIDS, Study, Variant
-from analysis.study.config import BUILD, Config, Grid
+from analysis.study.config import Config, Grid
 from analysis.study.source import fingerprint
 
 PUBLISHING = "publishing"

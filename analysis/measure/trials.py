@@ -17,7 +17,7 @@ from analysis.measure.plan import target
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, Study, Variant
 from analysis.study.config import Config, load_config
-from analysis.toolchain.compilers import resolve_arch
+from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 

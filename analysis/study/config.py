@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
-from analysis import ROOT
+from analysis import BUILD, ROOT
 from analysis.base.errors import FieldError, require_known
 from analysis.base.keys import (
     Boolean,
@@ -32,7 +32,6 @@ from analysis.base.schema import read_yaml
 from analysis.study import Study, discover
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
-BUILD = ROOT / "build"
 FOLDERS = ("nvcc", "libfabric")
 """Keys whose values are paths."""
 

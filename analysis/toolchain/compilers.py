@@ -8,18 +8,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from analysis import ROOT
+from analysis import BUILD, ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.gpu import GpuError, open_gpus
-from analysis.study.config import BUILD
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
-
-DEFAULT_ARCH = "sm_90"
 
 INSTALLER = ROOT / "env" / "run"
 """Adds the locked compiler to the environment .venv when WITH_COMPILER is set."""
@@ -153,14 +149,3 @@ def require_arch(arch: str, nvcc: Path) -> None:
     known = _output(str(nvcc), "--list-gpu-code").split()
     if arch.rstrip("af") not in known:
         raise FieldError("config: arch", f"one of {known}, which {nvcc} can build for", arch)
-
-
-def resolve_arch(arch: str, gpus: Sequence[int | str]) -> str:
-    """`arch` itself, or for `auto` the architecture of those GPUs, or sm_90 where there is none."""
-    if arch != "auto":
-        return arch
-    try:
-        with open_gpus(gpus) as (first, *_):
-            return first.arch
-    except GpuError:
-        return DEFAULT_ARCH

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError
-from analysis.study import Variant
 
 MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
 
@@ -75,6 +74,6 @@ def _first(paths: Iterable[Path]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def can_build(variant: Variant, libfabric: Libfabric | None) -> bool:
-    """Whether the libraries that the variant's source includes are installed."""
-    return libfabric is not None or "libfabric" not in variant.needs
+def can_build(needs: Collection[str], libfabric: Libfabric | None) -> bool:
+    """Whether the libraries among a variant's `needs` are installed."""
+    return libfabric is not None or "libfabric" not in needs

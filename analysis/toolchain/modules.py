@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 from types import ModuleType
 
+from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
-from analysis.study.config import BUILD
 
 COMPILED_NAME = "variant"
 """Last part of every compiled module's name, so that one bindings.o serves all variants. The path

@@ -8,13 +8,11 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from analysis.study import Variant
 
 Flags = tuple[list[str], list[str]]
 """Flags for compiling, and for linking with nvcc."""
@@ -92,11 +90,11 @@ PACKAGES: Final = {
 """Packages by their names in `needs`."""
 
 
-def package_flags(variant: Variant) -> Flags:
-    """Flags of all usable packages that the variant needs."""
+def package_flags(needs: Iterable[str]) -> Flags:
+    """Flags of all usable packages among `needs`."""
     compiling: list[str] = []
     linking: list[str] = []
-    for need in variant.needs:
+    for need in needs:
         package = PACKAGES.get(need)
         if package and package.root and not package.unmet:
             includes, link = package.flags(package.root)
@@ -105,6 +103,6 @@ def package_flags(variant: Variant) -> Flags:
     return compiling, linking
 
 
-def package_versions(variant: Variant) -> dict[str, str | None]:
-    """Versions of the packages that the variant needs. A new version rebuilds the variant."""
-    return {need: PACKAGES[need].version for need in variant.needs if need in PACKAGES}
+def package_versions(needs: Iterable[str]) -> dict[str, str | None]:
+    """Versions of the packages among `needs`. A new version rebuilds a variant."""
+    return {need: PACKAGES[need].version for need in needs if need in PACKAGES}

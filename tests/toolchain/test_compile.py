@@ -9,14 +9,10 @@ from types import ModuleType
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.toolchain.compile import (
-    bindings_name,
-    compile_bindings,
-    compile_module,
-    defines,
-)
+from analysis.toolchain.compile import defines
 from analysis.toolchain.modules import load_module, module_path
-from tests.compiled import resources, toolchain
+from analysis.toolchain.settings import bindings_name
+from tests.compiled import compile_bindings, compile_module, resources
 from tests.toolchain.numbers import make_study
 
 
@@ -45,9 +41,9 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
     for variant in study.variants:
         # Where the pipeline puts them: beside the modules.
         bindings = folder / "numbers" / f"{bindings_name(study, variant)}.o"
-        compile_bindings(study, toolchain(), bindings, variant=variant)
+        compile_bindings(study, bindings, variant=variant)
         out = module_path(folder, study, variant)
-        compile_module(study, variant, toolchain(), "sm_90", bindings, out)
+        compile_module(study, variant, bindings, out)
         assert resources(out) == []
     return {variant.name: load_module(folder, study, variant) for variant in study.variants}
 
@@ -98,19 +94,10 @@ def test_a_compile_error_carries_the_compilers_message(
     study = make_study(tmp_path / "numbers", [{"name": "broken", "needs": needs}], {name: text})
     out = module_path(tmp_path, study, study.variant("broken"))
     with pytest.raises(HotpathError) as caught:
-        compile_module(
-            study, study.variant("broken"), toolchain(), "sm_90", tmp_path / "bindings.o", out
-        )
+        compile_module(study, study.variant("broken"), tmp_path / "bindings.o", out)
     command, _, said = str(caught.value).partition("\n")
     assert str(study.variant("broken").path) in command
     assert f"{name}" in said
     assert "error" in said
     assert message in said
     assert not out.exists()
-
-
-def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "numbers", [{"name": "one"}], {"one.cpp": ""})
-    (study.folder / "bindings.cpp").unlink()
-    with pytest.raises(HotpathError, match=r"numbers: no bindings\.cpp"):
-        compile_bindings(study, toolchain(), tmp_path / "bindings.o")

@@ -14,7 +14,8 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch, resolve_arch
+from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch
 from tests.compiled import toolchain as found_toolchain
 
 

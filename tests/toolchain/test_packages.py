@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.toolchain.compile import compile_bindings, compile_module
 from analysis.toolchain.modules import module_path
 from analysis.toolchain.packages import PACKAGES, Package, package_flags, package_versions
-from tests.compiled import toolchain
-from tests.synthetic import COPY
+from tests.compiled import compile_bindings, compile_module, toolchain
 from tests.toolchain.numbers import make_study
 
 RMM_OR_NOT = """\
@@ -48,18 +46,18 @@ def install(site: Path, module: str, distribution: str, version: str) -> Path:
 def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    variant = COPY.variant("library")
+    needs = ["gpu", "torch"]
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    assert package_flags(variant) == ([], [])
+    assert package_flags(needs) == ([], [])
     monkeypatch.delitem(sys.modules, "torch")
     root = install(tmp_path, "torch", "torch", "2.9.1")
     monkeypatch.syspath_prepend(tmp_path)
-    includes, link = package_flags(variant)
+    includes, link = package_flags(needs)
     assert includes == ["-isystem", str(root / "include")]
     assert f"-L{root / 'lib'}" in link
-    assert package_versions(variant) == {"torch": "2.9.1"}
-    assert package_flags(COPY.variant("batched")) == ([], [])
-    assert package_versions(COPY.variant("batched")) == {}
+    assert package_versions(needs) == {"torch": "2.9.1"}
+    assert package_flags(["gpu"]) == ([], [])
+    assert package_versions(["gpu"]) == {}
 
 
 def test_a_package_may_come_from_one_of_several_distributions(
@@ -82,9 +80,9 @@ def test_old_package_is_not_linked_and_is_reported(
     newer = Package("Boxes", "boxes", ("boxes-cu12",), lambda _: (["-I."], []), oldest=(26, 10))
     assert newer.unmet == "needs Boxes 26.10 or newer, 26.6.0 is installed"
     monkeypatch.setitem(PACKAGES, "torch", newer)
-    assert package_flags(COPY.variant("library")) == ([], [])
+    assert package_flags(["torch"]) == ([], [])
     monkeypatch.setitem(PACKAGES, "torch", replace(newer, oldest=(26, 6)))
-    assert package_flags(COPY.variant("library")) == (["-I."], [])
+    assert package_flags(["torch"]) == (["-I."], [])
 
 
 def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
@@ -97,11 +95,11 @@ def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(
     )
     (variant,) = study.variants
     bindings = tmp_path / "bindings.o"
-    compile_bindings(study, toolchain(), bindings)
+    compile_bindings(study, bindings)
 
     def number(folder: Path) -> str:
         out = module_path(folder, study, variant)
-        compile_module(study, variant, toolchain(), "sm_90", bindings, out)
+        compile_module(study, variant, bindings, out)
         # In a separate process, because this one may have loaded the real RMM.
         command = [sys.executable, "-c", LOAD, str(out)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -7,7 +7,7 @@ def modules_of(study):
     return [
         MODULES / study / f"{variant.name}.so"
         for variant in CONFIG.known[study].variants
-        if variant.is_compiled and can_build(variant, LIBFABRIC)
+        if variant.is_compiled and can_build(variant.needs, LIBFABRIC)
     ]
 
 
@@ -63,29 +63,29 @@ def linked_bindings(wildcards):
     return MODULES / study.name / f"{name}.o"
 
 
-def variant_of_bindings(wildcards):
-    """The variant that these bindings are compiled for; empty for shared bindings."""
-    return wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
+def bindings_file(wildcards):
+    return str(CONFIG.known[wildcards.study].bindings)
 
 
-def bindings_settings(wildcards):
-    """Keys of study.yaml that decide how the bindings are compiled."""
+def variant_file(wildcards):
+    return str(CONFIG.known[wildcards.study].variant(wildcards.variant).path)
+
+
+def settings_of_bindings(wildcards):
     study = CONFIG.known[wildcards.study]
-    if name := variant_of_bindings(wildcards):
-        return settings_of(study.variant(name))
-    needs = {need for variant in study.variants for need in variant.needs}
-    return json.dumps([dict(study.constants), "libfabric" in needs])
+    name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
+    return bindings_settings(study, study.variant(name) if name else None).to_json()
 
 
-def module_settings(wildcards):
-    return settings_of(CONFIG.known[wildcards.study].variant(wildcards.variant))
+def settings_of_variant(wildcards):
+    study = CONFIG.known[wildcards.study]
+    return variant_settings(study.variant(wildcards.variant)).to_json()
 
 
-def settings_of(variant):
-    """Keys of study.yaml that decide how the variant is compiled and linked, and the installed
-    versions of the packages it needs."""
-    macros = dict(variant.constants) | dict(variant.options)
-    return json.dumps([macros, variant.flags, variant.needs, package_versions(variant)])
+def needed_packages(wildcards):
+    """Installed versions of the packages that a variant needs: new ones rebuild it."""
+    study = CONFIG.known[wildcards.study]
+    return package_versions(study.variant(wildcards.variant).needs)
 
 
 # The repository keeps the tables of the current code, by study. Only studies whose tables are out of
@@ -123,7 +123,8 @@ def kept_marks(wildcards):
     return [
         TABLES / "kept" / name
         for name, study in CONFIG.studies.items()
-        if not has_kept(name) and all(can_build(v, LIBFABRIC) for v in study.variants)
+        if not has_kept(name)
+        and all(can_build(v.needs, LIBFABRIC) for v in study.variants)
     ]
 
 

@@ -46,13 +46,14 @@ rule bindings:
         compilers=compilers,
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
-        settings=bindings_settings,
-        variant=variant_of_bindings,
+        source=bindings_file,
+        settings=settings_of_bindings,
     message:
         "Compiling {wildcards.bindings} of {wildcards.study}"
     shell:
-        "{params.python:q} -m analysis.toolchain.compile bindings {wildcards.study}"
-        " {params.variant} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q} --out {output} 2> {log}"
+        "{params.python:q} -m analysis.toolchain.compile {params.source:q}"
+        " --settings {params.settings:q} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q}"
+        " --out {output} 2> {log}"
 
 
 rule module:
@@ -78,12 +79,14 @@ rule module:
         compilers=compilers,
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
-        settings=module_settings,
+        source=variant_file,
+        settings=settings_of_variant,
+        packages=needed_packages,
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:
-        "{params.python:q} -m analysis.toolchain.compile module {wildcards.study}"
-        " {wildcards.variant} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q}"
+        "{params.python:q} -m analysis.toolchain.compile {params.source:q}"
+        " --settings {params.settings:q} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q}"
         " --arch {params.arch} --bindings {input.bindings} --out {output.module} 2> {log}"
 
 

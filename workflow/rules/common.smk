@@ -13,18 +13,23 @@ from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 from snakemake_logger_plugin_hotpath import suggest_targets
 
-from analysis.toolchain.compile import SHARED_BINDINGS, bindings_name
+from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import (
     find_cxx,
     find_nvcc,
     find_toolchain,
     require_arch,
-    resolve_arch,
 )
 from analysis.toolchain.libfabric import can_build, find_libfabric
 from analysis.toolchain.packages import package_versions
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import MADE_OF, is_kept
+from analysis.toolchain.settings import (
+    SHARED_BINDINGS,
+    bindings_name,
+    bindings_settings,
+    variant_settings,
+)
 from analysis.study.config import load_config
 from analysis.base.errors import HotpathError
 from analysis.base.files import require_plain_path, require_room

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis import BUILD
 from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.files import write_whole
@@ -26,7 +27,7 @@ from analysis.measure.profile import ncu
 from analysis.results.store.counters import CAPTURED, NO_KERNEL, Counter
 from analysis.results.store.results import set_capture
 from analysis.study import CAPTURE_KINDS, Study, Variant
-from analysis.study.config import BUILD, Config, load_config
+from analysis.study.config import Config, load_config
 from analysis.study.source import fingerprint
 from analysis.toolchain.modules import built_modules
 

@@ -23,23 +23,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from analysis import ROOT
+from analysis import BUILD, ROOT
 from analysis.base.errors import HotpathError
 from analysis.results.migrate.device_code import DeviceCode
 from analysis.results.migrate.host_code import Different, compare_programs
 from analysis.results.migrate.objects import SECTION_FLAGS, Object, Program
 from analysis.results.migrate.python_code import compare_python
 from analysis.study import Study, Variant
-from analysis.study.config import BUILD
 from analysis.study.source import bindings_files, fingerprint, source_files, timed_files
-from analysis.toolchain.compile import (
-    SHARED_BINDINGS,
-    bindings_name,
-    compile_bindings,
-    compile_variant,
-)
+from analysis.toolchain.compile import compile_object
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import PACKAGES
+from analysis.toolchain.settings import (
+    SHARED_BINDINGS,
+    bindings_name,
+    bindings_settings,
+    variant_settings,
+)
 
 KEPT: Final = BUILD / "migrate"
 
@@ -219,10 +219,13 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
 
     def compiled(out: Path) -> None:
-        compile_variant(study, variant, toolchain, arch, out, host_flags=flags)
+        settings = variant_settings(variant)
+        compile_object(variant.path, settings, toolchain, arch, out, host_flags=flags)
 
     def bound(out: Path) -> None:
-        compile_bindings(study, toolchain, out, variant=variant, host_flags=flags)
+        assert study.bindings is not None, "its recipe is made only where there is one"
+        settings = bindings_settings(study, variant)
+        compile_object(study.bindings, settings, toolchain, arch, out, host_flags=flags)
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from analysis.study import Case, Study, Variant
-from analysis.toolchain.compilers import find_toolchain, resolve_arch
+from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module, gpu_samples, with_fault
 from tests.repository import STUDIES

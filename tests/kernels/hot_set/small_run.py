@@ -12,7 +12,7 @@ import argparse
 import sys
 from dataclasses import replace
 
-from analysis.toolchain.compilers import resolve_arch
+from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules, load_module
 from kernels.hot_set.traces import Shape
 from tests.kernels.hot_set import on_gpu

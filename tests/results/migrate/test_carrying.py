@@ -165,6 +165,6 @@ def discover():
 def test_equal_sources_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     study = discover()["h2d_gather"]
     same = Code(study, study.variant("v3_loads_first"), ROOT)
-    monkeypatch.setattr("analysis.results.migrate.proof.compile_variant", None)
+    monkeypatch.setattr("analysis.results.migrate.proof.compile_object", None)
     proof = prove(same, same, toolchain(), "sm_90")
     assert proof["compared"] == "sources"
