@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import cache
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -17,9 +18,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
     """The value of `expression`; ValueError says what is wrong with it."""
     try:
-        return _value(ast.parse(str(expression), mode="eval").body, names)
+        return _value(_parsed(str(expression)), names)
     except (SyntaxError, ZeroDivisionError) as error:
         raise ValueError(f"{expression}: {error}") from error
+
+
+@cache
+def _parsed(expression: str) -> ast.expr:
+    """The syntax tree of `expression`, which many cases share."""
+    return ast.parse(expression, mode="eval").body
 
 
 def _value(node: ast.expr, names: Mapping[str, object]) -> int:
