@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from analysis.base.forked import forked_map
 from analysis.base.statistics import CONFIDENCE, MIN_RUNS, prediction_interval
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.terms import (
@@ -32,6 +33,8 @@ from analysis.results.model.translation import UNCALIBRATED
 from analysis.study.access import Floats
 
 RESAMPLES: Final = 200
+MAX_PROCESSES: Final = 4
+"""Maximum number of processes that resample: other machines and studies need some as well."""
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 HELD_START: Final = 8192
@@ -154,14 +157,12 @@ def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:
     fitted = predicted_seconds(run.work, found)
     residuals = np.log(run.seconds / fitted) / error_scale
     rng = np.random.default_rng(0)
-    again = [
-        solve(
-            run._replace(
-                seconds=fitted * np.exp(error_scale * rng.choice(residuals, len(residuals)))
-            )
-        )
-        for _ in range(RESAMPLES)
-    ]
+    drawn = [rng.choice(residuals, len(residuals)) for _ in range(RESAMPLES)]
+    again = forked_map(
+        lambda errors: solve(run._replace(seconds=fitted * np.exp(error_scale * errors))),
+        drawn,
+        max_processes=MAX_PROCESSES,
+    )
     tail = (1 - CONFIDENCE) / 2
     ends: Floats = np.quantile(again, [tail, 1 - tail], axis=0)
     return ends
