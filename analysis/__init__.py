@@ -1,5 +1,6 @@
 """Hotpath's Python package: study descriptions, builds, measurement, results and report."""
 
+import os
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +10,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 BUILD = ROOT / "build"
 """Everything that is made and not committed."""
+
+# No matrix here is large. Without this, the OpenBLAS of NumPy and SciPy starts a thread per core at
+# every import, and on 16 cores these spin for seconds of CPU time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _tell(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:

@@ -1,7 +1,4 @@
-"""Touch the memory that measuring needs, then load the libraries it imports into the page cache.
-
-In this order, because a virtual machine may get its memory only as it is used: until then, touching
-memory drops other files from the page cache.
+"""Load the libraries that measuring imports into the page cache, and touch the memory it needs.
 
 python -m analysis.measure.read_ahead
 """
@@ -64,16 +61,16 @@ def touch_memory(size: int) -> None:
 
 def main() -> None:
     config = load_config({})
-    with suppress(GpuError), open_gpus(config.gpus):  # without a GPU, no pool is made
-        from analysis.measure.large_pool import largest_pool
-
-        touch_memory(min(POOL_BYTES, largest_pool()))
     studies = config.studies.values()
     of_studies = {name for study in studies for name in imported(study, study.variants)}
     for name in (*ROUND_MODULES, *sorted(of_studies)):
         with suppress(ImportError):  # not installed
             importlib.import_module(name)
     read_libraries()
+    with suppress(GpuError), open_gpus(config.gpus):  # without a GPU, no pool is made
+        from analysis.measure.large_pool import largest_pool
+
+        touch_memory(min(POOL_BYTES, largest_pool()))
 
 
 if __name__ == "__main__":
