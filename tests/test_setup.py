@@ -17,19 +17,35 @@ exit 2
 """
 
 
-def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "env").mkdir()
-    shutil.copy(ROOT / "env" / "run", tmp_path / "env")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "uv").write_text(FAILS)
-    (tmp_path / "bin" / "uv").chmod(0o755)
-    done = subprocess.run(
-        [tmp_path / "env" / "run", "touch", "ran"],
-        env=os.environ | {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+def run_with_uv(uv: str, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run `command` by a copy of env/run in `folder` that calls the shell script `uv`."""
+    (folder / "env").mkdir()
+    shutil.copy(ROOT / "env" / "run", folder / "env")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "uv").write_text(uv)
+    (folder / "bin" / "uv").chmod(0o755)
+    settings = {
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return subprocess.run(
+        [folder / "env" / "run", *command],
+        env=os.environ | settings,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_python_keeps_compiled_copies_of_modules(tmp_path: Path) -> None:
+    done = run_with_uv("#!/bin/sh\n", tmp_path, "env")
+    assert done.returncode == 0, done.stderr
+    assert "PATH=" in done.stdout
+    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout
+
+
+def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
+    done = run_with_uv(FAILS, tmp_path, "touch", "ran")
     assert done.returncode == 1
     [line] = (done.stdout + done.stderr).splitlines()
     assert line.startswith("error: the installation failed: Failed to download `numpy==2.0`; ")
