@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 """The repository's root: studies, results and docs are found from here."""
 
 BUILD = ROOT / "build"
-"""Everything that is made and not committed."""
+"""Folder of all files that are built and not committed."""
 
 # No matrix here is large. Without this, the OpenBLAS of NumPy and SciPy starts a thread per core at
 # every import, and on 16 cores these spin for seconds of CPU time.

@@ -44,6 +44,7 @@ from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
+    bindings_path,
     bindings_settings,
     variant_settings,
 )
@@ -166,9 +167,8 @@ def compile_bindings(
     variant: Variant | None = None,
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
-    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
-    settings = bindings_settings(study, variant)
-    compiling.compile_object(study.bindings, settings, toolchain(), ARCH, out, optimisation)
+    source = bindings_path(study), bindings_settings(study, variant)
+    compiling.compile_object(*source, toolchain(), ARCH, out, optimisation)
 
 
 def compile_module(

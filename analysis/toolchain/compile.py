@@ -1,7 +1,7 @@
 """Compile a C++ or CUDA file into an object, or with its bindings into a Python module.
 
-The pipeline runs this program several hundred times. It imports little, therefore, and reads no
-study.yaml: its arguments say what that says.
+The pipeline runs this program several hundred times. It therefore imports little, and takes the
+settings of study.yaml as an argument.
 """
 
 from __future__ import annotations
@@ -33,25 +33,23 @@ HOST_FLAGS = ("-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 @dataclass(frozen=True)
 class Settings:
-    """The part of study.yaml that decides how a file is compiled: macros, flags of the compiler,
-    and needs, of which `libfabric` and those of packages.PACKAGES count."""
+    """Settings of study.yaml for the compilation of a file: macros, flags of the compiler, and
+    needs, of which only `libfabric` and packages.PACKAGES have an effect."""
 
     macros: Mapping[str, int | str] = field(default_factory=dict)
     flags: Sequence[str] = ()
     needs: Sequence[str] = ()
 
     def to_json(self) -> str:
-        """As an argument of this program."""
+        """The value of this program's option --settings."""
         return json.dumps({"macros": dict(self.macros), "flags": self.flags, "needs": self.needs})
 
     def for_compiler(self, toolchain: Toolchain) -> list[str]:
         """Flags for either compiler. HotpathError if libfabric is needed and not installed."""
         includes, _ = package_flags(self.needs)
         found = self._libfabric(toolchain)
-        return [
-            *(*defines(self.macros), *includes, *self.flags),
-            *(found.compile_flags if found else []),
-        ]
+        flags = [*defines(self.macros), *includes, *self.flags]
+        return flags + (found.compile_flags if found else [])
 
     def for_linker(self, toolchain: Toolchain) -> list[str]:
         """Flags for nvcc as the linker. HotpathError as for the compiler."""
@@ -143,19 +141,21 @@ def run(command: Sequence[str]) -> str:
 def main() -> None:
     parser = program("analysis.toolchain.compile", __doc__)
     parser.add_argument("source", type=Path)
-    parser.add_argument("--settings", type=_settings, default=Settings(), help="as JSON")
+    parser.add_argument(
+        "--settings", type=_settings, default=Settings(), help="of study.yaml, as JSON"
+    )
     parser.add_argument("--bindings", type=Path, help="object to link with into a module")
     parser.add_argument("--nvcc", default="auto")
     parser.add_argument("--libfabric", default="auto")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("-o", "--out", type=Path, required=True)
-    asked = parser.parse_args()
-    toolchain = find_toolchain(asked.nvcc, asked.libfabric)
-    source = asked.source, asked.settings, toolchain, asked.arch
-    if asked.bindings:
-        compile_module(*source, asked.bindings, asked.out)
+    arguments = parser.parse_args()
+    toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
+    source = arguments.source, arguments.settings, toolchain, arguments.arch
+    if arguments.bindings:
+        compile_module(*source, arguments.bindings, arguments.out)
     else:
-        compile_object(*source, asked.out)
+        compile_object(*source, arguments.out)
 
 
 def _settings(text: str) -> Settings:

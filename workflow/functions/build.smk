@@ -64,7 +64,10 @@ def linked_bindings(wildcards):
 
 
 def bindings_file(wildcards):
-    return str(CONFIG.known[wildcards.study].bindings)
+    try:
+        return str(bindings_path(CONFIG.known[wildcards.study]))
+    except HotpathError as error:
+        sys.exit(f"error: {error}")
 
 
 def variant_file(wildcards):

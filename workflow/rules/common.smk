@@ -27,6 +27,7 @@ from analysis.toolchain.compiled import MADE_OF, is_kept
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
+    bindings_path,
     bindings_settings,
     variant_settings,
 )

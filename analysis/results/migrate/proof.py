@@ -37,6 +37,7 @@ from analysis.toolchain.packages import PACKAGES
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
+    bindings_path,
     bindings_settings,
     variant_settings,
 )
@@ -219,13 +220,12 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
 
     def compiled(out: Path) -> None:
-        settings = variant_settings(variant)
-        compile_object(variant.path, settings, toolchain, arch, out, host_flags=flags)
+        source = variant.path, variant_settings(variant)
+        compile_object(*source, toolchain, arch, out, host_flags=flags)
 
     def bound(out: Path) -> None:
-        assert study.bindings is not None, "its recipe is made only where there is one"
-        settings = bindings_settings(study, variant)
-        compile_object(study.bindings, settings, toolchain, arch, out, host_flags=flags)
+        source = bindings_path(study), bindings_settings(study, variant)
+        compile_object(*source, toolchain, arch, out, host_flags=flags)
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:

@@ -34,7 +34,7 @@ from analysis.study.access import Floats
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
-"""Maximum number of processes that resample: other machines and studies need some as well."""
+"""Maximum number of processes that resample, beside those for other machines and studies."""
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 HELD_START: Final = 8192
