@@ -44,7 +44,6 @@ from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
-    bindings_path,
     bindings_settings,
     variant_settings,
 )
@@ -167,7 +166,7 @@ def compile_bindings(
     variant: Variant | None = None,
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
-    source = bindings_path(study), bindings_settings(study, variant)
+    source = study.bindings_path, bindings_settings(study, variant)
     compiling.compile_object(*source, toolchain(), ARCH, out, optimisation)
 
 

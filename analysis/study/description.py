@@ -280,9 +280,13 @@ class Study(StudyKeys):
         return any(variant.link for variant in self.variants)
 
     @property
+    def bindings_path(self) -> Path:
+        """The file of its bindings, which a study without compiled variants does not have."""
+        return self.folder / "bindings.cpp"
+
+    @property
     def bindings(self) -> Path | None:
-        path = self.folder / "bindings.cpp"
-        return path if path.exists() else None
+        return self.bindings_path if self.bindings_path.exists() else None
 
     @property
     def case_keys(self) -> list[str]:

@@ -81,8 +81,11 @@ def compile_object(
 ) -> str:
     """Compile a file into the object `out`; returns ptxas's report, which is empty for C++.
 
-    `optimisation` is that of host code; a kernel is always optimised.
+    `optimisation` is that of host code; a kernel is always optimised. HotpathError if there is no
+    such file, or with the compiler's messages.
     """
+    if not source.exists():
+        raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
     flags = settings.for_compiler(toolchain)
     if source.suffix != ".cu":
         includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]

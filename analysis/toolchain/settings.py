@@ -1,12 +1,10 @@
-"""The files of a study to compile, and their settings in study.yaml."""
+"""The settings of study.yaml for the compilation of a variant and of its bindings."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
-from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
 from analysis.study.source import bindings_files
 from analysis.toolchain.compile import Settings
@@ -19,13 +17,6 @@ def variant_settings(variant: Variant) -> Settings:
     """The settings of the variant's file."""
     macros: dict[str, int | str] = {**variant.constants, **variant.options}
     return Settings(macros, variant.flags, variant.needs)
-
-
-def bindings_path(study: Study) -> Path:
-    """The study's bindings. HotpathError if it has none."""
-    if study.bindings is None:
-        raise HotpathError(f"{study.name}: expected a file bindings.cpp in its folder, got none")
-    return study.bindings
 
 
 def bindings_settings(study: Study, variant: Variant | None = None) -> Settings:

@@ -12,7 +12,7 @@ import pytest
 from analysis.base.errors import HotpathError
 from analysis.toolchain.compile import Settings, defines
 from analysis.toolchain.modules import load_module, module_path
-from analysis.toolchain.settings import bindings_name, bindings_path
+from analysis.toolchain.settings import bindings_name
 from tests.compiled import compile_bindings, compile_module, resources
 from tests.toolchain.numbers import make_study
 
@@ -107,8 +107,8 @@ def test_a_compile_error_carries_the_compilers_message(
 def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
     study = make_study(tmp_path / "numbers", [{"name": "one"}], {"one.cpp": ""})
     (study.folder / "bindings.cpp").unlink()
-    with pytest.raises(HotpathError, match=r"numbers: expected a file bindings\.cpp"):
-        bindings_path(study)
+    with pytest.raises(HotpathError, match=r"numbers/bindings\.cpp: expected a C\+\+ or CUDA file"):
+        compile_bindings(study, tmp_path / "bindings.o")
 
 
 def test_the_pipeline_passes_settings_as_json() -> None:

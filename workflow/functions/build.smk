@@ -64,10 +64,7 @@ def linked_bindings(wildcards):
 
 
 def bindings_file(wildcards):
-    try:
-        return str(bindings_path(CONFIG.known[wildcards.study]))
-    except HotpathError as error:
-        sys.exit(f"error: {error}")
+    return str(CONFIG.known[wildcards.study].bindings_path)
 
 
 def variant_file(wildcards):

@@ -27,7 +27,6 @@ from analysis.toolchain.compiled import MADE_OF, is_kept
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
-    bindings_path,
     bindings_settings,
     variant_settings,
 )

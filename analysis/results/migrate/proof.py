@@ -37,7 +37,6 @@ from analysis.toolchain.packages import PACKAGES
 from analysis.toolchain.settings import (
     SHARED_BINDINGS,
     bindings_name,
-    bindings_path,
     bindings_settings,
     variant_settings,
 )
@@ -224,7 +223,7 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
         compile_object(*source, toolchain, arch, out, host_flags=flags)
 
     def bound(out: Path) -> None:
-        source = bindings_path(study), bindings_settings(study, variant)
+        source = study.bindings_path, bindings_settings(study, variant)
         compile_object(*source, toolchain, arch, out, host_flags=flags)
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
