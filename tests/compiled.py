@@ -36,17 +36,13 @@ from analysis.study.source import (
     source_files,
 )
 from analysis.toolchain import compile as compiling
+from analysis.toolchain import study_settings
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compiled import MADE_OF
 from analysis.toolchain.compilers import Toolchain, find_toolchain
 from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
-from analysis.toolchain.settings import (
-    SHARED_BINDINGS,
-    bindings_name,
-    bindings_settings,
-    variant_settings,
-)
+from analysis.toolchain.study_settings import SHARED_BINDINGS, bindings_name, variant_settings
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
@@ -125,20 +121,21 @@ def shared_bindings(study: Study) -> Study:
     return found if found.constants == study.constants else study
 
 
-def bindings_made_of(study: Study) -> list[Path | str]:
-    """Inputs of the compilation of the study's bindings."""
-    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
-    return [Path(compiling.__file__), *bindings_files(study), str(study.constants)]
+COMPILING = [Path(compiling.__file__), Path(study_settings.__file__)]
+"""Files that decide how sources are compiled."""
+
+
+def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
+    """Inputs of the compilation of the study's shared bindings, or of those of `variant`."""
+    settings = study_settings.bindings_settings(study, variant).to_json()
+    return [*COMPILING, *bindings_files(study), settings]
 
 
 def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
     """Inputs of compiling and linking the variant."""
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    return [Path(compiling.__file__), *sources, settings_of(study, variant)]
-
-
-def settings_of(study: Study, variant: Variant) -> str:
-    return str((variant.constants, variant.options, variant.flags, study.constants))
+    settings = variant_settings(variant).to_json()
+    return [*COMPILING, *sources, settings, *bindings_made_of(study, variant)]
 
 
 def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:
@@ -146,11 +143,8 @@ def bindings_object(study: Study, optimisation: str, variant: Variant | None = N
     own."""
     name = bindings_name(study, variant) if variant else SHARED_BINDINGS
     if name == SHARED_BINDINGS:
-        study = shared_bindings(study)
-        made_of = bindings_made_of(study)
-    else:
-        assert variant is not None
-        made_of = [*bindings_made_of(study), settings_of(study, variant)]
+        study, variant = shared_bindings(study), None
+    made_of = bindings_made_of(study, variant)
     out = f"{name}.o"
 
     def make(folder: Path) -> None:
@@ -166,8 +160,8 @@ def compile_bindings(
     variant: Variant | None = None,
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
-    source = study.bindings_path, bindings_settings(study, variant)
-    compiling.compile_object(*source, toolchain(), ARCH, out, optimisation)
+    settings = study_settings.bindings_settings(study, variant)
+    compiling.compile_object(study.bindings_path, settings, toolchain(), ARCH, out, optimisation)
 
 
 def compile_module(
@@ -179,8 +173,8 @@ def compile_module(
     optimisation: str = compiling.OPTIMISATION,
 ) -> None:
     """Compile the variant and link it with `bindings` into the module `out`."""
-    source = variant.path, variant_settings(variant)
-    compiling.compile_module(*source, toolchain(), arch, bindings, out, optimisation)
+    settings = variant_settings(variant)
+    compiling.compile_module(variant.path, settings, toolchain(), arch, bindings, out, optimisation)
 
 
 def module_file(

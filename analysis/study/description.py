@@ -281,7 +281,7 @@ class Study(StudyKeys):
 
     @property
     def bindings_path(self) -> Path:
-        """The file of its bindings, which a study without compiled variants does not have."""
+        """Path of bindings.cpp, which exists only in studies with compiled variants."""
         return self.folder / "bindings.cpp"
 
     @property

@@ -1,17 +1,16 @@
-"""Choice of the GPU architecture that is compiled for."""
+"""Selection of the GPU architecture to compile for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from analysis.base.gpu import GpuError, open_gpus
-
-DEFAULT_ARCH: Final = "sm_90"
+from analysis.toolchain.compilers import DEFAULT_ARCH
 
 
 def resolve_arch(arch: str, gpus: Sequence[int | str]) -> str:
-    """`arch` itself, or for `auto` the architecture of those GPUs, or sm_90 where there is none."""
+    """`arch` itself, or for `auto` the architecture of the first of `gpus`; DEFAULT_ARCH if no GPU
+    is found."""
     if arch != "auto":
         return arch
     try:

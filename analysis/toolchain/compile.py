@@ -20,7 +20,7 @@ import pybind11
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
-from analysis.toolchain.compilers import Toolchain, compiling, find_toolchain
+from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, compiling, find_toolchain
 from analysis.toolchain.libfabric import MISSING, Libfabric
 from analysis.toolchain.packages import package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
@@ -32,13 +32,20 @@ HOST_FLAGS = ("-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of study.yaml for the compilation of a file: macros, flags of the compiler, and
-    needs, of which only `libfabric` and packages.PACKAGES have an effect."""
+class CompileSettings:
+    """Settings of study.yaml for the compilation of a file.
+
+    `needs` adds the flags of libfabric and of packages in PACKAGES; other needs have no effect.
+    """
 
     macros: Mapping[str, int | str] = field(default_factory=dict)
     flags: Sequence[str] = ()
     needs: Sequence[str] = ()
+
+    @classmethod
+    def from_json(cls, text: str) -> CompileSettings:
+        """Read the result of `to_json`."""
+        return cls(**json.loads(text))
 
     def to_json(self) -> str:
         """The value of this program's option --settings."""
@@ -47,15 +54,15 @@ class Settings:
     def for_compiler(self, toolchain: Toolchain) -> list[str]:
         """Flags for either compiler. HotpathError if libfabric is needed and not installed."""
         includes, _ = package_flags(self.needs)
-        found = self._libfabric(toolchain)
+        libfabric = self._libfabric(toolchain)
         flags = [*defines(self.macros), *includes, *self.flags]
-        return flags + (found.compile_flags if found else [])
+        return flags + (libfabric.compile_flags if libfabric else [])
 
     def for_linker(self, toolchain: Toolchain) -> list[str]:
         """Flags for nvcc as the linker. HotpathError as for the compiler."""
         _, link = package_flags(self.needs)
-        found = self._libfabric(toolchain)
-        return link + (found.link_flags if found else [])
+        libfabric = self._libfabric(toolchain)
+        return link + (libfabric.link_flags if libfabric else [])
 
     def _libfabric(self, toolchain: Toolchain) -> Libfabric | None:
         if "libfabric" not in self.needs:
@@ -72,7 +79,7 @@ def defines(macros: Mapping[str, int | str]) -> list[str]:
 
 def compile_object(
     source: Path,
-    settings: Settings,
+    settings: CompileSettings,
     toolchain: Toolchain,
     arch: str,
     out: Path,
@@ -81,8 +88,8 @@ def compile_object(
 ) -> str:
     """Compile a file into the object `out`; returns ptxas's report, which is empty for C++.
 
-    `optimisation` is that of host code; a kernel is always optimised. HotpathError if there is no
-    such file, or with the compiler's messages.
+    `optimisation` is that of host code; a kernel is always optimised. HotpathError if `source` is
+    missing or the compiler fails; it has the compiler's messages.
     """
     if not source.exists():
         raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
@@ -107,20 +114,20 @@ def _nvcc(toolchain: Toolchain, arch: str, optimisation: str) -> list[str]:
 
 def compile_module(
     source: Path,
-    settings: Settings,
+    settings: CompileSettings,
     toolchain: Toolchain,
     arch: str,
     bindings: Path,
     out: Path,
     optimisation: str = OPTIMISATION,
 ) -> None:
-    """Compile a variant's file and link it with its `bindings` into `out`, a path of
-    modules.module_path; its ptxas report goes beside it as CSV."""
+    """Compile a variant's file, link it with the object `bindings` into the module `out`, and write
+    ptxas's report beside it as CSV. `out` is a path of modules.module_path."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    compiled = out.with_suffix(".o")
-    report = compile_object(source, settings, toolchain, arch, compiled, optimisation)
+    variant_object = out.with_suffix(".o")
+    report = compile_object(source, settings, toolchain, arch, variant_object, optimisation)
     libraries = [f"-L{path}" for path in toolchain.libraries]
-    objects = [str(compiled), str(bindings)]
+    objects = [str(variant_object), str(bindings)]
     # No object has relocatable device code, so there is nothing to link for the device.
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
     run([*nvcc, *objects, *libraries, *settings.for_linker(toolchain), "-o", str(out)])
@@ -145,24 +152,20 @@ def main() -> None:
     parser = program("analysis.toolchain.compile", __doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument(
-        "--settings", type=_settings, default=Settings(), help="of study.yaml, as JSON"
+        "--settings", type=CompileSettings.from_json, default=CompileSettings(), help="as JSON"
     )
     parser.add_argument("--bindings", type=Path, help="object to link with into a module")
     parser.add_argument("--nvcc", default="auto")
     parser.add_argument("--libfabric", default="auto")
-    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--arch", default=DEFAULT_ARCH)
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
+    source, settings, arch = arguments.source, arguments.settings, arguments.arch
     toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
-    source = arguments.source, arguments.settings, toolchain, arguments.arch
     if arguments.bindings:
-        compile_module(*source, arguments.bindings, arguments.out)
+        compile_module(source, settings, toolchain, arch, arguments.bindings, arguments.out)
     else:
-        compile_object(*source, arguments.out)
-
-
-def _settings(text: str) -> Settings:
-    return Settings(**json.loads(text))
+        compile_object(source, settings, toolchain, arch, arguments.out)
 
 
 if __name__ == "__main__":

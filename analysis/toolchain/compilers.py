@@ -17,6 +17,8 @@ from analysis import BUILD, ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
+DEFAULT_ARCH = "sm_90"
+
 INSTALLER = ROOT / "env" / "run"
 """Adds the locked compiler to the environment .venv when WITH_COMPILER is set."""
 WITH_COMPILER = "HOTPATH_COMPILER"

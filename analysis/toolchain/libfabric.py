@@ -74,6 +74,6 @@ def _first(paths: Iterable[Path]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def can_build(needs: Collection[str], libfabric: Libfabric | None) -> bool:
-    """Whether the libraries among a variant's `needs` are installed."""
+def has_needed_libfabric(needs: Collection[str], libfabric: Libfabric | None) -> bool:
+    """Whether libfabric is installed or not among a variant's `needs`."""
     return libfabric is not None or "libfabric" not in needs

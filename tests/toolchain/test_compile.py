@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,9 +9,9 @@ from types import ModuleType
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.toolchain.compile import Settings, defines
+from analysis.toolchain.compile import CompileSettings, defines
 from analysis.toolchain.modules import load_module, module_path
-from analysis.toolchain.settings import bindings_name
+from analysis.toolchain.study_settings import bindings_name
 from tests.compiled import compile_bindings, compile_module, resources
 from tests.toolchain.numbers import make_study
 
@@ -104,7 +103,7 @@ def test_a_compile_error_carries_the_compilers_message(
     assert not out.exists()
 
 
-def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
+def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
     study = make_study(tmp_path / "numbers", [{"name": "one"}], {"one.cpp": ""})
     (study.folder / "bindings.cpp").unlink()
     with pytest.raises(HotpathError, match=r"numbers/bindings\.cpp: expected a C\+\+ or CUDA file"):
@@ -112,5 +111,5 @@ def test_bindings_are_asked_for_by_name(tmp_path: Path) -> None:
 
 
 def test_the_pipeline_passes_settings_as_json() -> None:
-    settings = Settings({"token_bytes": 656, "memory": "pinned"}, ["-DX=1"], ["gpu", "rmm"])
-    assert Settings(**json.loads(settings.to_json())) == settings
+    settings = CompileSettings({"bytes": 656, "memory": "pinned"}, ["-DX=1"], ["gpu", "rmm"])
+    assert CompileSettings.from_json(settings.to_json()) == settings

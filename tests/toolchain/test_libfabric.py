@@ -9,8 +9,8 @@ import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure.needs import Provision
-from analysis.toolchain.compile import Settings
-from analysis.toolchain.libfabric import MISSING, can_build, find_libfabric
+from analysis.toolchain.compile import CompileSettings
+from analysis.toolchain.libfabric import MISSING, find_libfabric, has_needed_libfabric
 from tests.compiled import toolchain
 from tests.repository import STUDIES
 
@@ -44,10 +44,10 @@ def test_without_libfabric_only_its_variants_are_skipped() -> None:
     for study in STUDIES.values():
         for variant in study.variants:
             needs = "libfabric" in variant.needs
-            assert can_build(variant.needs, None) is not needs
+            assert has_needed_libfabric(variant.needs, None) is not needs
             if needs:
                 assert Provision((), "13.0").unmet(variant) == MISSING
                 assert Provision((), "13.0", libfabric=True).unmet(variant) is None
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         without = replace(toolchain(), libfabric=None)
-        Settings(needs=["libfabric"]).for_compiler(without)
+        CompileSettings(needs=["libfabric"]).for_compiler(without)

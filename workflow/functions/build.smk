@@ -7,7 +7,7 @@ def modules_of(study):
     return [
         MODULES / study / f"{variant.name}.so"
         for variant in CONFIG.known[study].variants
-        if variant.is_compiled and can_build(variant.needs, LIBFABRIC)
+        if variant.is_compiled and has_needed_libfabric(variant.needs, LIBFABRIC)
     ]
 
 
@@ -31,13 +31,6 @@ def compilers(wildcards):
     if IN_CONTAINER:
         return "of the image"
     return f"{toolchain().nvcc} {toolchain().version}, {toolchain().cxx_version}"
-
-
-def description(wildcards):
-    """The study.yaml, whatever its age: its settings for a module are parameters, so that an edited
-    claim compiles nothing. The code that reads it is no input either, because Snakemake would check
-    it for each of several hundred modules before it starts."""
-    return ancient(CONFIG.known[wildcards.study].folder / "study.yaml")
 
 
 def bindings_sources(wildcards):
@@ -74,18 +67,22 @@ def variant_file(wildcards):
 def settings_of_bindings(wildcards):
     study = CONFIG.known[wildcards.study]
     name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
-    return bindings_settings(study, study.variant(name) if name else None).to_json()
+    return bindings_settings(study, study.variant(name) if name else None)
 
 
 def settings_of_variant(wildcards):
-    study = CONFIG.known[wildcards.study]
-    return variant_settings(study.variant(wildcards.variant)).to_json()
+    return variant_settings(CONFIG.known[wildcards.study].variant(wildcards.variant))
 
 
-def needed_packages(wildcards):
-    """Installed versions of the packages that a variant needs: new ones rebuild it."""
-    study = CONFIG.known[wildcards.study]
-    return package_versions(study.variant(wildcards.variant).needs)
+def as_json(settings):
+    """A parameter with the result of the function `settings` as JSON."""
+    return lambda wildcards: settings(wildcards).to_json()
+
+
+def needed_package_versions(settings):
+    """A parameter with the installed versions of the packages that the result of the function
+    `settings` needs: new ones recompile a file."""
+    return lambda wildcards: package_versions(settings(wildcards).needs)
 
 
 # The repository keeps the tables of the current code, by study. Only studies whose tables are out of
@@ -124,7 +121,7 @@ def kept_marks(wildcards):
         TABLES / "kept" / name
         for name, study in CONFIG.studies.items()
         if not has_kept(name)
-        and all(can_build(v.needs, LIBFABRIC) for v in study.variants)
+        and all(has_needed_libfabric(v.needs, LIBFABRIC) for v in study.variants)
     ]
 
 

@@ -27,7 +27,6 @@ rule cpu_cache:
 rule bindings:
     input:
         bindings_sources,
-        description,
         TOOLCHAIN_CODE,
     output:
         MODULES / "{study}" / "{bindings}.o",
@@ -47,7 +46,8 @@ rule bindings:
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
         source=bindings_file,
-        settings=settings_of_bindings,
+        settings=as_json(settings_of_bindings),
+        packages=needed_package_versions(settings_of_bindings),
     message:
         "Compiling {wildcards.bindings} of {wildcards.study}"
     shell:
@@ -59,7 +59,6 @@ rule bindings:
 rule module:
     input:
         module_sources,
-        description,
         TOOLCHAIN_CODE,
         bindings=linked_bindings,
     output:
@@ -80,8 +79,8 @@ rule module:
         libfabric=CONFIG.libfabric,
         libfabric_found=str(LIBFABRIC),
         source=variant_file,
-        settings=settings_of_variant,
-        packages=needed_packages,
+        settings=as_json(settings_of_variant),
+        packages=needed_package_versions(settings_of_variant),
     message:
         "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
     shell:

@@ -20,11 +20,11 @@ from analysis.toolchain.compilers import (
     find_toolchain,
     require_arch,
 )
-from analysis.toolchain.libfabric import can_build, find_libfabric
+from analysis.toolchain.libfabric import find_libfabric, has_needed_libfabric
 from analysis.toolchain.packages import package_versions
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import MADE_OF, is_kept
-from analysis.toolchain.settings import (
+from analysis.toolchain.study_settings import (
     SHARED_BINDINGS,
     bindings_name,
     bindings_settings,

@@ -34,8 +34,7 @@ from analysis.results.migrate.renaming import Renames, read_renames, rename_resu
 from analysis.results.store.folders import machines, variant_files
 from analysis.results.store.provenance import provenance_text, read_provenance
 from analysis.study import Study, discover
-from analysis.toolchain.arch import DEFAULT_ARCH
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import DEFAULT_ARCH, find_toolchain
 
 VariantName = tuple[str, str]
 """A study's name and a variant's."""

@@ -34,7 +34,7 @@ from analysis.study.source import bindings_files, fingerprint, source_files, tim
 from analysis.toolchain.compile import compile_object
 from analysis.toolchain.compilers import Toolchain
 from analysis.toolchain.packages import PACKAGES
-from analysis.toolchain.settings import (
+from analysis.toolchain.study_settings import (
     SHARED_BINDINGS,
     bindings_name,
     bindings_settings,
@@ -219,12 +219,12 @@ def _recipes(code: Code, toolchain: Toolchain, arch: str) -> list[Recipe]:
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
 
     def compiled(out: Path) -> None:
-        source = variant.path, variant_settings(variant)
-        compile_object(*source, toolchain, arch, out, host_flags=flags)
+        settings = variant_settings(variant)
+        compile_object(variant.path, settings, toolchain, arch, out, host_flags=flags)
 
     def bound(out: Path) -> None:
-        source = study.bindings_path, bindings_settings(study, variant)
-        compile_object(*source, toolchain, arch, out, host_flags=flags)
+        settings = bindings_settings(study, variant)
+        compile_object(study.bindings_path, settings, toolchain, arch, out, host_flags=flags)
 
     recipes = [Recipe(_named_by("variant", sources, code.root, settings), compiled)]
     if study.bindings:

@@ -34,7 +34,7 @@ from analysis.study.access import Floats
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
-"""Maximum number of processes that resample, beside those for other machines and studies."""
+"""Maximum number of processes of one fit; fits of several machines run at once."""
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 HELD_START: Final = 8192
@@ -157,14 +157,14 @@ def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:
     fitted = predicted_seconds(run.work, found)
     residuals = np.log(run.seconds / fitted) / error_scale
     rng = np.random.default_rng(0)
-    drawn = [rng.choice(residuals, len(residuals)) for _ in range(RESAMPLES)]
-    again = forked_map(
+    resampled = [rng.choice(residuals, len(residuals)) for _ in range(RESAMPLES)]
+    refits = forked_map(
         lambda errors: solve(run._replace(seconds=fitted * np.exp(error_scale * errors))),
-        drawn,
+        resampled,
         max_processes=MAX_PROCESSES,
     )
     tail = (1 - CONFIDENCE) / 2
-    ends: Floats = np.quantile(again, [tail, 1 - tail], axis=0)
+    ends: Floats = np.quantile(refits, [tail, 1 - tail], axis=0)
     return ends
 
 

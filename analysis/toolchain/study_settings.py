@@ -7,25 +7,26 @@ from typing import Final
 
 from analysis.study import Study, Variant
 from analysis.study.source import bindings_files
-from analysis.toolchain.compile import Settings
+from analysis.toolchain.compile import CompileSettings
 
 SHARED_BINDINGS: Final = "bindings"
-WORD: Final = re.compile(r"\w+")
+IDENTIFIER: Final = re.compile(r"\w+")
 
 
-def variant_settings(variant: Variant) -> Settings:
-    """The settings of the variant's file."""
+def variant_settings(variant: Variant) -> CompileSettings:
+    """Settings of the variant's file."""
     macros: dict[str, int | str] = {**variant.constants, **variant.options}
-    return Settings(macros, variant.flags, variant.needs)
+    return CompileSettings(macros, variant.flags, variant.needs)
 
 
-def bindings_settings(study: Study, variant: Variant | None = None) -> Settings:
-    """The settings of the bindings that the study's variants share, or of the variant's bindings if
-    it does not share them (see `bindings_name`)."""
+def bindings_settings(study: Study, variant: Variant | None = None) -> CompileSettings:
+    """Settings of the study's shared bindings, or of the variant's separate bindings if it has some
+    (see `bindings_name`)."""
     if variant is not None and bindings_name(study, variant) != SHARED_BINDINGS:
         return variant_settings(variant)
+    # Shared bindings include no package of a single variant.
     needs = {need for each in study.variants for need in each.needs}
-    return Settings(study.constants, needs=sorted(needs & {"libfabric"}))
+    return CompileSettings(study.constants, needs=sorted(needs & {"libfabric"}))
 
 
 def bindings_name(study: Study, variant: Variant) -> str:
@@ -34,10 +35,9 @@ def bindings_name(study: Study, variant: Variant) -> str:
     SHARED_BINDINGS, unless the files of the bindings use a constant or option that differs from the
     study's constants.
     """
-    settings = {**variant.constants, **variant.options}
-    changed = {name for name, value in settings.items() if study.constants.get(name) != value}
-    macros = {name.upper() for name in changed}
-    is_used = macros and any(
-        macros.intersection(WORD.findall(path.read_text())) for path in bindings_files(study)
+    macros = variant_settings(variant).macros
+    changed = {name.upper() for name in macros if study.constants.get(name) != macros[name]}
+    is_used = changed and any(
+        changed.intersection(IDENTIFIER.findall(path.read_text())) for path in bindings_files(study)
     )
     return f"{variant.name}.{SHARED_BINDINGS}" if is_used else SHARED_BINDINGS
