@@ -121,21 +121,21 @@ def shared_bindings(study: Study) -> Study:
     return found if found.constants == study.constants else study
 
 
-COMPILING = [Path(compiling.__file__), Path(study_settings.__file__)]
+COMPILING_CODE = [Path(compiling.__file__), Path(study_settings.__file__)]
 """Files that decide how sources are compiled."""
 
 
 def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
     """Inputs of the compilation of the study's shared bindings, or of those of `variant`."""
     settings = study_settings.bindings_settings(study, variant).to_json()
-    return [*COMPILING, *bindings_files(study), settings]
+    return [*COMPILING_CODE, *bindings_files(study), settings]
 
 
 def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
     """Inputs of compiling and linking the variant."""
     sources = [path for path in source_files(study, variant) if path.suffix != ".py"]
     settings = variant_settings(variant).to_json()
-    return [*COMPILING, *sources, settings, *bindings_made_of(study, variant)]
+    return [*COMPILING_CODE, *sources, settings, *bindings_made_of(study, variant)]
 
 
 def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:

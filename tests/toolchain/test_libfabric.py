@@ -9,8 +9,8 @@ import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure.needs import Provision
-from analysis.toolchain.compile import CompileSettings
 from analysis.toolchain.libfabric import MISSING, find_libfabric, has_needed_libfabric
+from analysis.toolchain.study_settings import bindings_settings
 from tests.compiled import toolchain
 from tests.repository import STUDIES
 
@@ -50,4 +50,4 @@ def test_without_libfabric_only_its_variants_are_skipped() -> None:
                 assert Provision((), "13.0", libfabric=True).unmet(variant) is None
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         without = replace(toolchain(), libfabric=None)
-        CompileSettings(needs=["libfabric"]).for_compiler(without)
+        bindings_settings(STUDIES["rdma_write"]).for_compiler(without)
