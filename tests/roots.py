@@ -16,7 +16,7 @@ import vl_convert
 
 from analysis import ROOT
 from analysis.results.store.samples import Sample
-from analysis.results.tables.links import collect_links
+from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
@@ -48,9 +48,9 @@ def write_tables(results: Path, studies: Mapping[str, Study], out: Path) -> None
     """Write the tables of all studies that the summary stage makes of `results` to `out`."""
     # tests/results/model/test_fit.py tests the intervals, which take most of the time of a fit.
     with patch("analysis.results.model.fit.RESAMPLES", 40):
-        links = collect_links(results, studies)
-    of_studies = {name: study_tables(results, name, studies, links) for name in studies}
-    put_together(of_studies, links, results, out)
+        fits = collect_fits(results, studies)
+    of_studies = {name: study_tables(results, name, studies, fits) for name in studies}
+    put_together(of_studies, fits, results, out)
 
 
 def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Inputs:

@@ -1,7 +1,7 @@
 """The model of the link and of address translation."""
 
 from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
-from analysis.results.model.judge import PREDICTED, is_third
+from analysis.results.model.judge import PREDICTED
 from analysis.results.model.traffic import (
     COPY_ENGINE_COMPLETION_BYTES,
     FRAMING_BYTES,
@@ -16,3 +16,4 @@ from analysis.results.model.traffic import (
     warp_requests,
 )
 from analysis.results.model.translation import ENTRY_BYTES, walk_seconds
+from analysis.study.calibration import is_third

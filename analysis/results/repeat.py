@@ -32,13 +32,13 @@ def main() -> None:
     arguments = parser.parse_args()
     studies = discover()
     found = collect(arguments.results, studies)
-    links = fit_links(found.samples, found.machines, studies)
+    fits = fit_links(found.samples, found.machines, studies)
     tables: list[pd.DataFrame] = []
     while not tables or (arguments.each and not tables[-1].empty):
         newer = len(tables)
         tables.append(
             repeatability(
-                found.samples, studies, found.published, found.machines, links, newer=newer
+                found.samples, studies, found.published, found.machines, fits, newer=newer
             )
         )
     table = pd.concat(tables, ignore_index=True)

@@ -59,7 +59,7 @@ def submission(
         raise FieldError(machine, "results of today's code", None)
     entries = _entries(found, machine, set(samples["run"]))
     newest = max(entries.values(), key=lambda entry: str(entry["run"]))
-    fits = fit_links(samples, {machine: newest["machine"]}, studies).every
+    fits = fit_links(samples, {machine: newest["machine"]}, studies)
     figures = _figures(rows_of(summarise(samples), SummaryRow), studies)
     return {
         "format": FORMAT,

@@ -14,6 +14,7 @@ from analysis.base.expression import evaluate
 from analysis.base.keys import NAME, read
 from analysis.base.schema import read_yaml
 from analysis.study.access import access_of
+from analysis.study.calibration import check_calibration
 from analysis.study.claims import Claim, Subjects, parse_claims
 from analysis.study.claims.bounds import digests
 from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
@@ -86,6 +87,7 @@ def load_study(file: Path, root: Path = ROOT) -> Study:
     if study.goal is not None:
         steps = [variant.name for variant in variants if variant.role == "step"]
         require_known(f"{where}: goal", study.goal, steps)
+    check_calibration(study, where)
     return study
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis import ROOT
 from analysis.base.errors import FieldError
-from analysis.study import Case, Study, parse_case
+from analysis.base.schema import read_yaml
+from analysis.study import Case, Study, load_study, parse_case
 from tests.study.described import description, load
 
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
@@ -69,8 +73,23 @@ def test_grids_run_the_headline_the_default_cases_or_all(study: Study) -> None:
 
 
 def test_calibration_includes_all_cases(tmp_path: Path) -> None:
-    calibration = load(tmp_path / "copy", description() | {"calibrates": True})
+    calibration = replace(load(tmp_path / "copy", description()), calibrates=True)
     assert calibration.companions("second") == list(calibration.variants)
+
+
+def test_a_calibration_without_enough_fitted_cases_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "link_calibration"
+    shutil.copytree(ROOT / "kernels" / file.name, file)
+    data = read_yaml(file / "study.yaml")
+    rows = data["variants"][0]
+    rows["full"], rows["cases"] = ["row_sizes", "occupancy", "few_rows"], ["alignments", "strides"]
+    message = (
+        r"link_calibration/study.yaml: calibrates: expected at least 24 fitted cases in the default"
+        r" grid, three for each of the 8 parameters of the link, got 18$"
+    )
+    (file / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    with pytest.raises(FieldError, match=message):
+        load_study(file / "study.yaml", ROOT)
 
 
 def test_companions_are_all_on_either_side_of_its_comparisons(tmp_path: Path) -> None:
@@ -105,7 +124,7 @@ def test_a_variant_is_measured_again_in_the_cases_that_its_page_shows(tmp_path: 
     headline, claimed = "rows=2,draw=once", "rows=1,draw=twice"
     assert shown("first") == {key: [headline] for key in ["first", "second", "again", "limit"]}
     assert shown("second") == {key: [claimed, headline] for key in ["first", "second", "limit"]}
-    calibration = load(tmp_path / "whole", data | {"calibrates": True})
+    calibration = replace(load(tmp_path / "whole", data), calibrates=True)
     assert calibration.shown_again("second") == list(calibration.variants)
 
 

@@ -1,15 +1,15 @@
-"""A machine's parameters from the runs of its calibrations: each is a least-squares fit.
+"""A machine's parameters, fitted to the cases of its calibrations by least squares.
 
-The fit of the link has two steps. The first uses the cases that request only whole lines, where the
-bytes on the wire are known exactly. They determine the link's rate, the start-up times, and the
-limits of a multiprocessor and of a warp. The second step fits the cost of smaller requests to the
-rest. With these parameters given, the cases that say how large their pool is determine those of
-address translation.
+The fit has three steps. The first uses the cases that request only whole lines, where the bytes on
+the wire are known exactly. They determine the link's rate, the start-up times, and the limits of a
+multiprocessor and of a warp. The second fits the cost of smaller requests to the rest of the link's
+cases. With these parameters given, the third fits those of address translation to the cases that
+say how large their pool is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.base.forked import forked_map
-from analysis.base.statistics import CONFIDENCE, MIN_RUNS, prediction_interval
+from analysis.base.statistics import CONFIDENCE
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.terms import (
     BINDS,
@@ -31,6 +31,7 @@ from analysis.results.model.terms import (
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.model.translation import UNCALIBRATED
 from analysis.study.access import Floats
+from analysis.study.calibration import OF_LINK, OF_WALKS
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
@@ -45,8 +46,6 @@ CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares. The value
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
 reweighted least-squares", 1977)."""
-MIN_CASES: Final = 24
-"""Three cases per parameter."""
 
 NAMES: Final = tuple(field.name for field in fields(Parameters))
 OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
@@ -58,52 +57,52 @@ MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_sta
 
 
 class Calibration(NamedTuple):
-    """The cases of one run that are fitted: `work` [cases, 12], their `seconds` [cases], and
-    relative `errors` [cases]; the larger its error, the less a case counts."""
+    """The cases that are fitted: `work` [cases, 12], `seconds` [cases], relative `errors` [cases],
+    and the number of `runs` [cases]. The larger its error, the less a case counts."""
 
     work: Floats
     seconds: Floats
     errors: Floats
+    runs: Floats
+
+    def only(self, cases: npt.NDArray[np.bool_]) -> Calibration:
+        """The cases of this mask [cases]."""
+        return Calibration(*(values[cases] for values in self))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters, the ends of their intervals, and from how many runs each of them is: `runs`
-    [parameters]. The ends are NaN if a parameter is only a bound.
+    """Parameters, the ends of their intervals, and the numbers of cases and runs that each of them
+    is fitted to: `cases` and `runs` [parameters]. The ends are NaN if a parameter is only a bound.
 
-    It is only a bound if in some run its term is not the largest of any case by a factor of
-    JUDGED_MARGIN.
+    It is only a bound if its term is not the largest of any case by a factor of JUDGED_MARGIN.
     """
 
     parameters: Parameters
     low: Parameters
     high: Parameters
+    cases: tuple[int, ...]
     runs: tuple[int, ...]
 
 
-def fit(runs: Sequence[Calibration], *, with_intervals: bool = True) -> Fit | None:
-    """Fit the parameters to each of `runs`, oldest first, by itself; None if no run allows it.
+def fit(calibration: Calibration) -> Fit | None:
+    """Fit the parameters to the cases of one machine, with intervals by resampling its cases.
 
-    With MIN_RUNS or more, a parameter is the median over runs, with a prediction interval for
-    another run. With fewer, it is that of the newest run, with the interval of its residuals, which
-    takes RESAMPLES more fits. The ends are NaN if no intervals are asked for.
-
-    A run is left out if it has too few cases, or lacks reads by SMs of whole lines or of parts of
-    lines. Runs with pools are those of translation, whose parameters are NaN without one.
+    None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
+    Parameters of translation are NaN if too few cases have a pool.
     """
-    links = [run for run in runs if not _has_pools(run) and _suffices(run)]
-    link = _over_runs(links, _link, with_intervals)
-    if link is None:
+    has_pool = calibration.work[:, WORK.index("entries")] > 0
+    link, walks = calibration.only(~has_pool), calibration.only(has_pool)
+    if not _suffices(link):
         return None
-    pools = [run for run in runs if _has_pools(run) and len(run.seconds) >= MIN_CASES]
-    walks = _over_runs(pools, _Translation(link.values), with_intervals) or link
-    estimates = [
-        np.where(OF_TRANSLATION, of_walks, of_link)
-        for of_walks, of_link in zip(walks, link, strict=True)
-    ]
-    values, low, high, number = estimates
-    counted = tuple(int(count) for count in number)
-    return Fit(Parameters(*values), Parameters(*low), Parameters(*high), counted)
+    estimate = of_link = _estimate(link, _link)
+    if len(walks.seconds) >= OF_WALKS.min_cases:
+        of_walks = _estimate(walks, _Translation(of_link.values))
+        both = (np.where(OF_TRANSLATION, *ends) for ends in zip(of_walks, of_link, strict=True))
+        estimate = _Estimate(*both)
+    values, low, high = (Parameters(*map(float, ends)) for ends in estimate[:3])
+    cases, runs = (tuple(map(int, counts)) for counts in estimate[3:])
+    return Fit(values, low, high, cases, runs)
 
 
 class _Estimate(NamedTuple):
@@ -112,77 +111,60 @@ class _Estimate(NamedTuple):
     values: Floats
     low: Floats
     high: Floats
+    cases: Floats
     runs: Floats
 
 
-Solve = Callable[[Calibration], Floats]
-"""The parameters [parameters] of one run."""
+Solve = Callable[[Calibration, Floats], Floats]
+"""The parameters [parameters] that fit cases best, each of which counts so often [cases]."""
 
 
-def _over_runs(runs: list[Calibration], solve: Solve, with_intervals: bool) -> _Estimate | None:
-    if not runs:
-        return None
-    if len(runs) < MIN_RUNS:
-        runs = runs[-1:]
-    found = np.array([solve(run) for run in runs])
-    ends: Floats = np.full((2, len(NAMES)), np.nan)
-    if with_intervals and len(runs) >= MIN_RUNS:
-        ends = np.array([prediction_interval(values[:, None]) for values in found.T]).T
-    elif with_intervals:
-        ends = _resampled(runs[0], found[0], solve)
-    is_shown = np.all(
-        [_shown(run, parameters) for run, parameters in zip(runs, found, strict=True)], axis=0
-    )
-    middle = np.median(found, axis=0)
-    if not all(_on_copy_engine(run).any() for run in runs):
-        middle[NAMES.index("copy_engine_start_up")] = np.nan
-    low, high = np.where(is_shown, ends, np.nan)
-    return _Estimate(middle, low, high, np.full(len(NAMES), len(runs)))
+def _estimate(calibration: Calibration, solve: Solve) -> _Estimate:
+    cases = len(calibration.seconds)
+    values = solve(calibration, np.ones(cases))
+    low, high = np.where(_binding(calibration, values), _resampled(calibration, solve), np.nan)
+    if not _on_copy_engine(calibration).any():
+        values[NAMES.index("copy_engine_start_up")] = np.nan
+    counts = (np.full(len(NAMES), count) for count in (cases, calibration.runs.max()))
+    return _Estimate(values, low, high, *counts)
 
 
-def _has_pools(run: Calibration) -> bool:
-    return bool((run.work[:, WORK.index("entries")] > 0).any())
+def _suffices(link: Calibration) -> bool:
+    whole = _whole_lines(link.work)
+    has_both = not whole.all() and (whole & ~_on_copy_engine(link)).any()
+    return len(link.seconds) >= OF_LINK.min_cases and bool(has_both)
 
 
-def _suffices(run: Calibration) -> bool:
-    whole = _whole_lines(run.work)
-    has_both = not whole.all() and (whole & ~_on_copy_engine(run)).any()
-    return len(run.seconds) >= MIN_CASES and bool(has_both)
+def _resampled(calibration: Calibration, solve: Solve) -> Floats:
+    """The ends [2, parameters] of the intervals: those of repeated fits to resampled cases.
 
-
-def _resampled(run: Calibration, found: Floats, solve: Solve) -> Floats:
-    """The ends [2, parameters] of the intervals around what was `found` from one run: those of
-    repeated fits in which the residuals are reassigned among the cases."""
-    error_scale = np.hypot(run.errors, FLOOR)
-    fitted = predicted_seconds(run.work, found)
-    residuals = np.log(run.seconds / fitted) / error_scale
+    How often a case counts is drawn from an exponential distribution (Rubin, "The Bayesian
+    bootstrap", 1981), so that no resample lacks a kind of case, and with it a parameter.
+    """
     rng = np.random.default_rng(0)
-    resampled = [rng.choice(residuals, len(residuals)) for _ in range(RESAMPLES)]
-    refits = forked_map(
-        lambda errors: solve(run._replace(seconds=fitted * np.exp(error_scale * errors))),
-        resampled,
-        max_processes=MAX_PROCESSES,
-    )
+    cases = len(calibration.seconds)
+    draws = [rng.exponential(size=cases) for _ in range(RESAMPLES)]
+    refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
     ends: Floats = np.quantile(refits, [tail, 1 - tail], axis=0)
     return ends
 
 
-def _shown(run: Calibration, found: Floats) -> npt.NDArray[np.bool_]:
-    """Mask of the parameters `found` that the cases determine; the others are only bounds."""
-    terms = term_seconds(run.work, found)[:, :-1]
+def _binding(calibration: Calibration, values: Floats) -> npt.NDArray[np.bool_]:
+    """Mask of the parameters that the cases determine; the others are only bounds."""
+    terms = term_seconds(calibration.work, values)[:, :-1]
     lesser = np.sort(terms, axis=1)[:, -2]
     binding = {
         TERMS[index] for index in terms[terms.max(axis=1) > JUDGED_MARGIN * lesser].argmax(1)
     }
     shown = {name for name in NAMES if name not in BINDS or BINDS[name] in binding}
-    if not _on_copy_engine(run).any():
+    if not _on_copy_engine(calibration).any():
         shown.remove("copy_engine_start_up")
     return np.array([name in shown for name in NAMES])
 
 
-def _on_copy_engine(run: Calibration) -> npt.NDArray[np.bool_]:
-    on_engine: npt.NDArray[np.bool_] = run.work[:, WORK.index("copy engine")] > 0
+def _on_copy_engine(cases: Calibration) -> npt.NDArray[np.bool_]:
+    on_engine: npt.NDArray[np.bool_] = cases.work[:, WORK.index("copy engine")] > 0
     return on_engine
 
 
@@ -194,14 +176,14 @@ def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
     return whole
 
 
-def _start(run: Calibration) -> Floats:
+def _start(cases: Calibration) -> Floats:
     """The starting point: the highest rates and the shortest latency that any case shows.
 
     Each term is then the largest in some case, so every parameter affects the residuals.
     """
-    seconds = run.seconds
-    wire, _, requests, requests_of_an_sm, turns = run.work.T[:5]
-    sm = ~_on_copy_engine(run)
+    seconds = cases.seconds
+    wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
+    sm = ~_on_copy_engine(cases)
     on_engine = seconds[~sm].min() if not sm.all() else 1e-6
     start = Parameters(
         link_rate=(wire / seconds).max(),
@@ -217,24 +199,24 @@ def _start(run: Calibration) -> Floats:
     return start.values()
 
 
-def _link(run: Calibration) -> Floats:
-    """Fit both steps of the link to one run."""
+def _link(cases: Calibration, draws: Floats) -> Floats:
+    """Both steps of the link."""
     second = np.array([name in SECOND for name in NAMES])
-    whole = _whole_lines(run.work)
-    found = _step(_part(run, whole), _start(run), ~second & ~OF_TRANSLATION)
-    return _step(_part(run, ~whole), found, second)
+    whole = _whole_lines(cases.work)
+    known = _step(cases.only(whole), draws[whole], _start(cases), ~second & ~OF_TRANSLATION)
+    return _step(cases.only(~whole), draws[~whole], known, second)
 
 
 @dataclass(frozen=True)
 class _Translation:
-    """Fits the third step to one run, with `link` [parameters] given."""
+    """The third step, with `link` [parameters] given."""
 
     link: Floats
 
-    def __call__(self, run: Calibration) -> Floats:
+    def __call__(self, cases: Calibration, draws: Floats) -> Floats:
         known = Parameters(*self.link)
-        entries, touches = (run.work[:, WORK.index(name)] for name in ("entries", "touches"))
-        walk = (run.seconds / touches)[entries > 4 * HELD_START].min() / 2
+        entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
+        walk = (cases.seconds / touches)[entries > 4 * HELD_START].min() / 2
         start = replace(
             known,
             held_entries=HELD_START,
@@ -245,14 +227,10 @@ class _Translation:
             table_miss=walk,
             row_cache=ROW_CACHE_START,
         )
-        return _step(run, start.values(), OF_TRANSLATION)
+        return _step(cases, draws, start.values(), OF_TRANSLATION)
 
 
-def _part(run: Calibration, cases: npt.NDArray[np.bool_]) -> Calibration:
-    return Calibration(*(values[cases] for values in run))
-
-
-def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Floats:
+def _step(cases: Calibration, draws: Floats, start: Floats, free: npt.NDArray[np.bool_]) -> Floats:
     """`start` with its `free` parameters fitted. Cases with residuals above their error count less.
 
     The search variables are multiples of `start`.
@@ -260,7 +238,7 @@ def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Float
     # here, as it is slow to import, and what reads a fit needs none
     from scipy.optimize import least_squares
 
-    weights = 1 / np.hypot(run.errors, FLOOR)
+    weights = 1 / np.hypot(cases.errors, FLOOR)
 
     def values(multiples: Floats) -> Floats:
         found = np.broadcast_to(start, (*multiples.shape[:-1], len(start))).copy()
@@ -268,18 +246,24 @@ def _step(run: Calibration, start: Floats, free: npt.NDArray[np.bool_]) -> Float
         return found
 
     def residuals(multiples: Floats) -> Floats:
-        predicted = predicted_seconds(run.work, values(multiples))
-        return np.asarray(np.log(predicted / run.seconds) * weights)
+        predicted = predicted_seconds(cases.work, values(multiples))
+        return np.asarray(np.log(predicted / cases.seconds) * weights)
 
     def at_once(_: object, points: Iterable[Floats]) -> Floats:
         return residuals(np.array(list(points)))
 
     lowest = np.where([name in MAY_BE_NONE for name in NAMES], 0.0, 0.01)[free]
+
+    def loss(squares: Floats) -> Floats:
+        """Cauchy's loss of each squared residual and its first two derivatives, times its draws."""
+        rest = 1 / (1 + squares)
+        return np.asarray(draws * np.stack([np.log1p(squares), rest, -(rest**2)]))
+
     found = least_squares(
         residuals,
         np.ones(len(lowest)),
         bounds=(lowest, np.inf),
-        loss="cauchy",
+        loss=loss,
         f_scale=CAUCHY_SCALE,
         workers=at_once,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,59 +18,47 @@ from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
 from analysis.results.model import METRIC
 from analysis.results.model.fit import Calibration, Fit, fit
-from analysis.results.model.judge import FITTED, held_back
 from analysis.results.model.terms import WORK, Parameters, work_of
 from analysis.results.store.collect import collect
-from analysis.results.tables.newest import newest_apart
+from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
+from analysis.study.calibration import FITTED, held_back
 
 Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
 """Row of the model's input, and its use in the fit, by study, variant and case."""
 
 
-@dataclass(frozen=True)
-class Links:
-    """Fits by machine: to all runs, to all but the newest, and to the newest. The latter two are
-    fitted without intervals, so the ends of these are NaN."""
+Fits = Mapping[str, Fit]
+"""The fit of every calibrated machine."""
 
-    every: dict[str, Fit] = field(default_factory=dict)
-    kept: dict[str, Fit] = field(default_factory=dict)
-    held: dict[str, Fit] = field(default_factory=dict)
 
-    def to_text(self) -> str:
-        """The fits as JSON, which keeps every figure exactly."""
-        return json.dumps(asdict(self), indent=1) + "\n"
+def fits_text(fits: Fits) -> str:
+    """The fits as JSON, which keeps every figure exactly."""
+    return (
+        json.dumps({machine: asdict(fitted) for machine, fitted in fits.items()}, indent=1) + "\n"
+    )
 
-    @classmethod
-    def from_file(cls, path: Path) -> Links:
-        """The links whose text is in a file. HotpathError where that is another one."""
-        try:
-            return cls.from_text(path.read_text())
-        except (ValueError, AttributeError, KeyError, TypeError) as error:
-            raise HotpathError(
-                f"{path}: expected what `python -m analysis.results.tables.links` writes, "
-                f"got {error!r}"
-            ) from error
 
-    @classmethod
-    def from_text(cls, text: str) -> Links:
-        return cls(
-            **{
-                name: {machine: _fit(entry) for machine, entry in machines.items()}
-                for name, machines in json.loads(text).items()
-            }
-        )
+def read_fits(path: Path) -> dict[str, Fit]:
+    """The fits in a file of `fits_text`. HotpathError if the file is another one."""
+    try:
+        return {machine: _fit(entry) for machine, entry in json.loads(path.read_text()).items()}
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise HotpathError(
+            f"{path}: expected the output of `python -m analysis.results.tables.links`,"
+            f" got {error!r}"
+        ) from error
 
 
 def _fit(entry: Mapping[str, Any]) -> Fit:
     values, low, high = (Parameters(**entry[name]) for name in ("parameters", "low", "high"))
-    return Fit(values, low, high, tuple(entry["runs"]))
+    return Fit(values, low, high, tuple(entry["cases"]), tuple(entry["runs"]))
 
 
-def collect_links(results: Path, studies: Mapping[str, Study]) -> Links:
-    """`fit_links` to what is under `results`."""
+def collect_fits(results: Path, studies: Mapping[str, Study]) -> dict[str, Fit]:
+    """`fit_links` to the results under `results`."""
     calibrations = {name: studies[name] for name in calibrating(studies)}
     collected = collect(results, calibrations, only=calibrations)
     return fit_links(collected.samples, collected.machines, calibrations)
@@ -79,30 +68,21 @@ def fit_links(
     samples: pd.DataFrame,
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
-) -> Links:
-    """Fit the link model of each machine to its calibration. Inputs: as returned by `collect`.
+) -> dict[str, Fit]:
+    """Fit the model of each machine to all fresh runs of its calibrations. Inputs: as returned by
+    `collect`.
 
     A machine without its number of `sms`, or with too few calibration cases, has no fit.
     """
     calibrations = {name: studies[name] for name in calibrating(studies)}
     samples = samples[samples["study"].isin(calibrations)]
-    work = {machine: work_on(about, calibrations) for machine, about in machines.items()}
-    wanted: list[tuple[str, str, pd.DataFrame]] = []
-    for machine in machines:
+
+    def fitted(machine: str) -> Fit | None:
         here = samples[samples["machine"] == machine]
-        apart = newest_apart(here)
-        parts = {"every": here, "kept": apart.kept, "held": apart.held}
-        wanted += [(machine, name, runs) for name, runs in parts.items()]
+        return fit(calibration(here, work_on(machines[machine], calibrations)))
 
-    def fitted(one: tuple[str, str, pd.DataFrame]) -> Fit | None:
-        machine, name, runs = one
-        return fit(_calibrations(runs, work[machine]), with_intervals=name == "every")
-
-    links = Links()
-    for (machine, name, _), found in zip(wanted, forked_map(fitted, wanted), strict=True):
-        if found is not None:
-            getattr(links, name)[machine] = found
-    return links
+    found = zip(machines, forked_map(fitted, machines), strict=True)
+    return {machine: one for machine, one in found if one is not None}
 
 
 def work_on(description: Mapping[str, Any], studies: Mapping[str, Study]) -> Work:
@@ -135,19 +115,31 @@ def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*summary.columns, "measured", "work", "held_back"])
 
 
-def _calibrations(samples: pd.DataFrame, known: Work) -> list[Calibration]:
-    """Inputs of the fit from each run of a machine's calibrations, oldest first.
+def calibration(samples: pd.DataFrame, known: Work) -> Calibration:
+    """Input of the fit from all runs of a machine's calibrations.
 
-    The error of a time is half the width of its interval. Cases without one are left out.
+    The time of a case is its median over runs. Its relative error is the standard deviation over
+    runs; that of a case with one run is pooled over the others. If all have one run, it is half the
+    width of the interval.
     """
-    runs = []
-    for _, of_run in samples.groupby("run"):
-        rows = predictable(summarise(of_run), known)
-        rows = rows[(rows["held_back"] == FITTED) & rows[["ci_low", "ci_high"]].notna().all(axis=1)]
-        work = np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
-        seconds, low, high = rows[["measured", "ci_low", "ci_high"]].to_numpy(dtype=float).T
-        runs.append(Calibration(work, seconds, (high - low) / 2 / seconds))
-    return runs
+    rows = predictable(summarise(samples), known)
+    rows = rows[rows["held_back"] == FITTED]
+    errors = rows["by_run"].map(_spread).astype(float)
+    if errors.isna().all():
+        errors = (rows["ci_high"] - rows["ci_low"]) / 2 / rows["measured"]
+    pooled = math.sqrt((errors**2).mean()) if errors.notna().any() else 0.0
+    return Calibration(
+        work=np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK)),
+        seconds=rows["measured"].to_numpy(dtype=float),
+        errors=np.asarray(errors.fillna(pooled), dtype=float),
+        runs=rows["runs"].to_numpy(dtype=float),
+    )
+
+
+def _spread(by_run: str) -> float:
+    """The standard deviation of the logarithms of a row's runs; NaN for a single one."""
+    runs = np.log([float(one) for one in by_run.split(RUN_SEPARATOR)])
+    return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
 
 
 def main() -> None:
@@ -155,7 +147,7 @@ def main() -> None:
     parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
     parser.add_argument("--out", type=Path, required=True, help="where the parameters go")
     arguments = parser.parse_args()
-    write_whole(arguments.out, collect_links(arguments.results, discover()).to_text())
+    write_whole(arguments.out, fits_text(collect_fits(arguments.results, discover())))
 
 
 if __name__ == "__main__":

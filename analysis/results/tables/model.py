@@ -67,6 +67,7 @@ def _parameters(machine: str, fitted: Fit) -> pd.DataFrame:
             "unit": [ABOUT[name].unit for name in NAMES],
             "ci_low": fitted.low.values(),
             "ci_high": fitted.high.values(),
+            "cases": fitted.cases,
             "runs": fitted.runs,
         }
     )

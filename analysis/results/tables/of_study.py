@@ -20,7 +20,7 @@ from analysis.base.forked import forked_map
 from analysis.results.store.collect import Collected, collect
 from analysis.results.tables.claims import ClaimTables, claim_tables
 from analysis.results.tables.counters import fresh_counts
-from analysis.results.tables.links import Links
+from analysis.results.tables.links import Fits, read_fits
 from analysis.results.tables.ratios import ratios_by_round
 from analysis.results.tables.registry import TABLES
 from analysis.study import Study, find_study
@@ -37,12 +37,12 @@ class Material:
     A study that is not one of `studies` has stale results only.
     """
 
-    def __init__(self, found: Collected, studies: Mapping[str, Study], links: Links) -> None:
+    def __init__(self, found: Collected, studies: Mapping[str, Study], fits: Fits) -> None:
         self._found = found
         self._made: dict[str, pd.DataFrame] = {}
         self.samples, self.machines = found.samples, found.machines
         self.published, self.counters = found.published, found.counters
-        self.studies, self.links, self.fits = studies, links, links.every
+        self.studies, self.fits = studies, fits
 
     def table(self, name: str) -> pd.DataFrame:
         """One of TABLES, made once."""
@@ -70,13 +70,13 @@ def to_csv(name: str, table: pd.DataFrame) -> str:
 
 
 def study_tables(
-    results: Path, name: str, studies: Mapping[str, Study], links: Links
+    results: Path, name: str, studies: Mapping[str, Study], fits: Fits
 ) -> dict[str, str]:
     """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
     results, and which machines, were left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
-    material = Material(found, study, links)
+    material = Material(found, study, fits)
     material.table("summary")  # before the fork, so that all processes have it
     others = [table for table in TABLES if table not in chain(*SLOW_GROUPS)]
     groups = forked_map(
@@ -104,8 +104,8 @@ def main() -> None:
     study = find_study(arguments.study)
     if study.has_link and arguments.links is None:
         raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-    links = Links.from_file(arguments.links) if arguments.links else Links()
-    texts = study_tables(arguments.results, study.name, {study.name: study}, links)
+    fits = read_fits(arguments.links) if arguments.links else {}
+    texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
     write_all({arguments.out / file: text for file, text in texts.items()})
 
 

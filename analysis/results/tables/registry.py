@@ -55,7 +55,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "repeatability": Table(
         rows.RepeatabilityRow,
         "repeatability:repeatability",
-        ("samples", "studies", "published", "machines", "links"),
+        ("samples", "studies", "published", "machines", "fits"),
     ),
     "runs": Table(rows.RunRow, "summary:runs", ("samples",)),
     "rounds": Table(rows.RoundRow, "rounds:rounds", ("samples", "studies")),

@@ -13,10 +13,9 @@ import pandas as pd
 from analysis.base.forked import forked_map
 from analysis.base.statistics import MIN_RUNS
 from analysis.results.host_speed import at_host_speed
-from analysis.results.model.fit import Fit
 from analysis.results.store.collect import KEY, chosen
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.links import Links
+from analysis.results.tables.links import Fits
 from analysis.results.tables.model import model_table
 from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.ratios import RATIO_KEY, ratios, ratios_by_round
@@ -36,19 +35,19 @@ def repeatability(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
-    links: Links,
+    fits: Fits,
     newer: int = 0,
 ) -> pd.DataFrame:
     """A row a machine and study with more than MIN_RUNS fresh runs, in REPEATABILITY_COLUMNS.
 
-    `samples` and `machines` are as `collect` gives them, `links` as `collect_links` does. The
-    newest run of a study, or that with `newer` runs after it, is held out; its medians are compared
-    with the intervals and verdicts of the other runs. Predictions of `links` leave out the newest.
+    `samples` and `machines` are as `collect` gives them. The newest run of a study, or that with
+    `newer` runs after it, is held out; its medians are compared with the intervals and verdicts of
+    the other runs. Predictions use the `fits` to all runs on both sides.
     """
 
     def of_machine(machine: str) -> list[RepeatabilityRow]:
         apart = newest_apart(samples[samples["machine"] == machine], newer)
-        return list(_of_machine(apart, studies, published, {machine: machines[machine]}, links))
+        return list(_of_machine(apart, studies, published, {machine: machines[machine]}, fits))
 
     rows = chain(*forked_map(of_machine, sorted(samples["machine"].unique())))
     return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
@@ -59,13 +58,13 @@ def _of_machine(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     described: Mapping[str, Mapping[str, object]],
-    links: Links,
+    fits: Fits,
 ) -> Iterator[RepeatabilityRow]:
     if apart.runs.empty:
         return
     (machine,) = described
-    before = _Tables.of(apart.kept, studies, published, described, links.kept)
-    after = _Tables.of(apart.held, studies, published, described, links.held)
+    before = _Tables.of(apart.kept, studies, published, described, fits)
+    after = _Tables.of(apart.held, studies, published, described, fits)
     usual = before.times[before.times["runs"] >= MIN_RUNS].set_index(KEY)["median"]
     held_times = _at_host_speed(apart.held, usual)
     for study in map(str, apart.runs.index):
@@ -118,7 +117,7 @@ class _Tables(NamedTuple):
         studies: Mapping[str, Study],
         published: Mapping[str, pd.DataFrame],
         machines: Mapping[str, Mapping[str, object]],
-        fits: Mapping[str, Fit],
+        fits: Fits,
     ) -> _Tables:
         summary = summarise(samples)
         model = model_table(summary, fits, machines, studies)

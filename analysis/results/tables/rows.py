@@ -251,7 +251,7 @@ class ModelRow(_OfMetric):
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A parameter of the link model on one machine, fitted to `runs` runs."""
+    """A parameter of the link model on one machine, fitted to `cases` of `runs` runs."""
 
     machine: str
     parameter: str
@@ -259,6 +259,7 @@ class ParameterRow:
     unit: str
     ci_low: float
     ci_high: float
+    cases: int
     runs: int
 
 

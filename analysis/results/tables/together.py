@@ -12,14 +12,14 @@ from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, 
 from analysis.base.files import write_all
 from analysis.results.store.collect import Collected
 from analysis.results.store.folders import machines, study_folders
-from analysis.results.tables.links import Links
+from analysis.results.tables.links import Fits, read_fits
 from analysis.results.tables.of_study import REFUSED, Material, study_tables, to_csv
 from analysis.results.tables.registry import TABLES
 from analysis.study import discover
 
 
 def put_together(
-    of_studies: Mapping[str, Mapping[str, str]], links: Links, results: Path, out: Path
+    of_studies: Mapping[str, Mapping[str, str]], fits: Fits, results: Path, out: Path
 ) -> dict[str, str]:
     """Write all tables to `out`, from the `study_tables` of every study, by its name.
     What is under `results` of a study that no longer exists is added.
@@ -32,14 +32,14 @@ def put_together(
         for folder in study_folders(results / machine)
         if folder.name not in of_studies
     }
-    parts = dict(of_studies) | {name: study_tables(results, name, {}, links) for name in gone}
+    parts = dict(of_studies) | {name: study_tables(results, name, {}, fits) for name in gone}
     texts = [parts[name] for name in sorted(parts)]
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])
     # The folder of a machine sorts before the folders in it.
     refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
-    of_machines = Material(Collected(pd.DataFrame()), {}, links)
+    of_machines = Material(Collected(pd.DataFrame()), {}, fits)
     tables = {
         f"{name}.csv": to_csv(name, of_machines.table(name))
         if table.is_of_machines
@@ -74,8 +74,8 @@ def main() -> None:
         study: {file: (arguments.tables / study / file).read_text() for file in files}
         for study in discover()
     }
-    links = Links.from_file(arguments.links)
-    refused = put_together(of_studies, links, arguments.results, arguments.out)
+    fits = read_fits(arguments.links)
+    refused = put_together(of_studies, fits, arguments.results, arguments.out)
     for folder, reason in refused.items():
         print(f"warning: {folder} is left out: {reason}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Variant
 from analysis.study.access import access_of
+
+OF_EACH_FIT: Final = ("link_rate", "walk")
+"""A parameter of the fit to the link, and one of that to translation."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,19 @@ class Chip:
             return math.nan
         work = np.array([work_of(access, self.sms)])
         return float(predicted_seconds(work, self.parameters.values())[0])
+
+
+def fit_bases(inputs: Inputs) -> dict[str, str]:
+    """The calibration cases and runs behind the parameters of each calibrated machine."""
+    bases: dict[str, list[tuple[int, int]]] = {}
+    for row in inputs.parameters:
+        if row.parameter in OF_EACH_FIT and math.isfinite(row.value):
+            bases.setdefault(row.machine, []).append((row.cases, row.runs))
+    found = {}
+    for machine, of_fits in bases.items():
+        cases, runs = (sum(cases for cases, _ in of_fits), max(runs for _, runs in of_fits))
+        found[machine] = f"{cases} cases of {runs} run{'s' * (runs > 1)}"
+    return found
 
 
 def chips(inputs: Inputs) -> dict[str, Chip]:

@@ -22,10 +22,9 @@ from analysis.base.quantities import (
     quantity_interval,
     signed_percent,
 )
-from analysis.base.statistics import CONFIDENCE, MIN_RUNS
+from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import METRIC
 from analysis.results.model.judge import (
-    FITTED,
     JUDGED_MARGIN,
     JUDGED_WITHIN,
     OF_CALIBRATION,
@@ -34,13 +33,14 @@ from analysis.results.model.judge import (
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.journeys import machines_by_evidence
-from analysis.site.facts.predicting import chips
-from analysis.site.facts.rows import CounterRow, ModelRow, ParameterRow, rows_of
+from analysis.site.facts.predicting import chips, fit_bases
+from analysis.site.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded, folded_tables, joined, table
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.study import Case, CaseValue, Variant
+from analysis.study.calibration import FITTED
 
 UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
@@ -59,18 +59,18 @@ def parameter_table(inputs: Inputs) -> str:
                 *(inputs.called(row.machine), code(row.parameter), ABOUT[row.parameter].meaning),
                 quantity(row.value, unit) or "not measured",
                 quantity_interval(row.value, row.ci_low, row.ci_high, unit),
-                _from_runs(row),
+                f"{row.cases} cases, {row.runs} run{'s' * (row.runs > 1)}",
             ]
         )
     columns = ["machine", "parameter", "meaning", "value", INTERVAL, "from"]
     return table(columns, rows, numeric=columns[3:5])
 
 
-def _from_runs(row: ParameterRow) -> str:
-    """Number of runs of a parameter, and whether its interval is of the fit alone."""
-    count = "one run" if row.runs == 1 else f"{row.runs} runs"
-    is_of_fit = row.runs < MIN_RUNS and not math.isnan(row.ci_low)
-    return f"{count}; interval of the fit alone" if is_of_fit else count
+@macro()
+def model_basis(inputs: Inputs) -> str:
+    """The cases and runs of each machine that the model is fitted to, as a clause of a caption."""
+    found = [f"{basis} on {inputs.called(machine)}" for machine, basis in fit_bases(inputs).items()]
+    return f"model fitted to {listing(found)}" if found else "no model: no machine is calibrated"
 
 
 @macro()
@@ -147,6 +147,7 @@ def judgement(facts: StudyFacts) -> str:
         f" {JUDGED_MARGIN:g} times any other. If two terms are close, each delays the other, and"
         " the larger one alone underestimates the time."
     )
+    rule += f" Basis: {model_basis(facts.inputs)}."
     return f"{rule}\n\n{table(columns, rows, numeric=columns[2:6])}"
 
 
@@ -171,7 +172,8 @@ def in_brief(facts: StudyFacts) -> str:
     found = [f"{n} of {m} on {facts.inputs.called(name)}" for name, (n, m) in counts.items()]
     return (
         f"The start and length of each row {extent}predict its time over the link. Of the times"
-        f" that the fit has not seen, {listing(found)} are {WITHIN} of the prediction."
+        f" that the fit has not seen, {listing(found)} are {WITHIN} of the prediction"
+        f" ({model_basis(facts.inputs)})."
     )
 
 
@@ -229,7 +231,11 @@ def rate_table(facts: StudyFacts, variant: str, down: str, across: str, *values:
             for value in values
         ]
         called = facts.inputs.called(machine)
-        caption = f"{called}, GB/s of payload by device time. ≈: predicted, not measured."
+        basis = fit_bases(facts.inputs).get(machine, "nothing")
+        caption = (
+            f"{called}, GB/s of payload by device time. ≈: predicted, not measured, by a model"
+            f" fitted to {basis}."
+        )
         tables.append(table(heads, rows, caption=caption, numeric=heads[1:]))
     return "\n\n".join(tables) or NOTHING
 

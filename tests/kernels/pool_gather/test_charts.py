@@ -128,7 +128,7 @@ def test_a_variant_has_one_colour_on_the_page(facts: StudyFacts) -> None:
 
 
 def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path: Path) -> None:
-    known = Fit(KNOWN, KNOWN, KNOWN, (1,) * len(KNOWN.values()))
+    known = Fit(KNOWN, KNOWN, KNOWN, *[(1,) * len(KNOWN.values())] * 2)
     inputs = facts.inputs.with_tables(model_parameters=parameter_table({"box": known}))
     made = charts(StudyFacts(inputs, POOL))
     tables = {}
@@ -150,7 +150,7 @@ def test_a_rule_is_where_the_held_translations_of_a_machine_end(
     facts: StudyFacts, tmp_path: Path
 ) -> None:
     def drawn(parameters: Parameters) -> tuple[pd.DataFrame, list[str]]:
-        known = Fit(parameters, parameters, parameters, (1,) * len(parameters.values()))
+        known = Fit(parameters, parameters, parameters, *[(1,) * len(parameters.values())] * 2)
         inputs = facts.inputs.with_tables(model_parameters=parameter_table({"box": known}))
         chart = charts(StudyFacts(inputs, POOL))["layouts"]
         assert chart is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.results.model.judge import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.study import Case
+from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
 from tests.linked import CALIBRATION, GATHER
 
 ROWS = CALIBRATION.variant("sm_rows")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from analysis.results.model.fit import Calibration, Fit, fit
+from analysis.results.model.fit import NAMES, Calibration, Fit, fit
 from analysis.results.model.terms import (
     TERMS,
     TRANSLATION,
@@ -146,20 +147,24 @@ def of_pools(parameters: Any, seed: int = 1) -> Calibration:
     work = np.array([work_of(access, SMS) for access in accesses])
     errors = np.full(len(work), 0.01)
     noise = np.exp(np.random.default_rng(seed).normal(0, errors))
-    return Calibration(work, predicted_seconds(work, parameters.values()) * noise, errors)
+    seconds = predicted_seconds(work, parameters.values()) * noise
+    return Calibration(work, seconds, errors, np.full(len(work), 4.0))
 
 
 # Intervals take hundreds of fits.
-@pytest.mark.parametrize("with_intervals", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_the_third_step_finds_the_walker_again(with_intervals: bool) -> None:
-    found = fit([calibration(), of_pools(KNOWN)], with_intervals=with_intervals)
+@pytest.mark.parametrize("resamples", [3, pytest.param(100, marks=pytest.mark.long)])
+def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
+    both = Calibration(*map(np.concatenate, zip(calibration(), of_pools(KNOWN), strict=True)))
+    with patch("analysis.results.model.fit.RESAMPLES", resamples):
+        found = fit(both)
     assert isinstance(found, Fit)
     for name in (field.name for field in fields(Walker)):
         true, value = getattr(KNOWN, name), getattr(found.parameters, name)
         assert value == pytest.approx(true, rel=0.15), name
-        if with_intervals:
+        if resamples > 3:
             assert getattr(found.low, name) <= value <= getattr(found.high, name)
     assert found.parameters.link_rate == fit_of_the_link().parameters.link_rate
+    assert dict(zip(NAMES, found.runs, strict=True))["walk"] == 4
 
 
 def test_without_pools_translation_has_no_parameters() -> None:
@@ -167,7 +172,8 @@ def test_without_pools_translation_has_no_parameters() -> None:
 
 
 def fit_of_the_link() -> Fit:
-    found = fit([calibration()], with_intervals=False)
+    with patch("analysis.results.model.fit.RESAMPLES", 3):
+        found = fit(calibration())
     assert found is not None
     return found
 

@@ -13,7 +13,6 @@ import pytest
 from analysis import ROOT
 from analysis.results.store.collect import Collected, collect
 from analysis.results.store.folders import DESCRIPTION, KINDS
-from analysis.results.tables.links import Links
 from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
 from analysis.site.facts.comparison import Comparison
@@ -74,8 +73,7 @@ def assert_shown(root: Path, study: str, known: Mapping[str, Study]) -> None:
     """Make the tables, and what pages show of machines and runs."""
     tables = root.with_name("tables")
     shutil.rmtree(tables, ignore_errors=True)
-    links = Links()
-    put_together({study: study_tables(root, study, known, links)}, links, root, tables)
+    put_together({study: study_tables(root, study, known, {})}, {}, root, tables)
     inputs = load_inputs(tables, root, known)
     of_study = {name: StudyFacts(inputs, one) for name, one in known.items()}
     comparison = Comparison(inputs, of_study)

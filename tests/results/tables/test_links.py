@@ -1,4 +1,4 @@
-"""Fits to the link of every machine, as a file between two stages."""
+"""The input of the fits, and the fits of every machine as a file between two stages."""
 
 from __future__ import annotations
 
@@ -10,69 +10,85 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.results.model.fit import Calibration
-from analysis.results.store.collect import collect
-from analysis.results.tables import links
-from analysis.results.tables.links import Links, collect_links
+from analysis.results.store.collect import Collected, collect
+from analysis.results.tables.links import (
+    calibration,
+    collect_fits,
+    fits_text,
+    predictable,
+    read_fits,
+    work_on,
+)
 from analysis.results.tables.summary import summarise
 from analysis.study import discover
+from analysis.study.calibration import FITTED
 from tests.linked import CALIBRATION, made_up, true_seconds
 from tests.synthetic import write_machine
+
+STUDIES = {CALIBRATION.name: CALIBRATION}
 
 
 def test_a_fit_is_the_same_after_it_was_a_file(tmp_path: Path) -> None:
     root = made_up(tmp_path)
-    found = collect_links(root / "results", discover(root))
-    read = Links.from_text(found.to_text())
-    assert read.to_text() == found.to_text()
-    before, after = (one.every["box"].low for one in (found, read))
+    found = collect_fits(root / "results", discover(root))
+    (tmp_path / "links.json").write_text(fits_text(found))
+    read = read_fits(tmp_path / "links.json")
+    assert fits_text(read) == fits_text(found) and set(read) == {"box"}
+    before, after = (one["box"].low for one in (found, read))
     np.testing.assert_array_equal(after.values(), before.values())
     assert math.isfinite(after.link_rate)
 
 
-def test_machine_with_few_runs_has_no_comparison_of_runs(tmp_path: Path) -> None:
-    root = made_up(tmp_path)
-    found = collect_links(root / "results", discover(root))
-    assert set(found.every) == {"box"} and not found.kept and not found.held
+def measured(folder: Path, runs: dict[str, float], rounds: int) -> tuple[Collected, Calibration]:
+    """Results of a machine whose runs take these multiples of the true times, and their cases."""
+    for run, factor in runs.items():
+        write_machine(
+            *(folder, "box", CALIBRATION),
+            seconds=lambda *cell, factor=factor: factor * true_seconds(*cell),
+            rounds=rounds,
+            run=run,
+            noise=0.0,
+        )
+    found = collect(folder, STUDIES)
+    return found, calibration(found.samples, work_on(found.machines["box"], STUDIES))
 
 
-def test_each_fit_uses_its_runs_and_checked_times_with_half_their_width(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
-    for run in runs:
-        write_machine(tmp_path, "box", CALIBRATION, seconds=true_seconds, rounds=4, run=run)
-    studies = {CALIBRATION.name: CALIBRATION}
-    found = collect(tmp_path, studies)
-    fitted: list[list[Calibration]] = []
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})  # no forked processes
-    monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.append(runs))
-    links.fit_links(found.samples, found.machines, studies)
-    every, kept, held = fitted
-    seconds = [list(of_run.seconds) for of_run in every]
-    assert [list(of_run.seconds) for of_run in (*kept, *held)] == seconds and len(kept) == 3
-    summary = summarise(found.samples[found.samples["run"] == runs[-1]])
-    width = (summary["ci_high"] - summary["ci_low"]) / summary["median"]
-    assert set(held[0].errors.round(9)) <= set((width / 2).round(9))
-    links.fit_links(found.samples.assign(verified=0), found.machines, studies)
-    assert len(held[0].seconds) > 0 == len(fitted[-1][0].seconds)
+def days(count: int) -> list[str]:
+    return [f"2026-01-0{day}T00:00:00Z" for day in range(1, count + 1)]
 
 
-def test_cases_of_a_single_round_are_left_out_of_a_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A time of one round has no interval, so its error is unknown."""
-    write_machine(tmp_path, "box", CALIBRATION, seconds=true_seconds, rounds=1)
-    studies = {CALIBRATION.name: CALIBRATION}
-    found = collect(tmp_path, studies)
-    fitted: list[Calibration] = []
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})  # no forked processes
-    monkeypatch.setattr(links, "fit", lambda runs, **_: fitted.extend(runs))
-    links.fit_links(found.samples, found.machines, studies)
-    assert fitted and all(len(of_run.seconds) == 0 for of_run in fitted)
+def test_a_case_is_its_median_over_runs_and_its_error_their_spread(tmp_path: Path) -> None:
+    factors = [1.0, 1.02, 1.1]
+    found, cases = measured(tmp_path, dict(zip(days(3), factors, strict=True)), rounds=2)
+    spread = np.std(np.log(factors), ddof=1)
+    np.testing.assert_allclose(cases.errors, spread, rtol=1e-3)
+    rows = predictable(summarise(found.samples), work_on(found.machines["box"], STUDIES))
+    medians = rows.loc[rows["held_back"] == FITTED, "measured"]
+    np.testing.assert_array_equal(cases.seconds, medians)
+    assert set(cases.runs) == {3}
 
 
-@pytest.mark.parametrize("text", ["[project]", "[]", '{"others": {}}', '{"every": {"box": {}}}'])
+def test_a_case_of_one_run_has_the_spread_of_the_others(tmp_path: Path) -> None:
+    """Also one of a single round, as those of the grid full are."""
+    factors = [1.0, 1.02, 1.1]
+    found, every = measured(tmp_path, dict(zip(days(3), factors, strict=True)), rounds=1)
+    is_rare = found.samples["case"].str.startswith("row_bytes=32,")
+    once = found.samples[~is_rare | (found.samples["run"] == days(1)[0])]
+    cases = calibration(once, work_on(found.machines["box"], STUDIES))
+    assert len(cases.seconds) == len(every.seconds) and sorted(set(cases.runs)) == [1, 3]
+    np.testing.assert_allclose(cases.errors, every.errors, rtol=1e-3)
+
+
+def test_only_fresh_and_checked_times_are_fitted(tmp_path: Path) -> None:
+    found, cases = measured(tmp_path, dict.fromkeys(days(1), 1.0), rounds=2)
+    known = work_on(found.machines["box"], STUDIES)
+    assert len(cases.seconds) > 0
+    for spoiled in ({"verified": 0}, {"stale": True}):
+        assert len(calibration(found.samples.assign(**spoiled), known).seconds) == 0
+
+
+@pytest.mark.parametrize("text", ["[project]", "[]", '{"box": {}}'])
 def test_unrelated_file_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "links.json").write_text(text)
-    with pytest.raises(HotpathError, match=r"links\.json: expected what `python -m analysis\."):
-        Links.from_file(tmp_path / "links.json")
+    with pytest.raises(HotpathError, match=r"links\.json: expected the output of `python -m an"):
+        read_fits(tmp_path / "links.json")

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import cast
 
 import pandas as pd
 import pytest
 
-from analysis.results.model.fit import Fit
 from analysis.results.store.collect import collect
-from analysis.results.tables.links import Links
-from analysis.results.tables.model import model_table
 from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from analysis.study import Case, Variant
@@ -21,12 +17,9 @@ from tests.study.claims.studies import measure, write_study
 from tests.synthetic import CALLS, COPY, STUDIES, plausible, write_machine
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
-NONE = Links()
 
 
-def measured(
-    folder: Path, runs: list[str], *, off: float = 1.0, links: Links = NONE
-) -> pd.DataFrame:
+def measured(folder: Path, runs: list[str], *, off: float = 1.0) -> pd.DataFrame:
     """Table of a machine whose runs differ like hosts, the newest one by `off` in addition."""
     for run in runs:
         source = random.Random(run)
@@ -44,7 +37,7 @@ def measured(
 
         write_machine(folder, "box", COPY, run=run, rounds=5, noise=0.001, seconds=seconds)
     found = collect(folder, STUDIES)
-    return repeatability(found.samples, STUDIES, found.published, found.machines, links)
+    return repeatability(found.samples, STUDIES, found.published, found.machines, {})
 
 
 def test_three_runs_cannot_be_held_against_a_fourth(tmp_path: Path) -> None:
@@ -87,7 +80,7 @@ def test_repeats_are_counted_separately(tmp_path: Path, slower: float, different
             tmp_path, "box", CALLS, variants=cpu, run=run, rounds=5, noise=1e-4, seconds=seconds
         )
     found = collect(tmp_path, STUDIES)
-    compared = repeatability(found.samples, STUDIES, found.published, found.machines, NONE)
+    compared = repeatability(found.samples, STUDIES, found.published, found.machines, {})
     (row,) = compared.to_dict("records")
     assert row["repeats"] == 2 < row["ratios"]  # by either clock
     assert row["repeats_different"] == different
@@ -117,7 +110,7 @@ def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None
         measure(results, study, seconds, run=run, noise=0)
     studies = {study.name: study}
     found = collect(results, studies)
-    compared = repeatability(found.samples, studies, found.published, found.machines, NONE)
+    compared = repeatability(found.samples, studies, found.published, found.machines, {})
     (row,) = compared.to_dict("records")
     assert (row["runs"], row["held_run"]) == (3, RUNS[-1])
     assert row["times"] == metrics * len(["slow", "slow in the other case", "fast", "wide", "host"])
@@ -126,18 +119,3 @@ def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None
     assert (row["ratios"], row["ratios_inside"]) == (metrics * 3 + 3, 0)
     assert (row["decided"], row["contradicted"]) == (row["ratios"], metrics * 2 + 1)
     assert (row["claims"], row["claims_flipped"]) == (3, 1)
-
-
-def test_predictions_exclude_the_run_that_they_are_compared_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    used: list[object] = []
-
-    def predicted(summary: pd.DataFrame, fits: object, *others: object) -> pd.DataFrame:
-        used.append(fits)
-        return model_table(summary, {}, {}, {})
-
-    monkeypatch.setattr("analysis.results.tables.repeatability.model_table", predicted)
-    links = Links(*({name: cast(Fit, name)} for name in ("every", "kept", "held")))
-    measured(tmp_path, RUNS, links=links)
-    assert used == [links.kept, links.held]

@@ -151,7 +151,7 @@ def test_runs_that_disagree_are_no_measurable_equality(tmp_path: Path) -> None:
 def test_interval_of_a_ceiling_ends_at_the_rate_of_the_link(tmp_path: Path) -> None:
     facts = copying(tmp_path, {"box": {"ceiling_engine": [9.0, 10.0, 11.0]}})
     described = {**facts.inputs.machines["box"], "sms": 4}
-    rate = ParameterRow("box", "link_rate", 10.5e9, "B/s", math.nan, math.nan, 1)
+    rate = ParameterRow("box", "link_rate", 10.5e9, "B/s", math.nan, math.nan, 24, 1)
     inputs = replace(facts.inputs, machines={"box": described})
     with_rate = inputs.with_tables(model_parameters=pd.DataFrame([rate]))
     ceiling = replace(facts.study.variant("ceiling_engine"), link={"reads": "copy_engine"})

@@ -1,0 +1,89 @@
+"""The cases of a calibrating study: those that the model is fitted to, and those held back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.base.errors import FieldError
+from analysis.study.description import Case, Study, Variant
+
+INSIDE: Final = "inside"
+"""Held back, and within the range of every key that is fitted."""
+OUTSIDE: Final = "outside"
+"""Held back, and beyond that range: the prediction extrapolates."""
+FITTED: Final = ""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a calibrating study determines: this number of `parameters` of `model`."""
+
+    model: str
+    parameters: int
+
+    @property
+    def min_cases(self) -> int:
+        """Three cases per parameter."""
+        return 3 * self.parameters
+
+
+OF_LINK: Final = Fitted("the link", 8)
+OF_WALKS: Final = Fitted("address translation", 7)
+
+
+def held_back(study: Study, variant: Variant) -> list[str]:
+    """How each case of the variant is held back; FITTED where it is not, as outside calibrations.
+
+    OUTSIDE are all cases beyond the study's `fitted_range`. Of the others, in the order of
+    study.yaml, one of every three is INSIDE.
+    """
+    if not study.calibrates:
+        return [FITTED] * len(variant.cases)
+    uses, within = [], 0
+    for case in variant.cases:
+        if not _in_range(study, case):
+            uses.append(OUTSIDE)
+            continue
+        uses.append(INSIDE if is_third(within) else FITTED)
+        within += 1
+    return uses
+
+
+def is_third(number: int) -> bool:
+    """Whether the case of this number, from 0, is the one of three that is held back.
+
+    It is the third of the first three, then the second of the next three, then the first, so that a
+    key that alternates within three cases is not held back with the same value each time.
+    """
+    return (number + number // 3) % 3 == 2
+
+
+def check_calibration(study: Study, where: str) -> None:
+    """FieldError if the default grid of a calibrating study has too few fitted cases. A default run
+    would leave the machine without a model."""
+    if not study.calibrates:
+        return
+    fitted = [
+        variant
+        for variant in study.variants
+        if variant.link is not None
+        for case, use in zip(variant.cases, held_back(study, variant), strict=True)
+        if use == FITTED and case in variant.in_grid("default")
+    ]
+    has_pools = any("pool_bytes" in (variant.link or {}) for variant in fitted)
+    of = OF_WALKS if has_pools else OF_LINK
+    if len(fitted) < of.min_cases:
+        expected = (
+            f"at least {of.min_cases} fitted cases in the default grid, three for each of the"
+            f" {of.parameters} parameters of {of.model}"
+        )
+        raise FieldError(f"{where}: calibrates", expected, len(fitted))
+
+
+def _in_range(study: Study, case: Case) -> bool:
+    return all(
+        low <= case.number(key) <= high
+        for key, (low, high) in study.fitted_range.items()
+        if key in case.values
+    )
