@@ -59,26 +59,31 @@ def is_third(number: int) -> bool:
     return (number + number // 3) % 3 == 2
 
 
+def determined(study: Study) -> Fitted:
+    """The model that a calibrating study determines: that of translation if its cases say how large
+    their pool is."""
+    has_pools = any("pool_bytes" in (variant.link or {}) for variant in study.variants)
+    return OF_WALKS if has_pools else OF_LINK
+
+
 def check_calibration(study: Study, where: str) -> None:
     """FieldError if the default grid of a calibrating study has too few fitted cases. A default run
     would leave the machine without a model."""
     if not study.calibrates:
         return
-    fitted = [
-        variant
+    fitted = sum(
+        use == FITTED and case in variant.in_grid("default")
         for variant in study.variants
         if variant.link is not None
         for case, use in zip(variant.cases, held_back(study, variant), strict=True)
-        if use == FITTED and case in variant.in_grid("default")
-    ]
-    has_pools = any("pool_bytes" in (variant.link or {}) for variant in fitted)
-    of = OF_WALKS if has_pools else OF_LINK
-    if len(fitted) < of.min_cases:
+    )
+    of = determined(study)
+    if fitted < of.min_cases:
         expected = (
             f"at least {of.min_cases} fitted cases in the default grid, three for each of the"
             f" {of.parameters} parameters of {of.model}"
         )
-        raise FieldError(f"{where}: calibrates", expected, len(fitted))
+        raise FieldError(f"{where}: calibrates", expected, fitted)
 
 
 def _in_range(study: Study, case: Case) -> bool:

@@ -140,6 +140,10 @@ class Settings(Keys):
         "What to do while this machine is measured already, by anybody and from any checkout:"
         " `wait` until that has ended, or `refuse`."
     )
+    published: Unique[MachineName] = key(
+        "Machines whose results must be whole: if the publication check finds a fault of theirs,"
+        " the site is not built. The home page lists faults of other machines."
+    )
     nvcc: Sentence = key(
         "Path of nvcc; `auto` uses the locked one, else CUDACXX, CUDA_HOME or PATH."
     )

@@ -162,6 +162,13 @@ class Study(StudyKeys):
         names = variant.ceilings
         return [c for c in self.with_role("ceiling") if names is None or c.name in names]
 
+    def crosses_link_once(self, case: Case) -> bool:
+        """Whether every byte of the payload crosses the host link once in this case."""
+        return any(
+            all(case.values.get(key) in values for key, values in one.items())
+            for one in self.crosses_once
+        )
+
     @cached_property
     def payloads(self) -> Mapping[tuple[str, str], int]:
         """Bytes that one operation delivers, by the names of variants and the ids of cases."""

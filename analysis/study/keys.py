@@ -60,6 +60,7 @@ CaseValue = Annotated[
     Field(title="whole number or word"),
 ]
 Case = Annotated[Mapping[Text, CaseValue], Field(min_length=1)]
+CaseFilter = Annotated[Mapping[Text, Unique[CaseValue]], Field(min_length=1)]
 File = Annotated[
     Path, only(lambda value: isinstance(value, str) and value.isprintable(), "the path of a file")
 ]
@@ -247,6 +248,12 @@ class StudyKeys(Keys):
         " extrapolates.",
         factory=dict,
     )
+    crosses_once: tuple[CaseFilter, ...] = key(
+        "Cases in which every byte of the payload crosses the host link once, whatever the variant:"
+        " those that have one of the values of each key. No rate there can exceed that of the link;"
+        " the publication check says where one does.",
+        (),
+    )
     limit: Maybe[Limit] = key(
         "A variant of another study that moves as many bytes as these could move at best. The home"
         " page compares the steps with it where the study has no ceilings.",
@@ -297,6 +304,11 @@ class StudyKeys(Keys):
     )
     entries: Annotated[tuple[VariantKeys, ...], Field(min_length=1)] = key(
         "The ways of doing the operation, in the order of the journey.", alias="variants"
+    )
+    withdrawn: Unique[Name] = key(
+        "Ids of claims that were removed after runs had recorded their bounds. The publication"
+        " check misses any other.",
+        (),
     )
     claim_entries: Annotated[tuple[ClaimKeys, ...], Field(min_length=1)] = key(
         "The claims of the write-up and of this project, each with its test.", (), alias="claims"

@@ -150,7 +150,8 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
         for case in [replace(of_size[values["rows"]], values=values)]
         if math.isfinite(seconds := known[machine].seconds(variant, case))
     ]
-    return pd.DataFrame(rows, columns=points.columns)
+    # An empty table with the columns' types: joined to another type, numbers would become text.
+    return pd.DataFrame(rows, columns=points.columns) if rows else points[:0]
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:

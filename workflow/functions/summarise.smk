@@ -171,6 +171,12 @@ def chart_packages(wildcards):
     return [version("altair"), version("vl-convert-python")]
 
 
+def published_option(wildcards):
+    """Faults of these machines stop the build, except in a quick trial."""
+    names = [] if CONFIG.grid.name == "smoke" else CONFIG.published
+    return f"--published {' '.join(names)}"
+
+
 def is_site_lost(wildcards):
     """Whether the first page was removed after the site was built."""
     return WHOLE_SITE.exists() and not (SITE / "index.html").exists()

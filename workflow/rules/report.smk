@@ -128,6 +128,7 @@ rule report:
         charts=CHARTS,
         results=RESULTS,
         site=SITE,
+        published=published_option,
         files=site_digest,
         # True rebuilds a site whose first page was removed, and the next run rebuilds it once more.
         lost=is_site_lost,
@@ -135,5 +136,5 @@ rule report:
         "Building the site"
     shell:
         "{params.python:q} -m analysis.site.pages --tables {params.tables} --results {params.results}"
-        " --charts {params.charts} --site {params.site} > {log} 2>&1"
+        " --charts {params.charts} --site {params.site} {params.published} > {log} 2>&1"
         " && echo site: {params.site}/index.html"

@@ -20,7 +20,7 @@ from analysis.results.store.throttling import slowed_share
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement
-from analysis.study.claims.verdicts import Figure, NotTested
+from analysis.study.claims.verdicts import Figure, Missing, NotTested
 
 Rounds = Mapping[str, list[float]]
 """Medians of the rounds of each run, oldest first."""
@@ -159,27 +159,27 @@ class MachineResults:
         try:
             found: pd.Series = self.by_visit.loc[variant, case, metric]
         except KeyError:
-            raise NotTested(self._absence(variant, case, metric)) from None
+            raise self._absence(variant, case, metric) from None
         share = slowed_share(self.used["throttle"].iloc[self._cells[variant, case]])
         if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         return found
 
-    def _absence(self, variant: str, case: str, what: str) -> str:
+    def _absence(self, variant: str, case: str, what: str) -> NotTested:
         """Why there are no fresh, checked samples with `what`."""
         rows = self._rows_of(variant, case)
         if rows.empty:
-            return f"{variant} has not been measured in this case"
+            return Missing(f"{variant} has not been measured in this case")
         first = rows.iloc[0]
         if first["status"] == "skipped":
-            return f"{variant} was skipped: {first['reason']}"
+            return NotTested(f"{variant} was skipped: {first['reason']}")
         if rows["stale"].all():
-            return f"the result of {variant} is stale"
+            return NotTested(f"the result of {variant} is stale")
         if first["status"] == "failed":
-            return f"{variant} failed its check: {first['reason']}"
+            return NotTested(f"{variant} failed its check: {first['reason']}")
         if not rows["verified"].all():
-            return f"the output of {variant} was not checked"
-        return f"{variant} has no {what}"
+            return Missing(f"the output of {variant} was not checked")
+        return Missing(f"{variant} has no {what}")
 
     def times(self, variants: Sequence[str], case: str, metric: str) -> list[pd.Series]:
         compared = [self.study.variant(name) for name in variants]
@@ -257,7 +257,7 @@ class MachineResults:
             & (self.model["metric"] == (metric or self.study.time_metrics[0]))
         ].dropna(subset="predicted")
         if rows.empty:
-            raise NotTested("no model prediction")
+            raise Missing("no model prediction")
         return float(rows.iloc[0]["predicted"])
 
     def count(self, variant: str, case: str, counter: str) -> float:
@@ -267,7 +267,7 @@ class MachineResults:
             & (self.counted["metric"] == counter)
         ]
         if rows.empty:
-            raise NotTested(f"no fresh profile of {variant} has {counter} in this case")
+            raise Missing(f"no fresh profile of {variant} has {counter} in this case")
         return float(rows.iloc[0]["counted"])
 
     def check(self, variant: str, case: str) -> Check:
@@ -276,7 +276,7 @@ class MachineResults:
         failed = rows.loc[rows["status"] == "failed", "reason"]
         checked = rows[rows["status"] == "ok"]
         if failed.empty and (checked.empty or not checked["verified"].all()):
-            raise NotTested(self._absence(variant, case, "check"))
+            raise self._absence(variant, case, "check")
         rounds = checked[["run", "round"]].drop_duplicates()
         return Check(len(rounds), *failed.astype(str).iloc[:1])
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,11 +49,12 @@ _LONG: Final = re.compile(r"-?\d+\.\d{2,}(?:e-\d+)?")
 
 
 class Picture(NamedTuple):
-    """An SVG file, and its size in pixels."""
+    """An SVG file, its size in pixels, and its number of marks by type: `rect`, `symbol`, …"""
 
     svg: str
     width: int
     height: int
+    marks: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ class Still:
         svg = Element("svg", {"xmlns": SVG, "style": "color-scheme: light dark", **size})
         svg.extend(_kept(root))
         _number_ids(svg)
-        return Picture(ElementTree.tostring(svg, encoding="unicode"), width, height)
+        marks = Counter(_marks(root))
+        return Picture(ElementTree.tostring(svg, encoding="unicode"), width, height, marks)
 
     def _draw(self, signals: Mapping[str, int]) -> Element:
         """All that Vega draws, with these values of its signals."""
@@ -175,6 +178,18 @@ def _legend_ends(parent: Element, x: float = 0) -> Iterator[float]:
         if "role-legend" in parent.get("class", "").split():
             width = _WIDTH.search(child[0].get("d", ""))  # of its background
             yield left + (float(width[1]) if width else 0)
+
+
+def _marks(parent: Element, mark: str = "") -> Iterator[str]:
+    """The type of each mark that stands for data; axes and legends have none."""
+    for child in parent:
+        kinds = child.get("class", "").split()
+        if "role-mark" in kinds:
+            yield from _marks(child, kinds[0].removeprefix("mark-"))
+        elif child.tag.rpartition("}")[2] not in SHAPES:
+            yield from _marks(child, mark)
+        elif mark not in ("", "group") and "NaN" not in child.get("d", ""):
+            yield mark
 
 
 def _kept(parent: Element) -> list[Element]:

@@ -48,13 +48,14 @@ LABELLED: Final = {
 
 
 class ChartSummary(NamedTuple):
-    """Description of a chart, its figures in words, its selects as of `Still.choices`, and width
-    and height of its pictures by column, px."""
+    """Description of a chart, its figures in words, its selects as of `Still.choices`, width and
+    height of its pictures by column, px, and whether it shows anything stale."""
 
     description: str
     text: str
     choices: Sequence[Mapping[str, Any]] = ()
     sizes: Mapping[str, Sequence[int]] = MappingProxyType({})
+    has_stale: bool = False
 
 
 class Written(NamedTuple):
@@ -86,12 +87,21 @@ def write_charts(
         for column, picture in pictures.items():
             (folder / f"{name}.{column}.svg").write_text(picture.svg)
         sizes = {column: [one.width, one.height] for column, one in pictures.items()}
+        _add_marks(folder / f"{name}.json", pictures["wide"].marks)
         description = str(some[name].description)  # type: ignore[attr-defined]
-        return ChartSummary(description, written.text, still.choices, sizes)
+        has_stale = bool({"stale", 1} & {*written.data.get("state", written.data.get("stale", []))})
+        return ChartSummary(description, written.text, still.choices, sizes, has_stale)
 
     processes = 1 if has_engine() else len(some) // MIN_CHARTS_PER_PROCESS or 1
     summaries = forked_map(write, longest_first, max_processes=processes)
     return dict.fromkeys(charts) | dict(zip(longest_first, summaries, strict=True))
+
+
+def _add_marks(specification: Path, marks: Mapping[str, int]) -> None:
+    """Have a chart say how many marks of each type its picture has, for the publication check."""
+    document = json.loads(specification.read_text())
+    document["usermeta"]["marks"] = marks
+    specification.write_text(json.dumps(document))
 
 
 def has_engine(tasks: Path = Path("/proc/self/task")) -> bool:

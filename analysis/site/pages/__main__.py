@@ -23,6 +23,13 @@ def command_line() -> argparse.ArgumentParser:
         type=existing_folder,
         help="folder of charts drawn from these tables; drawn now if omitted",
     )
+    parser.add_argument(
+        "--published",
+        nargs="*",
+        default=[],
+        metavar="MACHINE",
+        help="machines whose faults, which the home page otherwise lists, stop the build",
+    )
     return parser
 
 
@@ -32,12 +39,15 @@ def main() -> None:
         raise HotpathError(
             f"--tables: {arguments.tables}: no tables in it; run `snakemake -c 8 summary`"
         )
-    build_site(
+    faults = build_site(
         arguments.tables,
         arguments.results,
         arguments.site,
         drawn=arguments.charts,
+        published=arguments.published,
     )
+    for fault in faults:
+        print(f"warning: {fault}")
 
 
 if __name__ == "__main__":

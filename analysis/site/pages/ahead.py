@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from jinja2 import TemplateError, TemplateSyntaxError
+from jinja2 import Environment, TemplateError, TemplateSyntaxError, nodes
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import Files
@@ -88,6 +88,8 @@ def _length(page: Page) -> int:
 
 def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
     page.read_source(config)
+    if page.meta.get("render_macros", True):
+        require_otherwise(page)
     macros: Any = config.plugins[MACROS]
     try:
         text = macros.on_page_markdown(page.markdown, page=page, config=config, files=files)
@@ -100,6 +102,19 @@ def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
     links = {file.src_uri: links for file, links in (page.links_to_anchors or {}).items()}
     made = {name: vars(page)[name] for name in MADE}
     return Rendered(dict(page.meta), text, made, links, messages)
+
+
+def require_otherwise(page: Any) -> None:
+    """HotpathError for text that a page has only if a claim `holds`, without an `else`: where the
+    claim does not hold, readers would miss it."""
+    for condition in Environment().parse(page.markdown).find_all(nodes.If):
+        names = {one.name for one in nodes.Tuple([condition.test], "load").find_all(nodes.Name)}
+        if "holds" in names and not condition.else_:
+            line = condition.lineno + _lines_of_metadata(page)
+            raise HotpathError(
+                f"the site was not built: docs/{page.file.src_path}: line {line}: expected"
+                " {% else %} with the text for a claim that does not hold, got none"
+            )
 
 
 @contextmanager

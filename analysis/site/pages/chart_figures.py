@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from markupsafe import Markup
@@ -12,12 +13,14 @@ from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.common import ALL
-from analysis.site.pages.html import table
+from analysis.site.pages.html import gap, table
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
 
 _FIGURES: Final = macros("figure.html")
+_STALE: Final = re.compile(r"\s*(?:Crosses|Faded(?: bars)?)(?: are|:) stale\.")
+"""The part of a caption about stale marks, which only a chart with such marks has."""
 
 
 @macro("chart")
@@ -59,7 +62,7 @@ def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str
     path = f"charts/{facts.study.name}/{name}"
     found = read_table(page.docs / "charts" / facts.study.name, name)
     if found is None:
-        return _FIGURES.undrawn(name, "Nothing to show yet.")
+        return _FIGURES.undrawn(name, gap("Nothing to show yet."))
     shown = table(found["columns"], found["rows"])
     return _FIGURES.widget(name, path, page.root, shown, caption)
 
@@ -68,13 +71,13 @@ def _figure(
     page: Page, chart: ChartSummary | None, group: str, name: str, caption: str, anchor: str
 ) -> str | Markup:
     if chart is None:
-        return _FIGURES.undrawn(anchor, "Nothing to draw yet.")
+        return _FIGURES.undrawn(anchor, gap("Nothing to draw yet."))
     return _FIGURES.chart(
         name=anchor,
         study=group,
         path=f"charts/{group}/{name}",
         root=page.root,
         summary=chart,
-        caption=caption,
+        caption=caption if chart.has_stale else _STALE.sub("", caption),
         columns=[*COLUMNS],
     )

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from markupsafe import Markup, escape
 
+from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.pages.stacking import is_too_wide
 from analysis.site.pages.templates import macros
 
@@ -38,6 +39,21 @@ def link(address: str, text: object) -> Markup:
 def moment(time: str) -> Markup:
     """A time of day as files have it, on one line."""
     return _TEXT.moment(time)
+
+
+def figure(text: object, row: MeasuredRow | RatioRow) -> Markup:
+    """`text` with the figure of `row`, a median or a ratio, that says of what it is."""
+    if isinstance(row, RatioRow):
+        value, statistic = row.ratio, f"ratio:{row.against}"
+    else:
+        value, statistic = row.median, "median"
+    key = " ".join([row.machine, row.study, row.variant, row.case, row.metric, statistic])
+    return _TEXT.figure(text, f"{value:.7g}", key)
+
+
+def gap(text: object) -> Markup:
+    """Words in place of what could not be made, which the publication check finds."""
+    return _TEXT.gap(text)
 
 
 def paragraph(*parts: object) -> Markup:
@@ -75,6 +91,11 @@ def table(
     """
     filled = [list(row) for row in rows]
     return _TABLE.table(columns, filled, caption, numeric, ids, is_too_wide(columns, filled))
+
+
+def from_file(file: str, table: Markup) -> Markup:
+    """A table that a study computes, from a file among its charts."""
+    return _TABLE.from_file(file, table)
 
 
 def wide(table: Markup) -> Markup:

@@ -14,13 +14,13 @@ from analysis.site.facts.findings import claim_result
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import link
+from analysis.site.pages.html import figure, gap, link
 from analysis.site.pages.page import Page, macro
 from analysis.study import CaseValue, case_id, parse_case
 from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import HOLDS
 
-MISSING = "an unknown rate (not measured yet)"
+MISSING: Final = gap("an unknown rate (not measured yet)")
 
 
 @macro("rate")
@@ -37,7 +37,8 @@ def rate(facts: StudyFacts, variant: str, clock: str = "host_time", **keys: Case
     payload = facts.study.payloads[variant, row.case]
     notes = [in_few(row.runs, row.hosts)] if not is_enough(row.runs, row.hosts) else []
     notes += ["stale"] * bool(row.stale)
-    return with_interval(f"{digits(payload / row.median / 1e9, 2)} GB/s", "; ".join(notes))
+    shown = figure(f"{digits(payload / row.median / 1e9, 2)} GB/s", row)
+    return with_interval(shown, "; ".join(notes))
 
 
 @macro("based_on")
@@ -57,7 +58,7 @@ def based_on(facts: StudyFacts, variant: str, clock: str = "host_time", **keys: 
     return f"{facts.inputs.called(row.machine)}{over}; {basis_phrase(row)}"
 
 
-@macro("holds")
+@macro("holds", may_be_empty=True)
 def holds(facts: StudyFacts, claim: str) -> str:
     """`yes` if a claim holds on the machine with most evidence; else empty. Chooses a sentence.
 
@@ -67,7 +68,7 @@ def holds(facts: StudyFacts, claim: str) -> str:
     return "yes" if result is not None and result.row.verdict == HOLDS else ""
 
 
-@macro("has_results")
+@macro("has_results", may_be_empty=True)
 def has_results(facts: StudyFacts) -> str:
     """`yes` if a machine has measured the study; else empty. Chooses sections."""
     return "yes" if facts.machines else ""

@@ -36,13 +36,13 @@ from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.predicting import chips, fit_bases
 from analysis.site.facts.rows import CounterRow, ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import code, folded, folded_tables, joined, table
+from analysis.site.pages.html import code, figure, folded, folded_tables, gap, joined, table
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 from analysis.study import Case, CaseValue, Variant
 from analysis.study.calibration import FITTED
 
-UNCALIBRATED: Final = "No machine has been calibrated yet, so nothing can be predicted."
+UNCALIBRATED: Final = gap("No machine has been calibrated yet, so nothing can be predicted.")
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
 
 
@@ -250,11 +250,11 @@ def _with(case: Case, values: Mapping[str, CaseValue]) -> Case:
     return replace(case, values={**case.values, **values})
 
 
-def _rate(facts: StudyFacts, machine: str, variant: Variant, case: Case) -> str:
+def _rate(facts: StudyFacts, machine: str, variant: Variant, case: Case) -> Markup | str:
     """The measured rate in GB/s, or the predicted one with a sign before it; empty without both."""
     row = facts.figures.find(machine, variant.name, case.id, METRIC)
     if row is not None and not row.stale:
-        return digits(case.payload_bytes / row.median / 1e9)
+        return figure(digits(case.payload_bytes / row.median / 1e9), row)
     chip = chips(facts.inputs).get(machine)
     seconds = chip.seconds(variant, case) if chip else math.nan
     return "" if math.isnan(seconds) else f"≈ {digits(case.payload_bytes / seconds / 1e9)}"
@@ -299,7 +299,7 @@ def model_table(facts: StudyFacts) -> str:
 def counter_table(facts: StudyFacts) -> str | Markup:
     """The hardware counters that the link model predicts, beside those counted."""
     if not facts.predicted_counters:
-        return "None of the predicted counters has been captured yet."
+        return gap("None of the predicted counters has been captured yet.")
     compared: dict[tuple[str, str], list[CounterRow]] = {}
     groups: dict[Markup | str, list[list[object]]] = {}
     for row in facts.predicted_counters:

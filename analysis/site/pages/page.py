@@ -13,6 +13,7 @@ from mkdocs.utils import get_relative_url
 
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
+from analysis.site.pages.html import gap
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.staging import Staged
 
@@ -82,8 +83,9 @@ MACROS: Final[dict[str, Callable[..., str]]] = {}
 """Every macro by its name: a function of the Page and the arguments that a page passes."""
 
 
-def macro(name: str = "") -> Callable[[Written], Written]:
-    """Register a function as a macro with this name, by default the function's."""
+def macro(name: str = "", *, may_be_empty: bool = False) -> Callable[[Written], Written]:
+    """Register a function as a macro with this name, by default the function's. If it returns
+    nothing, the page says so, unless it `may_be_empty`."""
 
     def register(function: Written) -> Written:
         parameters = inspect.signature(function).parameters.values()
@@ -96,7 +98,10 @@ def macro(name: str = "") -> Callable[[Written], Written]:
             given = [GIVEN[kind](page) for kind in kinds]
             if None in given:
                 return f"This repository has no study named {page.stem} yet."
-            return function(*given, *arguments, **named)
+            made = function(*given, *arguments, **named)
+            if made or may_be_empty:
+                return made
+            return gap(f"{name or function.__name__}{arguments}: nothing to show")
 
         MACROS[name or function.__name__] = of_page
         return function

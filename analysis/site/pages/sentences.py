@@ -32,7 +32,7 @@ from analysis.site.facts.figures import LimitShare
 from analysis.site.facts.rows import ClaimRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.cases import case_phrase
-from analysis.site.pages.html import plain
+from analysis.site.pages.html import gap, plain
 from analysis.study import Variant
 from analysis.study.claims.kinds import Speedup
 
@@ -43,7 +43,7 @@ GROUPS: Final = "runs in groups"
 FASTER: Final = "be anything from {} slower to {} faster"
 LONGER: Final = "take anything from {} less to {} more time"
 "Ends of an interval around 1, of speeds and of times."
-NOTHING: Final = "No machine has been measured yet."
+NOTHING: Final = gap("No machine has been measured yet.")
 
 
 def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:

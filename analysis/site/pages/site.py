@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import put_in_place, require_room
+from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -26,7 +27,7 @@ from analysis.site.pages.citing import footer, stage_licence
 from analysis.site.pages.common import write_samples
 from analysis.site.pages.feed import feed
 from analysis.site.pages.glossary import link_back
-from analysis.site.pages.html import code, paragraph
+from analysis.site.pages.html import code, paragraph, plain
 from analysis.site.pages.llms import llms_text
 from analysis.site.pages.navigation import (
     CONFIGURATION,
@@ -38,6 +39,7 @@ from analysis.site.pages.navigation import (
 )
 from analysis.site.pages.parquet import NAME as PARQUET
 from analysis.site.pages.staging import Staged, stage
+from analysis.site.pages.templates import macros
 from analysis.study import discover
 
 INDEX: Final = Path("search/search_index.json")
@@ -50,12 +52,15 @@ def build_site(
     site: Path,
     root: Path = ROOT,
     drawn: Path | None = None,
-) -> None:
+    published: Collection[str] = (),
+) -> list[Fault]:
     """Write the site to the folder `site`, from the studies and docs/ under `root`.
 
     `drawn` has all charts; left out, they are drawn. Works in `tables`/report; what was in `site`
-    stays until the new one is whole. Raises HotpathError where a page refers to what is not there,
-    or where nothing can be written to `tables`/report or beside `site`.
+    stays until the new one is whole. Returns the faults that the publication check has found, which
+    the home page lists. Raises HotpathError for a fault of the `published` machines, where a page
+    refers to what is not there, or where nothing can be written to `tables`/report or beside
+    `site`.
     """
     docs = tables.resolve() / "report"
     site = site.resolve()
@@ -75,7 +80,13 @@ def build_site(
         except MkDocsException as error:
             raise HotpathError(f"the site was not built: {'; '.join(messages) or error}") from error
     add_claims(whole, staged.studies.values())
+    faults = find_faults(whole, inputs)
+    if stopping := fatal(faults, published, inputs):
+        lines = "\n".join(map(str, stopping))
+        raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
+    add_faults(whole, faults)
     put_in_place(whole, site)
+    return faults
 
 
 def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged: Staged) -> None:
@@ -113,6 +124,16 @@ def add_claims(site: Path, studies: Iterable[StudyFacts]) -> None:
     index = json.loads((site / INDEX).read_text())
     index["docs"] += [entry for facts in studies for entry in _entries(facts)]
     (site / INDEX).write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))
+
+
+def add_faults(site: Path, faults: Sequence[Fault]) -> None:
+    """List `faults` at the end of the home page of the built `site`."""
+    if not faults:
+        return
+    home = site / "index.html"
+    listed = macros("text.html").faults([plain(str(fault)) for fault in faults])
+    text, end, rest = home.read_text().rpartition("</article>")
+    home.write_text(f"{text}{listed}{end}{rest}")
 
 
 def _entries(facts: StudyFacts) -> Iterator[dict[str, str]]:

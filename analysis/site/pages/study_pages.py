@@ -27,6 +27,7 @@ from analysis.site.pages.findings import advice_list, headline, other_findings, 
 from analysis.site.pages.html import (
     NO_HTML,
     code,
+    figure,
     folded,
     joined,
     listed,
@@ -156,7 +157,7 @@ def metric_table(facts: StudyFacts, *roles: str) -> str:
     rows = [
         [
             *(variant.title, facts.inputs.called(machine), metric.label),
-            metric.write(row.median),
+            figure(metric.write(row.median), row),
             metric_spread(row, metric),
             basis_phrase(row),
             *(whole(row.n), "stale" if row.stale else ""),

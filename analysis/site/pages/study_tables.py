@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from analysis.site.charts.page_tables import read_page_table
+from analysis.site.charts.page_tables import SUFFIX, read_page_table
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import table
+from analysis.site.pages.html import from_file, gap, table
 from analysis.site.pages.page import Page, macro
 
 
@@ -18,5 +18,6 @@ def study_table(page: Page, facts: StudyFacts, name: str) -> str | Markup:
     """
     made = read_page_table(page.docs / "charts" / facts.study.name, name)
     if not made.rows:
-        return made.empty_text
-    return table(made.columns, made.rows, numeric=made.numeric)
+        return gap(made.empty_text)
+    file = f"{facts.study.name}/{name}{SUFFIX}"
+    return from_file(file, table(made.columns, made.rows, numeric=made.numeric))

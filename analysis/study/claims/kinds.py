@@ -13,7 +13,7 @@ from analysis.base.keys import Name, Text, Unique, key
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
 from analysis.study.claims.evidence import Evidence
-from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, NotTested, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, Missing, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class _Paired(Bounded):
         of, over = evidence.times(self.variants, self.case, self.metric)
         pairs: pd.Series = (over / of).dropna()
         if pairs.empty:
-            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
         scale = 1.0
         if by_rate:
             payloads = [evidence.payload(name, self.case) for name in self.variants]
@@ -80,7 +80,7 @@ class AddedTime(_Paired, kind="added_time"):
         of, over = evidence.times(self.variants, self.case, self.metric)
         added: pd.Series = (of - over).dropna()
         if added.empty:
-            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
         return evidence.over_rounds(added)
 
     def write(self, value: float, unit: str) -> str:
@@ -109,7 +109,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
             ratios.append((over / of).dropna().groupby(["run", "round"]).median())
         means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
         if means.empty:
-            raise NotTested(f"{self.of} and {self.over} have not been measured in one run")
+            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
         return evidence.over_rounds(means)
 
 
@@ -142,7 +142,7 @@ class BetweenCases(Bounded, kind="between_cases"):
         )
         pairs: pd.Series = (over / of).dropna()
         if pairs.empty:
-            raise NotTested(f"{self.of} has not been measured in both cases in one run")
+            raise Missing(f"{self.of} has not been measured in both cases in one run")
         payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
         return evidence.over_rounds(pairs * payloads[0] / payloads[1])
 
@@ -177,7 +177,7 @@ class NearBest(OfShares, kind="near_best"):
         near = [self._is_near(evidence, case) for case in (self.case, *self.also)]
         share: pd.Series = (sum(near[1:], near[0]) / len(near)).dropna()
         if share.empty:
-            raise NotTested(f"{self.of} has not been measured in all cases in one run")
+            raise Missing(f"{self.of} has not been measured in all cases in one run")
         return evidence.over_rounds(share)
 
     def _is_near(self, evidence: Evidence, case: str) -> pd.Series:

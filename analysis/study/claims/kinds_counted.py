@@ -11,7 +11,7 @@ from analysis.base.keys import Name, Text, key
 from analysis.base.quantities import digits
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded
 from analysis.study.claims.evidence import Evidence
-from analysis.study.claims.verdicts import Figure, NotTested
+from analysis.study.claims.verdicts import Figure, Missing
 
 Counter = Annotated[Text, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
 
@@ -31,7 +31,7 @@ class _Counted(Bounded):
         counted = evidence.count(self.of, self.case, self.counter)
         base = evidence.count(over, self.case, counter)
         if not base:
-            raise NotTested(f"{over} counted no {counter}")
+            raise Missing(f"{over} counted no {counter}")
         return Figure(counted / base, counted / base, counted / base)
 
 

@@ -14,7 +14,7 @@ from analysis.base.keys import Name, Positive, Sentence, Text, key, only
 from analysis.base.units import DATA_RATES, SI
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
 from analysis.study.claims.evidence import Evidence, Statement
-from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, NotTested, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
 
 DataRate = Annotated[
     Text,
@@ -41,7 +41,7 @@ class Units(Comparison, kind="units"):
             and (rate.variant, rate.case) == (time.variant, time.case)
         ]
         if not pairs:
-            raise NotTested(f"no published row has both a time and a rate in {self.printed}")
+            raise Missing(f"no published row has both a time and a rate in {self.printed}")
         agrees = {
             unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
             for unit in (self.meant, self.printed)
@@ -70,7 +70,7 @@ class PrintedShare(OfShares, kind="printed_share"):
         rates = [statement for statement in printed if statement.unit_printed == self.unit]
         times = _times(printed)
         if not rates or not times:
-            raise NotTested(f"{self.of} has no published time and rate in {self.unit}")
+            raise Missing(f"{self.of} has no published time and rate in {self.unit}")
         reached = times[0].rate / (self.limit * SI[self.unit][1])
         return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
 
@@ -99,7 +99,7 @@ class PrintedSpeedup(Bounded, kind="printed_speedup"):
             and not math.isnan(statement.rate)
         ]
         if not rates:
-            raise NotTested(f"{self.source} printed no rate of {variant} in this case")
+            raise Missing(f"{self.source} printed no rate of {variant} in this case")
         return rates[0]
 
 

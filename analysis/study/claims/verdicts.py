@@ -22,6 +22,18 @@ class NotTested(Exception):
     """A comparison is impossible; the message is the reason of the verdict."""
 
 
+MISSING: Final = "missing: "
+"""Beginning of the reason of a verdict for want of evidence that a machine could give."""
+
+
+class Missing(NotTested):
+    """Evidence is missing: it was not measured, not captured, or not derived. A machine that cannot
+    give it, and results of other code, are a plain NotTested."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{MISSING}{what}")
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.

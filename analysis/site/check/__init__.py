@@ -1,0 +1,30 @@
+"""The publication check: does the finished site have everything that its samples give?
+
+It reads the tables and the pages, and finds gaps that no reader would notice: an empty chart, a
+claim without evidence, a missing prediction, a rate that no link carries, two values of one figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from analysis.site.check.charts import chart_faults
+from analysis.site.check.faults import Fault
+from analysis.site.check.pages import page_faults
+from analysis.site.check.tables import table_faults
+from analysis.site.facts.inputs import Inputs
+
+__all__ = ["Fault", "fatal", "find_faults"]
+
+
+def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
+    """All faults of the finished `site`, which was built from `inputs`."""
+    return sorted({*table_faults(inputs), *chart_faults(site), *page_faults(site, inputs)})
+
+
+def fatal(faults: Collection[Fault], published: Collection[str], inputs: Inputs) -> list[Fault]:
+    """The faults that stop a build: those of `published` machines and, where no other machine has
+    results, those of no machine."""
+    is_ours = {*inputs.machines} <= {*published}
+    return [one for one in faults if (one.machine in published if one.machine else is_ours)]

@@ -1,0 +1,113 @@
+"""Faults of pages: gaps, captions of what is not drawn, two values of one figure."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.base.errors import HotpathError
+from analysis.site.check.pages import page_faults
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.rows import MeasuredRow, rows_of
+from analysis.site.pages.ahead import require_otherwise
+from analysis.site.pages.html import figure, gap
+from analysis.site.pages.templates import macros
+
+
+def faults(site: Path, inputs: Inputs, **pages: object) -> list[str]:
+    for name, content in pages.items():
+        (site / name).mkdir(exist_ok=True)
+        (site / name / "index.html").write_text(str(content))
+    return [str(one) for one in page_faults(site, inputs)]
+
+
+def test_a_gap_is_named_with_its_page(tmp_path: Path, two_machines: Inputs) -> None:
+    assert faults(tmp_path, two_machines, one=f"<p>{gap('nothing <yet>')}</p>") == [
+        "page one: expected content, got 'nothing &lt;yet&gt;'"
+    ]
+
+
+def test_two_values_of_one_figure_are_named(tmp_path: Path, two_machines: Inputs) -> None:
+    row, *_ = rows_of(two_machines.tables["summary"], MeasuredRow)
+    same = figure("48 GB/s", row)
+    assert faults(tmp_path, two_machines, one=same, two=same) == []
+    other = str(same).replace(f"{row.median:.7g}", "5")
+    key = f"{row.machine} {row.study} {row.variant} {row.case} {row.metric} median"
+    assert faults(tmp_path, two_machines, two=other) == [
+        f"figure {key}: expected one value, got {row.median:.7g} on one and 5 on two"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("caption", "shapes", "missing"),
+    [
+        ("Within the reach (shaded).", '<rect class="band"/>', ""),
+        ("Within the reach (shaded).", "<rect/>", "'shaded'"),
+        ("dashed lines: a copy, and the model.", '<path class="dashed"/>', ""),
+        (
+            "dashed lines: a copy, and the model.",
+            "<path/>",
+            "'dashed lines: a copy, and the model'",
+        ),
+        ("whiskers: intervals", "<line/>", "'whiskers'"),
+    ],
+)
+def test_a_drawing_has_what_its_caption_names(
+    tmp_path: Path, two_machines: Inputs, caption: str, shapes: str, missing: str
+) -> None:
+    page = macros("figure.html").drawing([shapes], caption)
+    page = str(page).replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
+    expected = f"page one, drawing: expected {missing} to be drawn, got none"
+    assert faults(tmp_path, two_machines, one=page) == [expected] * bool(missing)
+
+
+def test_a_page_has_every_step_claim_and_chart_of_its_study(
+    tmp_path: Path, two_machines: Inputs
+) -> None:
+    """Those of the charts that only the study has; each may be on another page."""
+    charts = tmp_path / "charts" / "copy"
+    charts.mkdir(parents=True)
+    for file in ("steps.vg.json", "own.vg.json", "own.csv", "advice.widget.json"):
+        (charts / file).touch()
+    study = two_machines.studies["copy"]
+    steps = [variant.name for variant in study.with_role("step", "beyond")]
+    anchors = [*steps, *(f"copy-{claim.id}" for claim in study.claims)]
+    whole = '<p class="hp-scope">' + "".join(f'<p id="{anchor}">' for anchor in anchors)
+    (tmp_path / "studies").mkdir()
+    pages = {
+        "studies/copy": whole,
+        "advice": '<figure data-source="charts/copy/advice.widget.json">',
+    }
+    where = "page studies/copy: expected"
+    assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
+    pages["one"] = '<figure data-spec="../charts/copy/own.vg.json"><p data-table="copy/own.csv">'
+    assert faults(tmp_path, two_machines, **pages) == []
+    pages["studies/copy"] = whole.replace(f'id="{steps[-1]}"', "").replace("hp-scope", "")
+    assert faults(tmp_path, two_machines, **pages) == [
+        f"{where} lead(), got none",
+        f"{where} a section of {steps[-1]}, got none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("{% if holds('a') %}So it is.{% endif %}", True),
+        ("{% if holds('a') and holds('b') %}So it is.{% elif holds('c') %}Or so.{% endif %}", True),
+        ("{% if holds('a') %}So it is.{% else %}It is not.{% endif %}", False),
+        ("{% if has_results() %}{{ table() }}{% endif %}", False),
+    ],
+)
+def test_text_that_depends_on_a_verdict_says_what_it_says_otherwise(
+    text: str, is_refused: bool
+) -> None:
+    file = SimpleNamespace(src_path="index.md", content_string=f"---\na: 1\n---\n# Title\n\n{text}")
+    page = SimpleNamespace(file=file, markdown=f"# Title\n\n{text}")
+    message = "docs/index.md: line 6: expected {% else %} with the text for a claim that does not"
+    expected = pytest.raises(HotpathError, match=re.escape(message))
+    with expected if is_refused else nullcontext():
+        require_otherwise(page)
