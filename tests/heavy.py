@@ -68,6 +68,7 @@ OTHERS = (
     "tests/results/store/test_samples.py::test_samples_survive_a_round_trip",
     "tests/results/store/test_spoiled.py",
     "tests/results/store/test_submitted.py",
+    "tests/results/tables/test_claims.py",
     "tests/results/tables/test_links.py",
     "tests/results/tables/test_model.py",
     "tests/results/tables/test_of_study.py",
