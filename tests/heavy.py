@@ -92,6 +92,7 @@ OTHERS = (
     "tests/site/facts/test_runs.py",
     "tests/site/pages/test_basis.py",
     "tests/site/pages/test_chart_figures.py",
+    "tests/site/pages/test_clocks.py",
     "tests/site/pages/test_evidence.py",
     "tests/site/pages/test_hardware.py",
     "tests/site/pages/test_home.py",
