@@ -63,6 +63,11 @@ class Metric(MetricKeys):
 
     name: str = ""
 
+    @property
+    def clock(self) -> str:
+        """The label of a time without the event that ends it: `host time`."""
+        return self.label.partition(" until ")[0]
+
     def write(self, value: float) -> str:
         return percent(value) if self.share else quantity(value, self.unit)
 

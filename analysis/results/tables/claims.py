@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pandas as pd
@@ -94,22 +94,16 @@ def _verdicts(known: MachineResults, machine: str) -> Iterator[tuple[ClaimRow, l
         if claim.on_rows != (machine == PUBLISHED):
             continue
         judges, bound = known, ""
-        counted: Columns = {}
         if claim.tests and machine != PUBLISHED and known.has(claim):
             bound = AFTERWARDS
-            of_claim = known.runs_of(claim)
-            counted = {"runs": len(of_claim), "hosts": known.hosts_of(of_claim)}
             naming = known.judging(claim)
             if naming.has(claim):
                 judges, bound = naming, BEFORE
-                judging = of_claim & naming.runs
-                counted |= {"judging": len(judging), "judging_hosts": known.hosts_of(judging)}
-        row, parts = _judged(known, judges, claim, machine)
-        yield replace(row, bound=bound, **counted), parts
+        yield _judged(known, judges, claim, machine, bound)
 
 
 def _judged(
-    known: MachineResults, judges: MachineResults, claim: Claim, machine: str
+    known: MachineResults, judges: MachineResults, claim: Claim, machine: str, bound: str
 ) -> tuple[ClaimRow, list[ClaimPartRow]]:
     """The row of the claim and those of its parts; of a single comparison, there are none. Verdicts
     are those of the evidence that `judges`."""
@@ -119,22 +113,29 @@ def _judged(
     if not claim.tests:
         return ClaimRow(**without, verdict=NOT_TESTED, reason=claim.untested), []
     outcomes = [test.judge(judges, claim.published) for test in claim.tests]
-    figures = [outcome.figure for outcome in outcomes]
+    of_all = outcomes
     if judges is not known:
-        figures = [test.judge(known, claim.published).figure for test in claim.tests]
+        of_all = [test.judge(known, claim.published) for test in claim.tests]
     units = known.study.units
     judged = [
         key
         | {"verdict": outcome.verdict, "reason": outcome.reason}
-        | _figure_columns(figure, outcome.figure, published, test.figure_unit(units), test.case)
-        for test, outcome, figure in zip(claim.tests, outcomes, figures, strict=True)
+        | _figure_columns(
+            shown.figure, outcome.figure, published, test.figure_unit(units), test.case
+        )
+        for test, outcome, shown in zip(claim.tests, outcomes, of_all, strict=True)
     ]
+    counted: Columns = {"bound": bound}
+    if bound:
+        counted |= _counts(known, of_all, "runs", "hosts")
+    if bound == BEFORE:
+        counted |= _counts(known, outcomes, "judging", "judging_hosts")
     verdict = together(outcome.verdict for outcome in outcomes)
     on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
     if on_average == verdict:  # the means decide no more than the figures
         on_average = ""
     if len(judged) == 1:
-        return ClaimRow(**judged[0], on_average=on_average), []
+        return ClaimRow(**judged[0] | counted, on_average=on_average), []
     # No one figure speaks for several comparisons: each has a row, and its words in the reason.
     decisive = sorted(
         range(len(outcomes)), key=lambda index: _decides(claim.tests[index], outcomes[index])
@@ -144,7 +145,17 @@ def _judged(
         for index in decisive
     ]
     reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
-    return ClaimRow(**without, verdict=verdict, reason=reason, on_average=on_average), parts
+    row = without | counted
+    return ClaimRow(**row, verdict=verdict, reason=reason, on_average=on_average), parts
+
+
+def _counts(
+    known: MachineResults, outcomes: Iterable[Outcome], runs: str, hosts: str
+) -> Mapping[str, int]:
+    """The number of runs that measured any of `outcomes`, and that of their hosts, in the columns
+    `runs` and `hosts`."""
+    found = frozenset().union(*(outcome.runs for outcome in outcomes))
+    return {runs: len(found), hosts: known.hosts_of(found)}
 
 
 def _figure_columns(

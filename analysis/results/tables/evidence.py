@@ -103,33 +103,6 @@ class MachineResults:
             found.setdefault(variant, {})[run] = recorded
         return found
 
-    def runs_of(self, claim: Claim) -> frozenset[str]:
-        """Fresh runs that measured every cell of at least one comparison of the claim."""
-        nothing: frozenset[str] = frozenset()
-        found = (
-            frozenset.intersection(
-                *(
-                    self._runs_of_cells.get((variant, case), nothing)
-                    for variant in test.variants
-                    for case in test.cases
-                )
-            )
-            for test in claim.tests
-            if test.variants and not test.on_counters
-        )
-        return nothing.union(*found)
-
-    @cached_property
-    def _runs_of_cells(self) -> Mapping[tuple[str, str], frozenset[str]]:
-        """Runs with fresh, checked samples, by variant and case."""
-        good = fresh(self.used)
-        names = ["variant", "case", "run"]
-        good = good[good["verified"] == 1].drop_duplicates(names)
-        found: dict[tuple[str, str], set[str]] = {}
-        for variant, case, run in zip(*(good[name].tolist() for name in names), strict=True):
-            found.setdefault((variant, case), set()).add(run)
-        return {cell: frozenset(runs) for cell, runs in found.items()}
-
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
         with its current code."""
@@ -204,7 +177,8 @@ class MachineResults:
         runs = medians_by_run(by_visit)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
-            raise NotTested(f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}")
+            needed = f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}"
+            raise NotTested(needed, runs)
         return replace(self._based_on(Figure(*mean_estimate(by_host)), runs), groups=1)
 
     def _by_host(self, runs: Rounds) -> list[float]:
@@ -217,9 +191,8 @@ class MachineResults:
     def _based_on(self, figure: Figure, runs: Rounds) -> Figure:
         """`figure` with its runs and hosts."""
         by_run = tuple(map(median, runs.values()))
-        return replace(
-            figure, by_run=by_run, hosts=self.hosts_of(runs), groups=count_groups(by_run)
-        )
+        hosts, groups = self.hosts_of(runs), count_groups(by_run)
+        return replace(figure, by_run=by_run, runs=frozenset(runs), hosts=hosts, groups=groups)
 
     def hosts_of(self, runs: Iterable[str]) -> int:
         """Number of hosts of `runs`."""
@@ -278,7 +251,7 @@ class MachineResults:
         if failed.empty and (checked.empty or not checked["verified"].all()):
             raise self._absence(variant, case, "check")
         rounds = checked[["run", "round"]].drop_duplicates()
-        return Check(len(rounds), *failed.astype(str).iloc[:1])
+        return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
 
 
 def evidence_by_machine(
@@ -309,5 +282,5 @@ def medians_by_run(by_visit: pd.Series) -> Rounds:
         for run, rounds in sorted(visits.items())
     }
     if (modes := count_modes(list(runs.values()))) > 1:
-        raise NotTested(f"the rounds have {modes} modes, which no single figure describes")
+        raise NotTested(f"the rounds have {modes} modes, which no single figure describes", runs)
     return runs

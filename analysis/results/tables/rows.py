@@ -194,7 +194,7 @@ class ClaimRow(_Judged, _OfClaim):
     The verdict follows from `judged`, the figure of the runs that the verdict uses, and its
     interval; `measured` is that of all runs. `bound` says whether the threshold was chosen `before`
     or `afterwards`, that is after the runs that the verdict uses; it is empty without such runs.
-    `runs` is the number of runs with all compared variants, on `hosts`; `judging` and
+    `runs` is the number of runs that measured its figures, on `hosts`; `judging` and
     `judging_hosts` count those that recorded the bound; if 0, the verdict uses all. `on_average`
     is the verdict on the means over hosts, if they decide a claim that the figures leave undecided.
     """

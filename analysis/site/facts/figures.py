@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -35,10 +35,12 @@ class Absence(NamedTuple):
 
 
 class LimitShare(NamedTuple):
-    """A rate as a share of that of `ceiling`, the fastest of the variant's in the same case."""
+    """A rate as a share of that of `ceiling`, the fastest of the variant's in the same case, by
+    `metric`."""
 
     share: float
     ceiling: str
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -154,14 +156,30 @@ class Figures:
         runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
         return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
 
+    def shared_metric(self, machine: str, variants: Iterable[Variant]) -> str:
+        """The metric that compares most of the measured `variants` in their shown cases; among
+        several, the preferred one. Empty if none was measured."""
+        measured = [one for one in variants if self.time(machine, one) is not None]
+
+        def number_with(metric: str) -> int:
+            return sum(self.metric(machine, one, metric) is not None for one in measured)
+
+        return max(self.study.metrics_for(*measured), key=number_with) if measured else ""
+
     def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
         """The ratio in the shown case, by the preferred metric that compares the two."""
+        metrics = self.study.metrics_for(variant, other)
+        found = (self.ratio(machine, variant, other, metric) for metric in metrics)
+        return next((row for row in found if row is not None), None)
+
+    def ratio(self, machine: str, variant: Variant, other: Variant, metric: str) -> RatioRow | None:
+        """The ratio by one metric in the shown case."""
         case = self.study.shown_case(variant).id
-        for metric in self.study.metrics_for(variant, other):
-            row = self.ratios.get((machine, variant.name, other.name, case, metric))
-            if row is not None:
-                return row
-        return None
+        return self.ratios.get((machine, variant.name, other.name, case, metric))
+
+    def other_clock(self, row: RatioRow, time: MeasuredRow) -> str:
+        """`by host time` if a ratio is by another metric than the time beside it; else empty."""
+        return "" if row.metric == time.metric else f"by {self.study.metrics[row.metric].clock}"
 
     def is_of_rates(self, row: RatioRow) -> bool:
         """Whether a ratio compares payload rates, because the two deliver different bytes."""
@@ -180,7 +198,7 @@ class Figures:
     ) -> LimitShare | None:
         """Rate of the variant as a share of its fastest ceiling's, paired within runs."""
         shares = [
-            LimitShare(share, ceiling.name)
+            LimitShare(share, ceiling.name, metric)
             for ceiling in self.study.ceilings_of(variant)
             if (share := self._share(machine, variant, ceiling, case, metric)) is not None
         ]
@@ -199,13 +217,6 @@ class Figures:
         if row is None or row.stale:
             return None
         return self.limit_share(machine, variant, self.study.shown_case(variant), row.metric)
-
-    def share_of(self, machine: str, variant: Variant, ceiling: Variant) -> float | None:
-        """Rate of the variant as a share of this ceiling's in its shown case; None if stale."""
-        row = self.time(machine, variant)
-        if row is None or row.stale:
-            return None
-        return self._share(machine, variant, ceiling, self.study.shown_case(variant), row.metric)
 
     def absence(self, machine: str, variant: Variant, case: Case) -> Absence:
         """Reason for a missing figure of this case."""

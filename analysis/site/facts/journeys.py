@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 from analysis.site.facts.basis import Row, is_headline
@@ -25,20 +26,24 @@ class Step:
 class Limit:
     """The limit of a journey: the fastest `ceiling`; a `calibrated` rate, that is a variant of
     another study with as many bytes; the prediction of the link `model`, without a variant; or only
-    a `reference` to compare with."""
+    a `reference` to compare with. `clock` is that of its metric, if this is not the journey's."""
 
     kind: Literal["ceiling", "calibrated", "model", "reference"]
     variant: Variant | None
+    clock: str = ""
 
 
 @dataclass(frozen=True)
 class Journey:
     """Steps, and variants beyond them, that solve the study's problem in the headline case, in
-    their order on pages. `first` and `last` are measured: `last` is the study's goal or, if that
-    was not measured, the fastest."""
+    their order on pages. All times and ratios are by `metric`; `left_out` are the steps with other
+    times only. `first` and `last` are measured: `last` is the study's goal or, if that was not
+    measured, the fastest."""
 
     machine: str
+    metric: str
     steps: list[Step]
+    left_out: list[Variant]
     first: Step
     last: Step
     limit: Limit | None
@@ -66,37 +71,39 @@ def machines_by_evidence(facts: StudyFacts) -> list[str]:
 
 def journey_of(facts: StudyFacts) -> Journey | None:
     """Summary of the study; None if no machine has a step whose figure may be a headline."""
-    for machine in machines_by_evidence(facts):
-        # Only variants that did the same work are comparable.
-        contenders = [
-            variant
-            for variant in facts.ranking.contenders(machine)
-            if _has_headline(facts, variant) and _time(facts, machine, variant) is not None
-        ]
-        if not contenders:
-            continue
-        goal = facts.study.goal
-        best = next((v for v in contenders if v.name == goal), contenders[0])
-        limit = _limit(facts, machine, best)
-        # Variants beyond the steps are drawn only if they solve the same problem.
-        steps = [
-            Step(
-                variant,
-                _time(facts, machine, variant),
-                _share(facts, machine, variant, limit),
-            )
-            for variant in facts.study.with_role("step", "beyond")
-            if variant in contenders or (variant.role == "step" and _has_headline(facts, variant))
-        ]
-        measured = [step for step in steps if step.time is not None]
-        last = next(step for step in measured if step.variant == best)
-        return Journey(machine, steps, measured[0], last, limit)
-    return None
+    return next(filter(None, (_on(facts, one) for one in machines_by_evidence(facts))), None)
 
 
-def _time(facts: StudyFacts, machine: str, variant: Variant) -> MeasuredRow | None:
-    """The time in the shown case, if it may be a headline."""
-    return _headline(facts.figures.time(machine, variant))
+def _on(facts: StudyFacts, machine: str) -> Journey | None:
+    """Summary of the study on one machine."""
+    figures = facts.figures
+    in_headline = [
+        one for one in facts.study.with_role("step", "beyond") if _has_headline(facts, one)
+    ]
+    # Only variants that did the same work are comparable.
+    solving = [one for one in facts.ranking.solving(machine) if one in in_headline]
+    shown = [one for one in in_headline if one.role == "step" or one in solving]
+    metric = figures.shared_metric(machine, shown)
+    times = {one: _headline(figures.metric(machine, one, metric)) for one in shown}
+    contenders = [(row.median, one) for one, row in times.items() if row and one in solving]
+    if not contenders:
+        return None
+    by_time = [one for _, one in sorted(contenders, key=itemgetter(0))]
+    best = next((one for one in by_time if one.name == facts.study.goal), by_time[0])
+    limit = _limit(facts, machine, best, metric)
+    left_out = [
+        one
+        for one in shown
+        if figures.metric(machine, one, metric) is None and _headline(figures.time(machine, one))
+    ]
+    steps = [
+        Step(one, row, _share(facts, machine, one, metric, limit))
+        for one, row in times.items()
+        if one not in left_out and (row or one.role == "step")
+    ]
+    first = next(step for step in steps if step.time is not None)
+    last = next(step for step in steps if step.variant == best)
+    return Journey(machine, metric, steps, left_out, first, last, limit)
 
 
 def _headline(row: Row | None) -> Row | None:
@@ -107,59 +114,63 @@ def _has_headline(facts: StudyFacts, variant: Variant) -> bool:
     return variant.case(facts.study.headline) is not None
 
 
-def _limit(facts: StudyFacts, machine: str, best: Variant) -> Limit | None:
+def _limit(facts: StudyFacts, machine: str, best: Variant, metric: str) -> Limit | None:
     """The limit of the best step."""
-    if (ceiling := facts.figures.reached(machine, best)) is not None:
+    figures, case = facts.figures, facts.study.shown_case(best)
+    if (ceiling := figures.limit_share(machine, best, case, metric)) is not None:
         return Limit("ceiling", facts.study.variant(ceiling.ceiling))
-    if (calibrated := _calibrated(facts, machine, best)) is not None:
-        return Limit("calibrated", calibrated[0])
-    if _prediction(facts, machine, best) is not None:
+    if (calibrated := _calibrated(facts, machine, best, metric)) is not None:
+        mover, row = calibrated
+        clock = facts.inputs.studies[row.study].metrics[row.metric].clock
+        return Limit("calibrated", mover, clock if row.metric != metric else "")
+    if _prediction(facts, machine, best, metric) is not None:
         return Limit("model", None)
     references = facts.study.with_role("reference")
-    compared = (r for r in references if facts.figures.comparison(machine, best, r) is not None)
+    compared = (one for one in references if figures.ratio(machine, best, one, metric) is not None)
     first = next(compared, None)
     return None if first is None else Limit("reference", first)
 
 
-def _share(facts: StudyFacts, machine: str, variant: Variant, limit: Limit | None) -> float | None:
+def _share(
+    facts: StudyFacts, machine: str, variant: Variant, metric: str, limit: Limit | None
+) -> float | None:
     if limit is None:
         return None
-    if limit.kind == "ceiling" and limit.variant is not None:
-        compared = facts.figures.comparison(machine, variant, limit.variant)
-        has_headline = _headline(compared) is not None
-        return facts.figures.share_of(machine, variant, limit.variant) if has_headline else None
     if limit.kind == "calibrated":
-        time, mover = facts.figures.time(machine, variant), _calibrated(facts, machine, variant)
+        time = facts.figures.metric(machine, variant, metric)
+        mover = _calibrated(facts, machine, variant, metric)
         return mover[1].median / time.median if time is not None and mover is not None else None
     if limit.variant is not None:
-        row = _headline(facts.figures.comparison(machine, variant, limit.variant))
+        row = _headline(facts.figures.ratio(machine, variant, limit.variant, metric))
         return None if row is None else row.ratio
-    prediction = _prediction(facts, machine, variant)
+    prediction = _prediction(facts, machine, variant, metric)
     return None if prediction is None else prediction.predicted / prediction.measured
 
 
 def _calibrated(
-    facts: StudyFacts, machine: str, variant: Variant
+    facts: StudyFacts, machine: str, variant: Variant, metric: str
 ) -> tuple[Variant, MeasuredRow] | None:
-    """The variant that study.yaml names as `limit`, and its fresh time for as many bytes."""
+    """The variant that study.yaml names as `limit`, and its fresh time for as many bytes: by
+    `metric`, or else by the preferred one."""
     named = facts.study.limit
     if named is None or named.study not in facts.inputs.studies:
         return None
     other = StudyFacts(facts.inputs, facts.inputs.studies[named.study])
     mover = other.study.variant(named.variant)
     payload = facts.study.shown_case(variant).payload_bytes
-    for case in mover.cases:
-        for metric in other.study.metrics_for(mover) if case.payload_bytes == payload else ():
-            row = other.figures.find(machine, mover.name, case.id, metric)
+    for case in (one for one in mover.cases if one.payload_bytes == payload):
+        for one in (metric, *other.study.metrics_for(mover)):
+            row = other.figures.find(machine, mover.name, case.id, one)
             if row is not None and not row.stale:
                 return mover, row
     return None
 
 
-def _prediction(facts: StudyFacts, machine: str, variant: Variant) -> ModelRow | None:
+def _prediction(facts: StudyFacts, machine: str, variant: Variant, metric: str) -> ModelRow | None:
     """The link model's time in the shown case, where the link or translation surely limits it."""
     table = facts.predictions
     case = facts.study.shown_case(variant).id
     is_shown = (table["machine"] == machine) & (table["variant"] == variant.name)
-    rows = rows_of(table[is_shown & (table["case"] == case) & table["judged"]], ModelRow)
+    is_shown &= (table["case"] == case) & (table["metric"] == metric)
+    rows = rows_of(table[is_shown & table["judged"]], ModelRow)
     return rows[0] if rows else None

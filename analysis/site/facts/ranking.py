@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from analysis.site.facts.basis import is_headline, is_level
 from analysis.site.facts.figures import Figures
+from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Variant
 
 
@@ -15,8 +16,8 @@ class Ranking:
 
     figures: Figures
 
-    def contenders(self, machine: str) -> list[Variant]:
-        """Measured steps that solve the study's problem, by ascending time in their shown case.
+    def solving(self, machine: str) -> list[Variant]:
+        """Measured steps that solve the study's problem, in the study's order.
 
         A variant solves another problem if its payload differs from the first step's, if it
         changes the study's constants, or if it has an empty list of ceilings. Repeats of a step are
@@ -25,14 +26,30 @@ class Ranking:
         figures, study = self.figures, self.figures.study
         steps = study.with_role("step", "beyond")
         payload = study.shown_case(steps[0]).payload_bytes if steps else 0
-        measured = [
-            (row.median, step)
+        return [
+            step
             for step in steps
             if study.shown_case(step).payload_bytes == payload
             and dict(step.constants) == dict(study.constants)
             and step.ceilings != ()
             and not study.is_repeat(step)
-            and (row := figures.time(machine, step)) is not None
+            and figures.time(machine, step) is not None
+        ]
+
+    def metric(self, machine: str) -> str:
+        """The metric that ranks the steps."""
+        return self.figures.shared_metric(machine, self.solving(machine))
+
+    def time(self, machine: str, step: Variant) -> MeasuredRow | None:
+        """The time that ranks a step."""
+        return self.figures.metric(machine, step, self.metric(machine))
+
+    def contenders(self, machine: str) -> list[Variant]:
+        """The steps of `solving` with a time by the metric that ranks them, in ascending order."""
+        measured = [
+            (row.median, step)
+            for step in self.solving(machine)
+            if (row := self.time(machine, step)) is not None
         ]
         return [step for _, step in sorted(measured, key=lambda pair: pair[0])]
 
@@ -50,9 +67,9 @@ class Ranking:
         return [other for other in contenders[1:] if self._is_tie(machine, contenders[0], other)]
 
     def _is_tie(self, machine: str, best: Variant, other: Variant) -> bool:
-        times = [self.figures.time(machine, one) for one in (best, other)]
-        row = self.figures.comparison(machine, best, other)
-        if row is None and (row := self.figures.comparison(machine, other, best)) is not None:
+        times, metric = [self.time(machine, one) for one in (best, other)], self.metric(machine)
+        row = self.figures.ratio(machine, best, other, metric)
+        if row is None and (row := self.figures.ratio(machine, other, best, metric)) is not None:
             times.reverse()
         if row is None or row.verdict in ("faster", "slower"):
             return False
@@ -63,11 +80,11 @@ class Ranking:
             return False
         return row.ci_low <= against.median / of.median <= row.ci_high
 
-    def is_surely_faster(self, machine: str, variant: Variant, other: Variant) -> bool:
-        """Whether `variant` is measurably faster than `other` by their paired ratio; False if no
-        run measured both."""
-        if (row := self.figures.comparison(machine, variant, other)) is not None:
+    def is_surely_faster(self, machine: str, variant: Variant, other: Variant, metric: str) -> bool:
+        """Whether `variant` is measurably faster than `other` by their paired ratio of `metric`;
+        False if no run measured both."""
+        if (row := self.figures.ratio(machine, variant, other, metric)) is not None:
             return row.verdict == "faster"
-        if (row := self.figures.comparison(machine, other, variant)) is not None:
+        if (row := self.figures.ratio(machine, other, variant, metric)) is not None:
             return row.verdict == "slower"
         return False

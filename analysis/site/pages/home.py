@@ -16,6 +16,7 @@ from analysis.base.quantities import (
     runs_phrase,
     speed,
     speed_phrase,
+    with_interval,
 )
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.basis import FEW, is_headline
@@ -72,7 +73,7 @@ def _unmeasured(facts: StudyFacts) -> str:
     contenders = [
         (machine, step) for machine in facts.machines for step in facts.ranking.contenders(machine)
     ]
-    times = [facts.figures.time(machine, step) for machine, step in contenders]
+    times = [facts.ranking.time(machine, step) for machine, step in contenders]
     if times and not any(row is not None and is_headline(row) for row in times):
         return f"Measured on {machines}, but every step in {FEW}: no figure is shown here yet."
     return f"No step has a figure yet: all were skipped or failed on {machines}."
@@ -85,8 +86,8 @@ def _picture(facts: StudyFacts, journey: Journey) -> Markup:
     summary = "; ".join(mark.title for mark in marks)
     if facts.figures.are_rates:
         return columns(marks, _limit_rate(facts, journey), f"Rates, from zero: {summary}")
-    limit = journey.limit
-    row = facts.figures.time(journey.machine, limit.variant) if limit and limit.variant else None
+    limit = journey.limit.variant if journey.limit else None
+    row = facts.figures.metric(journey.machine, limit, journey.metric) if limit else None
     return times(marks, row.median if row else None, f"Times, logarithmic: {summary}")
 
 
@@ -124,10 +125,10 @@ def _gain_of(facts: StudyFacts, journey: Journey) -> str:
     """Speed of the last step relative to the first, paired by rounds; empty if too few runs have
     both."""
     first, last = journey.first.variant, journey.last.variant
-    row = facts.figures.comparison(journey.machine, last, first)
+    row = facts.figures.ratio(journey.machine, last, first, journey.metric)
     if row is not None:
         return ratio(row.ratio) if is_headline(row) else ""
-    row = facts.figures.comparison(journey.machine, first, last)
+    row = facts.figures.ratio(journey.machine, first, last, journey.metric)
     return ratio(1 / row.ratio) if row is not None and is_headline(row) else ""
 
 
@@ -141,7 +142,8 @@ def _shares(journey: Journey) -> str:
     if limit.kind == "reference" and limit.variant is not None:
         return _beside(shares, limit.variant.title)
     is_exceeded = any(share > 1 and not is_at_limit(share) for share in shares)
-    return _limit_shares(shares, "the reference" if is_exceeded else "the limit")
+    name = "the reference" if is_exceeded else "the limit"
+    return _limit_shares(shares, with_interval(name, limit.clock))
 
 
 def _beside(shares: Sequence[float], reference: str) -> str:
@@ -164,14 +166,21 @@ def _arrow(texts: Iterable[str]) -> str:
 
 
 def _standing(facts: StudyFacts, journey: Journey) -> str:
-    """Machine, number of runs and hosts, and stale steps of a card's figures."""
+    """Machine, number of runs and hosts, stale steps and clock of a card's figures; the steps that
+    it leaves out."""
     rows = journey.measured
     ends = [step.time for step in (journey.first, journey.last) if step.time is not None]
     least_runs = min(ends, key=lambda row: row.runs)
     parts = [facts.inputs.called(journey.machine), runs_phrase(least_runs.runs, least_runs.hosts)]
     if stale := sum(row.stale for row in rows):
         parts.append(f"{stale} of {len(rows)} steps stale")
-    return ", ".join(parts)
+    clock = facts.study.metrics[journey.metric].clock
+    standing = ", ".join([*parts, f"by {clock}"])
+    if not journey.left_out:
+        return standing
+    return (
+        f"{standing}. Left out, without {clock}: {listing([one.name for one in journey.left_out])}"
+    )
 
 
 def top_findings(studies: Iterable[StudyFacts], address: Address) -> Markup | str:

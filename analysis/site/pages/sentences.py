@@ -55,17 +55,22 @@ def step_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
     if variant.after is None:
         missing = _missing(facts, machine, variant)
         return start + missing if missing else ""
-    before = facts.study.variant(variant.after)
-    row = facts.figures.comparison(machine, variant, before)
+    row = _gain(facts, machine, variant)
     if row is not None:
         phrase = comparison_phrase(row, _this(variant), *_measured_by(facts, row))
         opposite = _opposite(facts, row)
         return f"{_where(facts, machine, row.case, row)}{phrase}.{opposite}"
-    for one in (variant, before):
+    for one in (variant, facts.study.variant(variant.after)):
         missing = _missing(facts, machine, one)
         if missing:
             return start + missing
-    return f"{start}no run has measured both `{variant.name}` and `{before.name}`."
+    return f"{start}no run has measured both `{variant.name}` and `{variant.after}`."
+
+
+def _gain(facts: StudyFacts, machine: str, variant: Variant) -> RatioRow | None:
+    """The comparison of `variant` with its `after`."""
+    before = facts.study.variant(variant.after) if variant.after else None
+    return facts.figures.comparison(machine, variant, before) if before else None
 
 
 def _opposite(facts: StudyFacts, row: RatioRow) -> str:
@@ -100,9 +105,12 @@ def result_sentence(facts: StudyFacts, machine: str, variant: Variant) -> str:
         return gain
     reached = _reached(limit)
     if gain:
-        return f"{gain} It {reached}."
-    row = facts.figures.time(machine, variant)
-    where = _where(facts, machine, facts.study.shown_case(variant).id, row)
+        row = _gain(facts, machine, variant)
+        is_by_one_clock = row is None or row.metric == limit.metric
+        by = "" if is_by_one_clock else f" by {facts.study.metrics[limit.metric].clock}"
+        return f"{gain} It {reached}{by}."
+    time = facts.figures.time(machine, variant)
+    where = _where(facts, machine, facts.study.shown_case(variant).id, time)
     return f"{where}{_this(variant)} {reached}."
 
 
@@ -116,9 +124,13 @@ def _reached(limit: LimitShare) -> str:
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
-    """Comparison of the fastest step on `machine` with `other`; empty if there is none."""
-    best = facts.ranking.fastest(machine)
-    if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
+    """Comparison of the fastest step on `machine` with `other`, if possible by the metric that
+    ranks the steps; empty if there is none."""
+    best, metric = facts.ranking.fastest(machine), facts.ranking.metric(machine)
+    if best is None:
+        return ""
+    row = facts.figures.ratio(machine, best, other, metric)
+    if row is None and (row := facts.figures.comparison(machine, best, other)) is None:
         return ""
     measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"
@@ -155,7 +167,7 @@ def _this(variant: Variant) -> str:
 
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
     """Name of the fastest step in Markdown, with the steps that are measurably no slower."""
-    row = facts.figures.time(machine, best)
+    row = facts.ranking.time(machine, best)
     if row is not None and not is_settled(row) and facts.ranking.contenders(machine)[1:]:
         few = basis_phrase(row)
         return f"`{best.name}` (without a verdict on the other steps: only {few})"
@@ -295,28 +307,33 @@ def order_sentences(facts: StudyFacts) -> list[str]:
     Variants beyond the journey, or without the headline case, are left out.
     """
     sentences = []
+    in_headline = [
+        step
+        for step in facts.study.with_role("step")
+        if facts.study.shown_case(step).id == facts.study.headline
+    ]
     for machine in facts.machines:
+        metric = facts.figures.shared_metric(machine, in_headline)
         steps = [
             (step, row.median)
-            for step in facts.study.with_role("step")
-            if facts.study.shown_case(step).id == facts.study.headline
-            and (row := facts.figures.time(machine, step)) is not None
-            and not row.stale
+            for step in in_headline
+            if (row := facts.figures.metric(machine, step, metric)) is not None and not row.stale
         ]
         slower = []
         for index, (later, _) in enumerate(steps):
             faster = [
                 f"`{earlier.name}`"
                 for earlier, _ in steps[:index]
-                if facts.ranking.is_surely_faster(machine, earlier, later)
+                if facts.ranking.is_surely_faster(machine, earlier, later, metric)
             ]
             if faster:
                 slower.append(f"`{later.name}` is slower than {listing(faster)}")
         if slower:
             by_time = sorted(steps, key=lambda step: step[1], reverse=True)
             names = listing([f"`{step.name}`" for step, _ in by_time])
+            clock = facts.study.metrics[metric].clock
             sentences.append(
                 f"On {facts.inputs.called(machine)}, some steps are slower than earlier ones:"
-                f" {'; '.join(slower)}. From slowest to fastest, the steps are {names}."
+                f" {'; '.join(slower)}. From slowest to fastest by {clock}, the steps are {names}."
             )
     return sentences

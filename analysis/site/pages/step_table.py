@@ -10,6 +10,7 @@ from analysis.base.quantities import ratio, speed
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.journeys import machines_by_evidence
+from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant, parse_case
 
@@ -28,7 +29,8 @@ def step_table(facts: StudyFacts, variants: Sequence[Variant]) -> str:
     """A row for each of `variants`, in Markdown; empty without variants.
 
     After the figure is the speed relative to the variant's `after`, and to the first variant. A
-    note below the table says so.
+    note below the table says so. If the figures of a machine are by several clocks, each names its
+    own; a speed names the clock if that is not the figure's.
     """
     if not variants:
         return ""
@@ -37,8 +39,10 @@ def step_table(facts: StudyFacts, variants: Sequence[Variant]) -> str:
     columns = ["variant", "what changes"]
     rows = [[_title(variant), _reason(variant)] for variant in variants]
     for machine in machines:
+        times = (facts.figures.time(machine, variant) for variant in variants)
+        has_clocks = len({time.metric for time in times if time is not None}) > 1
         cells = [
-            _cells(facts, machine, variant, variants[0], previous.get(variant.name))
+            _cells(facts, machine, variant, variants[0], previous.get(variant.name), has_clocks)
             for variant in variants
         ]
         titles = (facts.inputs.called(machine), "gain", "in all")
@@ -75,19 +79,21 @@ def _cells(
     variant: Variant,
     first: Variant,
     previous: Variant | None,
+    has_clocks: bool,
 ) -> tuple[str, str, str]:
-    """Figure, gain over the variant's `after`, which is named unless it is the `previous` row, and
-    gain over the first row."""
+    """Figure, with its clock if the column `has_clocks`; gain over the variant's `after`, which is
+    named unless it is the `previous` row; and gain over the first row."""
     time = facts.figures.time(machine, variant)
     if time is None:
         return "", "", ""
     case = facts.study.shown_case(variant)
     figure = speed(delivered_bytes(case, time.metric), time.median)
     notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
-    lines = [figure, ", ".join(notes), *_other_case(facts.study.headline, case)]
+    clock = facts.study.metrics[time.metric].clock if has_clocks else ""
+    lines = [figure, clock, ", ".join(notes), *_other_case(facts.study.headline, case)]
     after = facts.study.variant(variant.after) if variant.after else None
-    in_all = _gain(facts, machine, variant, first) if first not in (variant, after) else ""
-    gain = _gain(facts, machine, variant, after) if after else ""
+    in_all = _gain(facts, time, variant, first) if first not in (variant, after) else ""
+    gain = _gain(facts, time, variant, after) if after else ""
     if gain and after is not None and after != previous:
         gain += f"<br>over [`{after.name}`](#{after.name})"
     return "<br>".join(filter(None, lines)), gain, in_all
@@ -99,7 +105,10 @@ def _other_case(headline: str, case: Case) -> list[str]:
     return [f"{key}={value}" for key, value in case.values.items() if usual.get(key) != value]
 
 
-def _gain(facts: StudyFacts, machine: str, variant: Variant, other: Variant) -> str:
-    """Speed relative to `other`, from pairs of one run and round; empty if no run measured both."""
-    row = facts.figures.comparison(machine, variant, other)
-    return "" if row is None else ratio(row.ratio)
+def _gain(facts: StudyFacts, time: MeasuredRow, variant: Variant, other: Variant) -> str:
+    """Speed relative to `other`, from pairs of one run and round, with its clock if that is not the
+    one of `time`; empty if no run measured both."""
+    row = facts.figures.comparison(time.machine, variant, other)
+    if row is None:
+        return ""
+    return "<br>".join(filter(None, [ratio(row.ratio), facts.figures.other_clock(row, time)]))

@@ -244,9 +244,10 @@ def _ratio(
     row = facts.figures.comparison(machine, variant, before)
     if row is None:
         return ""
-    by = " by rate" if facts.figures.is_of_rates(row) else ""
     found = spread(row, ratio_interval(row.ci_low, row.ci_high), ratio)
-    return with_interval(ratio(row.ratio), "; ".join(filter(None, [found, _basis(row, time)]))) + by
+    figure = with_interval(ratio(row.ratio), "; ".join(filter(None, [found, _basis(row, time)])))
+    by = ["by rate"] * facts.figures.is_of_rates(row) + [facts.figures.other_clock(row, time)]
+    return " ".join(filter(None, [figure, *by]))
 
 
 def _basis(row: RatioRow, time: MeasuredRow) -> str:
@@ -258,7 +259,10 @@ def _share(
     facts: StudyFacts, variant: Variant, ceiling: Variant, machine: str, time: MeasuredRow
 ) -> str:
     row = facts.figures.comparison(machine, variant, ceiling)
-    return "" if row is None else with_interval(percent(row.ratio), _basis(row, time))
+    if row is None:
+        return ""
+    share = with_interval(percent(row.ratio), _basis(row, time))
+    return " ".join(filter(None, [share, facts.figures.other_clock(row, time)]))
 
 
 def _other_metric(

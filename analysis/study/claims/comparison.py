@@ -82,9 +82,11 @@ class Comparison(Keys, ABC):
     def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
         """The outcome; `published` replaces the figure of the published rows."""
         try:
-            return self._judge(evidence, published)
+            outcome = self._judge(evidence, published)
         except NotTested as reason:
-            return Outcome(NOT_TESTED, str(reason))
+            return Outcome(NOT_TESTED, str(reason), runs=reason.runs)
+        figure = outcome.figure
+        return outcome if figure is None else replace(outcome, runs=figure.runs)
 
     @abstractmethod
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:

@@ -25,8 +25,10 @@ class Statement(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Number of rounds of all runs with correct output, and the first fault."""
+    """Runs with checked output, the number of their rounds with correct output, and the first
+    fault."""
 
+    runs: frozenset[str]
     rounds: int
     fault: str = ""
 

@@ -270,5 +270,5 @@ class Correct(Comparison, kind="correct"):
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         check = evidence.check(self.of, self.case)
         if check.fault:
-            return Outcome(FAILS, f"failed its check: {check.fault}")
-        return Outcome(HOLDS, f"passed its check in {check.rounds} rounds")
+            return Outcome(FAILS, f"failed its check: {check.fault}", runs=check.runs)
+        return Outcome(HOLDS, f"passed its check in {check.rounds} rounds", runs=check.runs)

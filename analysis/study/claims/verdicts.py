@@ -19,7 +19,12 @@ AFTERWARDS: Final = "afterwards"
 
 
 class NotTested(Exception):
-    """A comparison is impossible; the message is the reason of the verdict."""
+    """A comparison is impossible; the message is the reason of the verdict. `runs` measured the
+    values that no figure describes."""
+
+    def __init__(self, reason: str, runs: Iterable[str] = ()) -> None:
+        super().__init__(reason)
+        self.runs = frozenset(runs)
 
 
 MISSING: Final = "missing: "
@@ -38,9 +43,9 @@ class Missing(NotTested):
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
     `mean` is the interval of the mean over hosts, `limit` that of the next run if many hosts with
-    the spread of these had been measured; NaN if there are too few. `by_run` are the runs' figures,
-    oldest first, `hosts` the number of their hosts, and `groups` the number of groups that they
-    fall into."""
+    the spread of these had been measured; NaN if there are too few. `by_run` are the figures of the
+    `runs`, oldest first, `hosts` the number of their hosts, and `groups` the number of groups that
+    they fall into."""
 
     value: float
     low: float
@@ -49,6 +54,7 @@ class Figure:
     mean: tuple[float, float] = (math.nan, math.nan)
     limit: tuple[float, float] = (math.nan, math.nan)
     by_run: tuple[float, ...] = ()
+    runs: frozenset[str] = frozenset()
     hosts: int = 0
     groups: int = 1
 
@@ -59,13 +65,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, its reason in words, and its figure, if there is one. If the interval is
-    undecided, `on_average` is the verdict on the mean over hosts; empty if that is undecided."""
+    """A verdict, its reason in words, its figure, if there is one, and the runs that measured it.
+    If the interval is undecided, `on_average` is the verdict on the mean over hosts; empty if that
+    is undecided."""
 
     verdict: str
     reason: str
     figure: Figure | None = None
     on_average: str = ""
+    runs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,27 @@ def test_card_ends_with_the_goal_if_measured(tmp_path: Path) -> None:
     assert journey_of(unmeasured) == fastest
 
 
+def without(facts: StudyFacts, **metrics: str) -> StudyFacts:
+    """The facts without one metric of each of these variants."""
+    table = facts.inputs.tables["summary"]
+    is_gone = table["variant"].map(metrics) == table["metric"]
+    return StudyFacts(facts.inputs.with_tables(summary=table[~is_gone]), facts.study)
+
+
+def test_card_is_by_a_clock_that_all_steps_have(measured: StudyFacts) -> None:
+    html = card(without(measured, warps="gpu_time"))
+    assert "→ <strong>7.50 GB/s</strong>" in html and "by host time</p>" in html
+
+
+def test_card_names_the_steps_that_lack_its_clock(measured: StudyFacts) -> None:
+    facts = without(measured, warps="gpu_time", vectors="host_time")
+    html = card(facts)
+    assert "→ <strong>6.25 GB/s</strong>" in html and "warps: " not in html
+    assert "by device time. Left out, without device time: warps</p>" in html
+    fastest = facts.ranking.fastest("box")
+    assert fastest is not None and fastest.name == "in_flight"
+
+
 def test_variants_with_other_work_are_not_drawn(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     description = root / "kernels" / "copy" / "study.yaml"

@@ -55,6 +55,16 @@ def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> Non
     assert reason() == "the result of fast is stale"
 
 
+def test_a_run_without_the_metric_of_a_claim_does_not_count(tmp_path: Path) -> None:
+    entry = claim(kind="figure", of="fast", metric="sms_used", at_most=20)
+    study = write_study(tmp_path, entry)
+    results = tmp_path / "results"
+    measure(results, study, {"fast": 2e-3}, run=OLD)
+    add_samples(results, study, "fast", samples_of(study, study.variant("fast"), run=NEW), NEW)
+    (row,) = claims_of(results, study)
+    assert (row["runs"], row["hosts"], row["by_run"]) == (1, 1, "16")
+
+
 def test_a_single_round_has_no_interval_to_decide(tmp_path: Path) -> None:
     row = verdict_on(
         tmp_path, claim(kind="speedup", of="fast", over="slow", at_least=1.0), rounds=1
