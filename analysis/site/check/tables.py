@@ -125,7 +125,7 @@ def _removed_claims(inputs: Inputs) -> Iterator[Fault]:
         if key in measured and name in inputs.studies:
             study = inputs.studies[name]
             known = {claim.id for claim in study.claims} | {*study.withdrawn}
-            gone |= dict.fromkeys(((name, one) for one in {*recorded.get("bounds", {})} - known), machine)
+            gone |= {(name, one): machine for one in {*recorded.get("bounds", {})} - known}
     for (name, claim), machine in gone.items():
         what = "expected it in study.yaml, whose runs recorded its bounds, got none"
         yield Fault(f"{name}: claim {claim}", what, machine)
