@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analysis.base.quantities import listing, runs_phrase, with_interval
 from analysis.site.facts.addresses import claim_anchor
@@ -13,7 +13,7 @@ from analysis.site.facts.findings import ClaimResult, findings
 from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
-from analysis.site.pages.html import NO_HTML, listed
+from analysis.site.pages.html import NO_HTML, listed, with_data
 from analysis.site.pages.templates import macros
 from analysis.study.claims.findings import Finding
 from analysis.study.claims.verdicts import NOT_TESTED
@@ -60,7 +60,7 @@ def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
     """A finding with its figure on one machine, its verdicts on others, and a link to its
     `evidence` unless that is empty."""
     return macros("claim.html").finding(
-        sentence=headline(finding, result),
+        sentence=_headline(finding, result),
         belief=finding.belief,
         doubt="in these runs" if result.few else "",
         few=result.few.capitalize(),
@@ -75,7 +75,7 @@ def finding_item(facts: StudyFacts, finding: Finding, result: ClaimResult, evide
 def finding_line(facts: StudyFacts, finding: Finding, result: ClaimResult, evidence: str) -> Markup:
     """A finding as one sentence, with the basis of its figure and a link to its `evidence`."""
     return macros("claim.html").finding(
-        sentence=headline(finding, result),
+        sentence=_headline(finding, result),
         belief="",
         doubt="",
         few="",
@@ -95,11 +95,28 @@ def _by_which_runs(result: ClaimResult) -> str:
 
 def headline(finding: Finding, result: ClaimResult) -> str:
     """The sentence with its figures."""
-    figures = {
+    return finding.sentence(_figures(result))
+
+
+def _headline(finding: Finding, result: ClaimResult) -> Markup:
+    """The same as HTML, in which the measured figure says of what it is."""
+    figures = _figures(result)
+    shown = claim_figure(figures["measured"], result, "inverse" if finding.inverse else "value")
+    return Markup(escape(finding.headline)).format(**{**figures, "measured": shown})
+
+
+def _figures(result: ClaimResult) -> dict[str, str]:
+    return {
         "measured": result.write(result.figures.measured),
         "published": result.write(result.figures.published),
     }
-    return finding.sentence(figures)
+
+
+def claim_figure(text: object, result: ClaimResult, statistic: str = "value") -> Markup:
+    """`text` with the figure of a claim, which says of what it is: the value or its inverse."""
+    row = result.row
+    parts = (row.machine, row.study, f"claim:{row.claim}", f"part:{result.part}", statistic)
+    return with_data(text, result.figures.measured, *parts)
 
 
 def _where(facts: StudyFacts, result: ClaimResult) -> str:

@@ -25,7 +25,7 @@ from analysis.site.facts.journeys import Journey, Step, journey_of
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.findings import finding_line
-from analysis.site.pages.html import link, listed, paragraph
+from analysis.site.pages.html import figure, link, listed, paragraph
 from analysis.site.pages.pictures import Mark, columns, times
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
@@ -61,7 +61,7 @@ def _journey(facts: StudyFacts, journey: Journey) -> Markup:
     steps = {step.variant.name: step for step in (journey.first, journey.last)}.values()
     return _CARDS.journey(
         picture=_picture(facts, journey),
-        speeds=[_speed(facts, step) for step in steps],
+        speeds=[figure(_speed(facts, step), step.time) for step in steps if step.time],
         gain=_gain_of(facts, journey) if len(steps) > 1 else "",
         shares=_shares(journey),
         standing=_standing(facts, journey),
@@ -121,15 +121,15 @@ def _speed(facts: StudyFacts, step: Step) -> str:
     return speed(payload if facts.figures.are_rates else 0, step.time.median)
 
 
-def _gain_of(facts: StudyFacts, journey: Journey) -> str:
+def _gain_of(facts: StudyFacts, journey: Journey) -> Markup | str:
     """Speed of the last step relative to the first, paired by rounds; empty if too few runs have
     both."""
     first, last = journey.first.variant, journey.last.variant
     row = facts.figures.ratio(journey.machine, last, first, journey.metric)
     if row is not None:
-        return ratio(row.ratio) if is_headline(row) else ""
+        return figure(ratio(row.ratio), row) if is_headline(row) else ""
     row = facts.figures.ratio(journey.machine, first, last, journey.metric)
-    return ratio(1 / row.ratio) if row is not None and is_headline(row) else ""
+    return figure(ratio(1 / row.ratio), row) if row is not None and is_headline(row) else ""
 
 
 def _shares(journey: Journey) -> str:

@@ -43,12 +43,16 @@ def moment(time: str) -> Markup:
 
 def figure(text: object, row: MeasuredRow | RatioRow) -> Markup:
     """`text` with the figure of `row`, a median or a ratio, that says of what it is."""
+    parts = (row.machine, row.study, row.variant, row.case, row.metric)
     if isinstance(row, RatioRow):
-        value, statistic = row.ratio, f"ratio:{row.against}"
-    else:
-        value, statistic = row.median, "median"
-    key = " ".join([row.machine, row.study, row.variant, row.case, row.metric, statistic])
-    return _TEXT.figure(text, f"{value:.7g}", key)
+        return with_data(text, row.ratio, *parts, f"ratio:{row.against}")
+    return with_data(text, row.median, *parts, "median")
+
+
+def with_data(text: object, value: float, *parts: str) -> Markup:
+    """`text` with its value, and `parts` that say of what it is. The publication check compares all
+    values of the same parts."""
+    return _TEXT.figure(text, f"{value:.7g}", " ".join(parts))
 
 
 def gap(text: object) -> Markup:

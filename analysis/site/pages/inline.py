@@ -14,6 +14,7 @@ from analysis.site.facts.findings import claim_result
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.findings import claim_figure
 from analysis.site.pages.html import figure, gap, link
 from analysis.site.pages.page import Page, macro
 from analysis.study import CaseValue, case_id, parse_case
@@ -87,10 +88,11 @@ def measured(page: Page, facts: StudyFacts, claim: str) -> str:
     named = f"{INTERVAL}: {interval}" if interval else ""
     notes = with_basis(result.figures, named, result.write)
     anchor = f"#{claim_anchor(facts.study.name, claim)}"
-    figure = link(
-        page.study_address(facts.study.name) + anchor, result.write(result.figures.measured)
+    shown = claim_figure(result.write(result.figures.measured), result)
+    address = page.study_address(facts.study.name) + anchor
+    return with_interval(
+        link(address, shown), f"{facts.inputs.called(result.row.machine)}; {notes}"
     )
-    return with_interval(figure, f"{facts.inputs.called(result.row.machine)}; {notes}")
 
 
 @macro("on_two_machines")

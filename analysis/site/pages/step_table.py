@@ -12,6 +12,7 @@ from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import figure
 from analysis.study import Case, Variant, parse_case
 
 MACHINES: Final = 2
@@ -87,10 +88,10 @@ def _cells(
     if time is None:
         return "", "", ""
     case = facts.study.shown_case(variant)
-    figure = speed(delivered_bytes(case, time.metric), time.median)
+    shown = figure(speed(delivered_bytes(case, time.metric), time.median), time)
     notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
     clock = facts.study.metrics[time.metric].clock if has_clocks else ""
-    lines = [figure, clock, ", ".join(notes), *_other_case(facts.study.headline, case)]
+    lines = [shown, clock, ", ".join(notes), *_other_case(facts.study.headline, case)]
     after = facts.study.variant(variant.after) if variant.after else None
     in_all = _gain(facts, time, variant, first) if first not in (variant, after) else ""
     gain = _gain(facts, time, variant, after) if after else ""
@@ -111,4 +112,6 @@ def _gain(facts: StudyFacts, time: MeasuredRow, variant: Variant, other: Variant
     row = facts.figures.comparison(time.machine, variant, other)
     if row is None:
         return ""
-    return "<br>".join(filter(None, [ratio(row.ratio), facts.figures.other_clock(row, time)]))
+    return "<br>".join(
+        filter(None, [figure(ratio(row.ratio), row), facts.figures.other_clock(row, time)])
+    )

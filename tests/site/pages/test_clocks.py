@@ -10,7 +10,6 @@ import pytest
 from analysis import ROOT
 from analysis.base.quantities import percent, ratio
 from analysis.results.store.collect import collect
-from analysis.results.tables.links import Links
 from analysis.results.tables.of_study import Material, to_csv
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.journeys import journey_of
@@ -26,7 +25,7 @@ from tests.repository import STUDIES
 def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyFacts]:
     """Times and ratios of all committed results, by study."""
     out, results = tmp_path_factory.mktemp("tables"), ROOT / "results"
-    material = Material(collect(results, STUDIES), STUDIES, Links())
+    material = Material(collect(results, STUDIES), STUDIES, {})
     for name in ("summary", "runs", "ratios", "skipped"):
         (out / f"{name}.csv").write_text(to_csv(name, material.table(name)))
     inputs = load_inputs(out, results, STUDIES)
