@@ -259,6 +259,10 @@ class StudyKeys(Keys):
         " page compares the steps with it where the study has no ceilings.",
         None,
     )
+    widgets_use: Unique[Name] = key(
+        "Other studies whose results the widgets of this one use.",
+        (),
+    )
     tests: Unique[File] = key(
         "Files of the study that only tests use. They are in no variant's code, and a change of"
         " theirs makes no result stale; nor does one of the files that only they include.",

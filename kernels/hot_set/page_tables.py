@@ -69,10 +69,11 @@ def hit_rates(facts: StudyFacts) -> PageTable:
                     *where,
                     quantity(cell.seconds, "s"),
                     _span(curve),
-                    _from(curve, cell.seconds, every),
+                    _from(facts, curve, cell.seconds, every),
                 ]
             )
-    columns = ["machine", "requests", "pool", "all rows fetched", "hot set", "hot set is faster"]
+    columns = ["machine", "requests", "pool", "all rows, by the SMs alone", "hot set"]
+    columns += ["hot set is faster"]
     return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:5])
 
 
@@ -157,13 +158,14 @@ def _span(curve: list[Cell]) -> str:
     return " to ".join(quantity(cell.seconds, "s") for cell in ends)
 
 
-def _from(curve: list[Cell], seconds: float, every: int) -> str:
+def _from(facts: StudyFacts, curve: list[Cell], seconds: float, every: int) -> str:
     """The hit rate from which the hot set of `curve` takes less than `seconds`."""
     if curve[0].seconds > seconds:
         return f"at no measured hit rate, up to {_hit_rate(curve[0].misses, every)}"
     misses = break_even_misses(curve, seconds)
     if misses is None:
-        return f"at every measured hit rate, from {_hit_rate(curve[-1].misses, every)} on"
+        lowest, title = curve[-1].misses, facts.study.variant(curve[-1].variant).title
+        return f"at every measured hit rate, down to {_hit_rate(lowest, every)} ({title})"
     return f"above {_hit_rate(misses, every)}"
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 
 from analysis.api.charts import MeasuredRow, StudyFacts, Widget, samples_address
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio, runs_phrase
+from analysis.api.tables import NEAR, link_rates
 
-from .cells import CLOCK, PUBLISHED_WAY, Cell, case_of
+from .cells import CLOCK, FETCH_ALL, PUBLISHED_WAY, Cell, case_of, cells, of_variants
 from .choosing import MODEL_LAYERS, Choice, choices
 from .page_tables import choice
 
@@ -19,7 +22,25 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
         return {"choice": None}
     table = choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
-    return {"choice": Widget([_entry(facts, one) for one in found], table.columns, rows)}
+    data = {
+        "near": NEAR,
+        "row_bytes": facts.study.constants["token_bytes"],
+        "link": link(facts),
+        "cells": [_entry(facts, one) for one in found],
+    }
+    return {"choice": Widget(data, table.columns, rows)}
+
+
+def link(facts: StudyFacts) -> Mapping[str, float]:
+    """Highest measured rate of the link in B/s, by machine: of the copy engine, or of the misses
+    alone."""
+    assert facts.study.limit is not None
+    rates = dict(link_rates(facts.inputs.results, facts.study.limit))
+    for cell in of_variants(cells(facts), [FETCH_ALL]):
+        payload = cell.place.layers * cell.misses * facts.study.constants["token_bytes"]
+        machine = cell.place.machine
+        rates[machine] = max(rates.get(machine, 0.0), payload / cell.seconds)
+    return rates
 
 
 def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
@@ -35,6 +56,7 @@ def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
         "pool": place.pool_mib * 2**20,
         "variant": cell.variant,
         "title": facts.study.variant(cell.variant).title,
+        "seconds": cell.seconds,
         "time": quantity(cell.seconds, "s"),
         "basis": _basis(row) if row else "",
         "over": _over(one),

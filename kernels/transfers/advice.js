@@ -1,4 +1,4 @@
-// The adviser in the browser: the same computation as cost.py and adviser.py, on the exported file.
+// The adviser in the browser: the same computation as cost.py, adviser.py and answers.py, on the exported file.
 
 const REACH = 3.0;
 const COUNT_WEIGHT = 0.5;
@@ -8,8 +8,8 @@ const OTHER_PLACE_ERROR = 0.05;
 const LEVER = 4;
 const FEWER = 16;
 const MOSTLY_BYTES = 4;
-// Less than this factor is within the errors of the walks' times.
-const SLOWED = 1.05;
+// A way is notably faster than another if it is this many times as fast.
+export const NOTABLE = 1.1;
 const LINE_BYTES = 128;
 const VECTOR_BYTES = 16;
 
@@ -119,7 +119,6 @@ function adviceOf(way, job) {
     variant: way.variant,
     title: way.title,
     seconds: time,
-    latency: cost.latency_s,
     low: time / reach,
     high: time * reach,
     error,
@@ -157,57 +156,63 @@ export function advise(adviser, asked, memory = "pinned") {
   return ways.map((way) => adviceOf(way, job)).sort((a, b) => a.seconds - b.seconds);
 }
 
-// Ways that can do the job but were measured with too few or too many pieces to say how long it takes.
-export function beyond(adviser, asked, memory = "pinned") {
+// Factors between the two values on each axis, the largest first: their order is that of the distances.
+const factors = (...axes) => axes.map(([one, other]) => Math.max(one / other, other / one)).sort((a, b) => b - a);
+
+const nearest = (found) => found.reduce((kept, one) => (kept && !isLess(one.key, kept.key) ? kept : one), null);
+
+// Whether size, number and payload are within the way's measured ones, or up to `near` beyond.
+function isNear({ ways, near }, variant, { size, count, direction }) {
+  const alike = ways.filter((way) => way.variant === variant && way.direction === direction && METRIC in way.costs);
+  const cells = alike.flatMap((way) => way.costs[METRIC].misfits);
+  const within = (asked, known) => Math.min(...known) / near <= asked && asked <= Math.max(...known) * near;
+  return (
+    within(size, cells.map(([known]) => known)) &&
+    within(count, cells.map(([, number]) => number)) &&
+    within(size * count, cells.map(([known, number]) => known * number))
+  );
+}
+
+// The advices of ways that were measured near the job; empty if one that was not is notably faster.
+export function answers(adviser, asked, memory = "pinned") {
   const job = asOnePiece(asked);
-  const known = nearestWays(adviser, job, memory);
-  const able = ableWays(adviser, job, memory).map(({ variant }) => variant);
-  return [...new Set(able)].filter((variant) => !known.has(variant));
+  const advices = advise(adviser, asked, memory);
+  const near = advices.filter(({ variant }) => isNear(adviser, variant, job));
+  return near.length && near[0].seconds <= NOTABLE * advices[0].seconds ? near : [];
 }
 
-// The value at `x` of the line through two points.
-const onLine = (x, [left, before], [right, after]) => before + ((after - before) * (x - left)) / (right - left);
-
-// Seconds of the walks of a translation that rows of `size` bytes need, by measured sizes.
-function bySize(times, size) {
-  const right = times.findIndex(([known]) => known >= size);
-  if (right <= 0) return times.at(right)[1];
-  return onLine(size, times[right - 1], times[right]);
+// Ways that can do the job but were not measured near it.
+export function leftOut(adviser, asked, memory = "pinned") {
+  const answered = new Set(answers(adviser, asked, memory).map(({ variant }) => variant));
+  const able = ableWays(adviser, asOnePiece(asked), memory).map(({ variant }) => variant);
+  return [...new Set(able)].filter((variant) => !answered.has(variant));
 }
 
-// Seconds of page walks for `count` scattered pieces from a pool, by measured pools. Misses, and so the
-// walks of a translation, are linear in the inverse of the pool.
-export function walkSeconds({ pools, entry_bytes }, { size, count, pool }) {
-  if (!pools?.length) return 0;
-  const points = pools.map(([bytes, times]) => [1 / bytes, bySize(times, size)]);
-  const found = points.findIndex(([inverse]) => inverse <= 1 / pool);
-  const right = Math.max(1, found < 0 ? points.length - 1 : found);
-  const each = points.length === 1 ? points[0][1] : onLine(1 / pool, points[right - 1], points[right]);
-  return Math.max(0, count * (1 + (size - 16) / entry_bytes) * each);
-}
-
-export const readsInPlace = ({ variant }) => /gather|bulk/.test(variant);
-const isFromPool = ({ host, direction }) => host === "scattered" && direction === "h2d";
-
-// Whether the time of reads in place from the job's pool is unknown: it is larger than the reach of another
-// machine, and none was measured here.
-export function isPoolUnknown({ pools, reach_elsewhere }, job) {
-  return isFromPool(job) && !pools?.length && job.pool > (reach_elsewhere ?? Infinity);
-}
-
-// The advices of `advise` for pieces from a pool: kernels that read in place wait for page walks. They are left
-// out if the time of these is unknown.
-export function adviseFromPool(adviser, job, memory) {
-  const advices = advise(adviser, job, memory);
-  if (isPoolUnknown(adviser, job)) return advices.filter((one) => !readsInPlace(one));
-  const walked = isFromPool(job) ? walkSeconds(adviser, job) : 0;
-  const slowed = advices.map((one) => {
-    const needed = walked + one.latency;
-    if (!readsInPlace(one) || walked === 0 || needed <= SLOWED * one.seconds) return one;
-    const factor = needed / one.seconds;
-    return { ...one, base: one.seconds, seconds: needed, low: one.low * factor, high: one.high * factor, isMeasured: false, isWalking: true };
+// The measured cell nearest to the job of the ways that can do it; null without such a way. Cells with the job's
+// state of the stream and layouts come first, and the fastest of equally near ones.
+export function nearestCell(adviser, asked, memory = "pinned") {
+  const job = asOnePiece(asked);
+  const cells = ableWays(adviser, job, memory).flatMap((way) => {
+    const cost = way.costs[METRIC];
+    const [isOtherState, , layouts] = distance(way, job);
+    return cost.misfits.slice(0, cost.measured_here).map(([size, count]) => {
+      const time = seconds(cost, size, count);
+      const key = [isOtherState, layouts, ...factors([size, job.size], [count, job.count]), time];
+      return { key, variant: way.variant, size, count, seconds: time };
+    });
   });
-  return slowed.sort((a, b) => a.seconds - b.seconds);
+  return nearest(cells);
+}
+
+// Whether the job is a list in a pool that the GPU's translations do not cover, and that its pieces do not fill.
+export function isPoolTooLarge({ reach, near }, { size, count, host, pool }) {
+  return host === "scattered" && count > 1 && pool > Math.max(reach ?? 0, near * size * count);
+}
+
+// The gather of another study that is nearest to the job; null without one.
+export function nearestGather({ gathers }, { size, count, pool, direction }) {
+  if (direction !== "h2d") return null;
+  return nearest(gathers.map((one) => ({ ...one, key: factors([one.size, size], [one.count, count], [one.pool, pool]) })));
 }
 
 // Probability that `best` is faster than `second`.

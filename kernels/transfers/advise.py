@@ -6,7 +6,8 @@
     python -m kernels.transfers.advise --calibrate --export adviser.json
     python -m kernels.transfers.advise --holdout 7 --out holdout.csv
 
-Any size and count has an answer: a model of each way gives the time between the measured cells.
+A model of each way gives the time between the measured cells. The command refuses questions beyond
+these, and lists in a pool that the GPU's translations do not cover, and names the nearest cell.
 """
 
 from __future__ import annotations
@@ -51,8 +52,11 @@ from .adviser import (
     certainty,
     read_adviser,
 )
+from .answers import answers, left_out, pool_refusal, refusal
+from .chart_parts import binary
 from .kinds import MEMORIES
 from .measured import advisers_in
+from .pools import read_pools
 from .trial import HELD_OUT_S, Bench, HeldOut, Verdict, calibrate_here, hold_out, judge, pinned_ways
 
 STUDY: Final = Path(__file__).parent.name
@@ -70,19 +74,21 @@ def of_machine(known: Sequence[Adviser], machine: str) -> list[Adviser]:
 def answer(adviser: Adviser, job: Job, memory: str) -> Iterable[str]:
     """The ways for the job, one line each and the fastest first, then a recommendation.
 
-    HotpathError if the machine has no times of such a way.
+    HotpathError if no such way was measured on the machine, or none near the job.
     """
-    advices = adviser.advise(job, memory)
-    beyond = adviser.beyond(job, memory)
-    if not advices:
+    advices = answers(adviser, job, memory)
+    beyond = left_out(adviser, job, memory)
+    if not advices and not beyond:
         raise HotpathError(f"{job}, {memory} memory: no such way was measured on {adviser.machine}")
+    if not advices:
+        raise HotpathError(refusal(adviser, job, memory))
     yield f"{adviser.machine}: {job}, {memory} memory"
     titles = {way.variant: way.title for way in adviser.ways}
     for one in advices:
         yield f"{one.variant:22} {_time(one)}, {digits(job.payload_bytes / one.seconds / 1e9)} GB/s"
         yield f"{'':22} {titles[one.variant]}; {'; '.join(_details(one))}"
     if beyond:
-        yield f"not measured near {job.count} pieces: {', '.join(beyond)}"
+        yield f"not measured near such pieces: {', '.join(beyond)}"
     yield recommendation(advices)
 
 
@@ -125,6 +131,17 @@ def parse_size(text: str) -> int:
     return size
 
 
+def parse_pool(text: str) -> int:
+    """Parse bytes with a unit, such as `188MiB`. ArgumentTypeError otherwise."""
+    expected = "expected bytes with a unit such as 188 MiB or 40 GiB"
+    if text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{expected}, got {text}")
+    try:
+        return parse_size(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{expected}, got {text}") from None
+
+
 def parse_count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
@@ -144,6 +161,11 @@ def command_line() -> argparse.ArgumentParser:
             default="scattered",
             help=f"layout on the {side} (scattered)",
         )
+    job.add_argument(
+        "--pool",
+        type=parse_pool,
+        help="host memory that scattered pieces lie in, such as 40GiB (as large as the pieces)",
+    )
     job.add_argument(
         "--alignment",
         type=parse_size,
@@ -186,8 +208,25 @@ def main() -> None:
         known[0].write(arguments.export)
     if arguments.size:
         job = Job(**{field.name: getattr(arguments, field.name) for field in fields(Job)})
+        if arguments.pool is not None:
+            require_pool([one.machine for one in known], job, arguments.pool, _results(arguments))
         for adviser in known:
             print(*answer(adviser, job, arguments.memory), sep="\n")
+
+
+def require_pool(machines: Sequence[str], job: Job, pool: int, results: Path) -> None:
+    """FieldError if the pool is smaller than the pieces, HotpathError if lists from it were not
+    measured."""
+    if job.host == "scattered" and pool < job.payload_bytes:
+        raise FieldError("--pool", f"at least {binary(job.payload_bytes)}", binary(pool))
+    pools = read_pools(results, find_study(STUDY))
+    for machine in machines:
+        if refused := pool_refusal(machine, pools, job, pool):
+            raise HotpathError(refused)
+
+
+def _results(arguments: argparse.Namespace) -> Path:
+    return arguments.results or load_config({}).results
 
 
 def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
@@ -199,7 +238,7 @@ def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
             calibrated = calibrate_here(here, bench)
             bench.require_right()
             return [calibrated]
-    found = advisers_in(arguments.results or load_config({}).results, study)
+    found = advisers_in(_results(arguments), study)
     return of_machine(found, arguments.machine)
 
 

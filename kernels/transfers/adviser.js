@@ -1,13 +1,11 @@
 // The form of What should I call?, and its answer in words.
-import { advise, adviseFromPool, alignmentOf, beyond, certainty, isPoolUnknown, readsInPlace } from "./advice.js";
+import { NOTABLE, alignmentOf, answers, certainty, isPoolTooLarge, leftOut, nearestCell, nearestGather } from "./advice.js";
 
 const LAYOUTS = ["packed", "pitched", "scattered"];
 const BY_SIZE = "as the size";
 const ALIGNMENTS = [BY_SIZE, "128", "16", "1"];
 const SURE = 0.95;
-// Another machine's way is worth a warning if it is this many times as fast.
-const NOTABLE = 1.1;
-const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 const NONE = "–";
 // Columns of the table that are left out if no way has a value.
 const COSTS = { submit: "CPU time until the call returns", cpu: "CPU time of all threads", gpu: "GPU time" };
@@ -15,10 +13,13 @@ const MAX_BYTES = 2 ** 40;
 
 // Bytes such as 4096 or `24 KiB`; null if the text is none.
 export function parseSize(text) {
-  const found = /^\s*(\d+)\s*([KMG]iB|B|)\s*$/.exec(ungrouped(text));
+  const found = /^\s*(\d+)\s*([KMGT]iB|B|)\s*$/.exec(ungrouped(text));
   const size = found ? Number(found[1]) * UNITS[found[2]] : 0;
   return size >= 1 && size <= MAX_BYTES ? size : null;
 }
+
+// The same with a unit.
+const parseWithUnit = (text) => (/B\s*$/.test(text) ? parseSize(text) : null);
 
 // 4,096 and 4 096 are numbers as this site writes them.
 function ungrouped(text) {
@@ -44,6 +45,14 @@ function writtenBytes(bytes) {
   }
   return `${bytes} B`;
 }
+
+// Without rounding: a size of pieces as a key.
+function exactBytes(bytes) {
+  const [unit, scale] = Object.entries(UNITS).findLast(([name, known]) => name && bytes % known === 0);
+  return `${bytes / scale} ${unit}`;
+}
+
+const piecesOf = ({ size, count }) => `${count} × ${exactBytes(size)}`;
 
 function element(tag, text, attributes = {}) {
   const made = document.createElement(tag);
@@ -98,7 +107,7 @@ function tableOf(adviser, advices, payload) {
       cell.classList.toggle("hp-number", isNumber(place));
       cell.toggleAttribute("data-none", cell.textContent === NONE);
     });
-    made.lastChild.append(evidenceOf(one.variant, one.isMeasured ? "measured" : "modelled"), one.isWalking ? ", page walks" : "");
+    made.lastChild.append(evidenceOf(one.variant, one.isMeasured ? "measured" : "modelled"));
     made.firstChild.title = `${one.variant}: ${one.title}`;
     body.append(made);
   }
@@ -115,15 +124,10 @@ function warnings(adviser, advisers, advices, asked) {
   const { job, memory, payload } = asked;
   const found = [];
   const [best] = advices;
-  if (isPoolUnknown(adviser, job)) {
-    const reach = writtenBytes(adviser.reach_elsewhere);
-    const pool = `How much a pool of ${writtenBytes(job.pool)} slows reads by a kernel was not measured on ${nameOf(adviser)}`;
-    found.push(lead(`${pool}, so these ways have no time here. On another machine, pools above ${reach} are slower.`));
-  }
   const unmeasured = adviser.unmeasured ?? [];
   const elsewhere = advisers
     .filter((other) => other !== adviser)
-    .map((other) => [other, adviseFromPool(other, job, memory)[0]])
+    .map((other) => [other, answers(other, job, memory)[0]])
     .filter(([, way]) => way && unmeasured.includes(way.variant) && (!best || best.seconds > NOTABLE * way.seconds));
   for (const [other, way] of elsewhere.slice(0, 1)) {
     const what = best ? "Faster ways were" : "The ways for such pieces were";
@@ -134,34 +138,40 @@ function warnings(adviser, advisers, advices, asked) {
   return found;
 }
 
-// Notes on how a pool slows kernels that read in place.
-function poolNotes(adviser, advices, job) {
-  const walking = advices.find((one) => one.isWalking);
-  if (walking) {
-    const slower = `Page walks of a pool of ${writtenBytes(job.pool)} slow reads by a kernel, from ${written(walking.base)} to ${written(walking.seconds)}. Rows stored together, or packing by the CPU beside reads by the GPU, avoid most walks: `;
-    const largest = adviser.pools.at(-1)[0];
-    const beyondAll = job.pool > largest ? ` No pool above ${writtenBytes(largest)} was measured.` : "";
-    return [line([slower, linkTo("../../studies/pool_gather/", "what to do"), `.${beyondAll}`])];
-  }
-  const isWrite = job.direction === "d2h" && job.host === "scattered" && job.pool > (adviser.reach_elsewhere ?? Infinity);
-  if (!isWrite || !advices.some(readsInPlace)) return [];
-  return [line(["Writes to a large pool were not measured: a kernel's times are for one that the GPU's translations cover."])];
+// Says that no way was measured near the job, and names the nearest cell.
+function refusal(adviser, { job, memory }) {
+  const cell = nearestCell(adviser, job, memory);
+  if (!cell) return [lead("No way that can move these pieces was measured on this machine.")];
+  const there = `The nearest measured cell: ${piecesOf(cell)} in ${written(cell.seconds)}, by ${wordsOf(adviser, cell.variant)} (`;
+  return [lead(`Not measured on ${nameOf(adviser)}: ${piecesOf(job)}.`), line([there, evidenceOf(cell.variant, "code and samples"), ")."])];
+}
+
+// Says that lists from such a pool were not measured, and names the nearest gather of the study that measured them.
+function poolRefusal(adviser, job) {
+  const reach = adviser.reach ? `, beyond the ${writtenBytes(adviser.reach)} that a GPU's translations cover` : "";
+  const refused = lead(`Not measured on ${nameOf(adviser)}: lists in a pool of ${writtenBytes(job.pool)}${reach}.`);
+  const study = linkTo("../../studies/pool_gather/", "Gather from a large pool");
+  const cell = nearestGather(adviser, job);
+  if (!cell) return [refused, line(["See the study ", study, "."])];
+  const there = `${piecesOf(cell)} from ${writtenBytes(cell.pool)} in ${written(cell.seconds)}, by `;
+  const way = linkTo(`../../studies/pool_gather/#${cell.variant}`, cell.variant);
+  return [refused, line(["The nearest cell of the study ", study, `: ${there}`, way, "."])];
 }
 
 // The call, its rate and its cost, then how sure that is. `asked`: the job, its memory and payload, and
 // the number of its requests.
 function sentences(adviser, advisers, advices, asked) {
-  const { job, payload, requests } = asked;
+  const { payload, requests } = asked;
   const [best, second] = advices;
   const warned = warnings(adviser, advisers, advices, asked);
   const found = [...warned];
-  if (!best) return [...found, lead("No way that can move these pieces was measured on this machine.")];
+  if (!best) return [...found, ...refusal(adviser, asked)];
   const each = requests > 1 ? `, ${written(best.seconds / requests)} a request` : "";
   const cost = best.submit === null ? "" : ` CPU time until the call returns: ${written(best.submit)}.`;
   const use = warned.length ? "Of the ways measured here, use" : "Use";
   const [time, rate] = [written(best.seconds), rateOf(best, payload)];
   found.push(lead(`${use} ${wordsOf(adviser, best.variant)}: ${time}${each}, ${rate} GB/s.${cost}`));
-  found.push(...sourceOf(adviser, best), ...poolNotes(adviser, advices, job));
+  found.push(...sourceOf(adviser, best));
   if (!second) return [...found, line(["No other way was measured."])];
   const probability = Math.round(certainty(best, second) * 100);
   const other = wordsOf(adviser, second.variant);
@@ -189,6 +199,7 @@ function sourceOf(adviser, { variant }) {
 function inputsOf(advisers) {
   const memories = [...new Set(advisers.flatMap(({ ways }) => ways.map(({ memory }) => memory)))].sort();
   const bytes = "bytes such as 4096, 24 KiB or 16 MiB";
+  const withUnit = "bytes with a unit such as 188 MiB or 40 GiB";
   const number = "a whole number of at least 1";
   return [
     { name: "machine", options: advisers.map(({ machine }) => machine), labels: advisers.map(({ machine, called }) => called ?? machine) },
@@ -197,7 +208,7 @@ function inputsOf(advisers) {
     { name: "batch", start: "1", label: "requests in one call", expected: number, parse: parseCount },
     { name: "host", options: LAYOUTS, start: "scattered", label: "on the host" },
     { name: "device", options: LAYOUTS, start: "scattered", label: "on the device" },
-    { name: "pool", start: "1 GiB", label: "pool on the host", expected: bytes, parse: parseSize },
+    { name: "pool", start: "512 MiB", label: "pool on the host", expected: withUnit, parse: parseWithUnit },
     { name: "direction", options: ["h2d", "d2h"] },
     { name: "stream", options: ["idle", "busy"] },
     { name: "alignment", options: ALIGNMENTS, label: "alignment in bytes" },
@@ -217,19 +228,19 @@ function fieldOf({ name, options, label, labels = options }) {
 }
 
 // The ways that the table leaves out, for want of times.
-function leftOut(adviser, advisers, job, memory) {
+function notes(adviser, advisers, advices, { job, memory }) {
   const isList = [job.host, job.device].includes("scattered");
   const missing = isList ? (adviser.unmeasured ?? []) : [];
-  const few = beyond(adviser, job, memory);
-  const walking = isPoolUnknown(adviser, job) ? advise(adviser, job, memory).filter(readsInPlace) : [];
+  const far = leftOut(adviser, job, memory);
   const callOf = (name) => wordsOf(advisers.find(({ calls }) => calls?.[name]) ?? adviser, name);
-  const named = (names) => [...new Set(names.map(callOf))].join("; ");
+  const answered = advices.map(({ variant }) => callOf(variant));
+  const named = (names) => [...new Set(names.map(callOf))].filter((call) => !answered.includes(call)).join("; ");
   return [
-    missing.length ? `Not measured on this machine: ${named(missing)}.` : "",
-    few.length ? `Not measured with such a number of pieces: ${named(few)}.` : "",
-    walking.length ? `Not measured from such a pool: ${named(walking.map(({ variant }) => variant))}.` : "",
+    ["Not measured on this machine", named(missing)],
+    ["Not measured near such pieces", named(far)],
   ]
-    .filter(Boolean)
+    .filter(([, calls]) => calls)
+    .map(([what, calls]) => `${what}: ${calls}.`)
     .join(" ");
 }
 
@@ -248,13 +259,21 @@ export function show(root, advisers, widget, keepInAddress) {
   const answer = document.createElement("div");
   root.append(form, status, answer);
 
+  const refuse = (...lines) => {
+    status.replaceChildren(...lines);
+    answer.replaceChildren();
+  };
+  const refuseField = (name, expected) => {
+    const { label, field } = inputs.find((input) => input.name === name);
+    refuse(lead(`${label}: expected ${expected}, got “${field.value}”.`));
+  };
+
   const update = () => {
     const values = {};
-    for (const { name, label, field, parse, expected } of inputs) {
+    for (const { name, field, parse, expected } of inputs) {
       values[name] = parse ? parse(field.value) : field.value;
       if (values[name] === null) {
-        status.replaceChildren(lead(`${label}: expected ${expected}, got “${field.value}”.`));
-        answer.replaceChildren();
+        refuseField(name, expected);
         return;
       }
     }
@@ -265,12 +284,21 @@ export function show(root, advisers, widget, keepInAddress) {
       is_busy: stream === "busy",
       alignment: alignment === BY_SIZE ? alignmentOf(pieces.size) : Number(alignment),
     };
-    const adviser = advisers.find((one) => one.machine === machine);
-    const advices = adviseFromPool(adviser, job, memory);
     const payload = job.size * job.count;
+    if (job.host === "scattered" && job.pool < payload) {
+      refuseField("pool", `at least ${writtenBytes(payload)}, for ${piecesOf(job)}`);
+      return;
+    }
+    const adviser = advisers.find((one) => one.machine === machine);
+    if (isPoolTooLarge(adviser, job)) {
+      refuse(...poolRefusal(adviser, job));
+      return;
+    }
+    const advices = answers(adviser, job, memory);
     const asked = { job, memory, payload, requests: batch };
     status.replaceChildren(...sentences(adviser, advisers, advices, asked));
-    answer.replaceChildren(tableOf(adviser, advices, payload), element("p", leftOut(adviser, advisers, job, memory), { className: "hp-quiet" }));
+    const quiet = element("p", notes(adviser, advisers, advices, asked), { className: "hp-quiet" });
+    answer.replaceChildren(...(advices.length ? [tableOf(adviser, advices, payload), quiet] : []));
   };
   keepInAddress(form, widget, inputs, update);
 }

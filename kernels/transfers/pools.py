@@ -1,85 +1,129 @@
-"""The cost of large pools to kernels that read in place, from the measured gathers of a study.
+"""Large pools: how much host memory the GPU's translations cover, and gathers from larger pools.
 
-The page walks of a pool limit a kernel's reads, so the adviser needs their time on each machine. It
-takes measured times: a fit of the model of translation needs more cases than the default grid has.
+Other studies have measured both. The adviser's lists lie in pools that the translations cover.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from analysis.api.model import ENTRY_BYTES
-from analysis.api.study import find_study, parse_case
-from analysis.api.tables import collect, summarise
+from analysis.api.study import Study, find_study, parse_case
+from analysis.api.tables import fresh_rows, link_rates
 
-STUDY: Final = "translation"
-"""The study that gathers rows from pools of many sizes. It calibrates, so the workflow renews the
-adviser when its results change."""
-GATHER: Final = "rows"
-CLOCK: Final = "gpu_time"
+from .nearness import factors
+
+TRANSLATION: Final = "translation"
+"""The study that gathers rows from pools of many sizes."""
+ROWS: Final = "rows"
+ROWS_CLOCK: Final = "gpu_time"
 WALKING: Final = 1.1
 """A pool whose rows take this many times as long as from the smallest pool waits for page walks."""
+GATHERS: Final = "pool_gather"
+"""The study that compares gathers of scattered rows from large pools."""
+GATHERS_CLOCK: Final = "host_time"
 
-BySize: TypeAlias = list[tuple[int, float]]
-"""Bytes of a row, ascending, and seconds that each translation it needs takes."""
-Pools: TypeAlias = list[tuple[int, BySize]]
-"""Bytes of a pool that waits for page walks, ascending, and its times."""
-
-
-def touches(size: float) -> float:
-    """Mean number of translations that a row of `size` bytes at a random place needs."""
-    return 1 + (size - 16) / ENTRY_BYTES
+RowSeconds: TypeAlias = Mapping[tuple[int, int], float]
+"""Seconds of a row by the bytes of the pool and of the row."""
 
 
-def pools_of_machines(results: Path) -> Mapping[str, Pools]:
-    """The pools of each machine with fresh results of STUDY."""
-    study = find_study(STUDY)
-    samples = collect(results, {study.name: study}, only={study.name}).samples
-    if samples.empty:
-        return {}
-    samples = samples[(samples["study"] == study.name) & (samples["variant"] == GATHER)]
-    if samples.empty:
-        return {}
-    summary = summarise(samples)
-    fresh = (summary["stale"].astype(int) == 0) & (summary["verified"].astype(int) == 1)
-    row_s: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
-    rows = summary[fresh & (summary["metric"] == CLOCK)].to_dict("records")
-    most = max((int(parse_case(row["case"])["rows"]) for row in rows), default=0)
-    for row in rows:
-        case = parse_case(row["case"])
-        # Few rows are there before their page walks limit them.
+@dataclass(frozen=True)
+class Gather:
+    """The fastest measured gather of `count` rows of `size` bytes from a pool, in `seconds`."""
+
+    machine: str
+    variant: str
+    title: str
+    size: int
+    count: int
+    pool: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Bytes that the translations of each machine's GPU cover, and gathers from larger pools."""
+
+    reaches: Mapping[str, float]
+    gathers: Sequence[Gather]
+
+    def reach(self, machine: str) -> float | None:
+        """The machine's reach, or the smallest one of other machines; None if none is known."""
+        return self.reaches.get(machine, min(self.reaches.values(), default=None))
+
+    def gathers_on(self, machine: str) -> list[Gather]:
+        return [one for one in self.gathers if one.machine == machine]
+
+    def nearest(self, machine: str, size: int, count: int, pool: int) -> Gather | None:
+        """The machine's gather that is nearest to these rows."""
+        return min(
+            self.gathers_on(machine),
+            key=lambda one: factors((one.size, size), (one.count, count), (one.pool, pool)),
+            default=None,
+        )
+
+
+def read_pools(results: Path, study: Study) -> Pools:
+    """The pools in a folder of results; no gather exceeds the rate of the `study`'s limit."""
+    assert study.limit is not None
+    return Pools(_reaches(results), _gathers(results, link_rates(results, study.limit)))
+
+
+def _reaches(results: Path) -> dict[str, float]:
+    rows = fresh_rows(results, find_study(TRANSLATION))
+    rows = rows[(rows["variant"] == ROWS) & (rows["metric"] == ROWS_CLOCK)]
+    cases = {case: parse_case(case) for case in rows["case"].unique()}
+    most = max((int(case["rows"]) for case in cases.values()), default=0)
+    row_s: dict[str, dict[tuple[int, int], float]] = {}
+    for row in rows.to_dict("records"):
+        case = cases[row["case"]]
+        # Few rows arrive before their page walks limit them.
         if case["order"] == "random" and 4 * int(case["rows"]) >= most:
             at = int(case["pool_mib"]) * 2**20, int(case["row_bytes"])
-            row_s[str(row["machine"])][at] = float(row["median"]) / int(case["rows"])
-    return {machine: walking(found) for machine, found in row_s.items()}
+            row_s.setdefault(str(row["machine"]), {})[at] = row["median"] / int(case["rows"])
+    found = {machine: reach_bytes(times) for machine, times in row_s.items()}
+    return {machine: reach for machine, reach in found.items() if math.isfinite(reach)}
 
 
-def walking(row_s: Mapping[tuple[int, int], float]) -> Pools:
-    """The pools that wait for page walks, from the seconds of a row by size of pool and of row.
+def reach_bytes(row_s: RowSeconds) -> float:
+    """Bytes of the largest pool without page walks: misses grow with 1 - reach / pool.
 
-    Rows of a size without a time from the smallest pool are compared with the largest rows that
-    have one, in proportion.
+    NaN unless two pools wait for page walks with the smallest rows.
     """
-    smallest = min((pool for pool, _ in row_s), default=0)
-    covered = {size: seconds for (pool, size), seconds in row_s.items() if pool == smallest}
-    found: dict[int, BySize] = defaultdict(list)
-    for (pool, size), seconds in sorted(row_s.items()):
-        largest = max(covered)
-        without = covered.get(size, covered[largest] * size / largest)
-        if seconds > WALKING * without:
-            found[pool].append((size, seconds / touches(size)))
-    return sorted(found.items())
-
-
-def reach_bytes(pools: Pools) -> float:
-    """Bytes of the largest pool without page walks: misses grow with 1 - reach / pool. NaN unless
-    two pools are known."""
-    if len(pools) < 2:
+    smallest = min(row_s, default=(0, 0))
+    times = sorted(
+        (pool, seconds) for (pool, size), seconds in row_s.items() if size == smallest[1]
+    )
+    walking = [(pool, seconds) for pool, seconds in times if seconds > WALKING * times[0][1]]
+    if len(walking) < 2:
         return math.nan
-    (small, some), (large, more) = pools[:2]
-    ratio = some[0][1] / more[0][1]
+    (small, some), (large, more) = walking[:2]
+    ratio = some / more
     return (1 - ratio) / (1 / small - ratio / large)
+
+
+def _gathers(results: Path, links: Mapping[str, float]) -> list[Gather]:
+    study = find_study(GATHERS)
+    rows = fresh_rows(results, study)
+    rows = rows[rows["metric"] == GATHERS_CLOCK].sort_values("median")
+    variants = {
+        variant.name: variant
+        for variant in study.with_role("step", "beyond")
+        if variant.constants["slot_bytes"] == variant.constants["token_bytes"]  # whole rows
+    }
+    fastest: dict[tuple[str, int, int, int], Gather] = {}
+    for row in rows.to_dict("records"):
+        case, variant = parse_case(row["case"]), variants.get(row["variant"])
+        is_usual = case.keys() == {"rows", "pool_mib", "layout"} and case["layout"] == "scattered"
+        if variant is None or not is_usual:
+            continue
+        size, count = variant.constants["token_bytes"], int(case["rows"])
+        machine, pool, seconds = str(row["machine"]), int(case["pool_mib"]) * 2**20, row["median"]
+        if size * count / seconds > links.get(machine, math.inf):
+            continue  # a row that repeats is fetched once
+        gather = Gather(machine, variant.name, variant.title, size, count, pool, seconds)
+        fastest.setdefault((machine, size, count, pool), gather)
+    return list(fastest.values())

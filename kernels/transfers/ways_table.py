@@ -239,3 +239,5 @@ def _choice(cell: Cell) -> Iterator[tuple[str, object]]:
     yield "direction", cell.direction
     yield "host", cell.host
     yield "device", cell.device
+    if cell.host == SCATTERED:
+        yield "pool", binary(cell.size * cell.count)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -12,15 +11,15 @@ import pandas as pd
 
 from analysis.api.charts import StudyFacts, Widget, forked_map, machines_by_evidence
 from analysis.api.files import adapter
-from analysis.api.model import ENTRY_BYTES
 from analysis.api.study import Study
+from analysis.api.tables import NEAR
 
 from .adviser import DIRECTIONS, Adviser, Situation, Way, make_adviser
 from .calls import calls_of, in_words
 from .chart_parts import binary
 from .kinds import method_of
 from .measured import moves, timings_of, ways
-from .pools import pools_of_machines, reach_bytes
+from .pools import read_pools
 
 COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
 
@@ -75,16 +74,14 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     advisers = ordered_advisers(facts)
     if not advisers:
         return {"adviser": None}
-    pools = pools_of_machines(facts.inputs.results)
-    known = [reach for found in pools.values() if math.isfinite(reach := reach_bytes(found))]
+    pools = read_pools(facts.inputs.results, facts.study)
     data = [
         {
             **adapter(Adviser).dump_python(one, mode="json"),
             "called": facts.inputs.called(one.machine),
-            "entry_bytes": ENTRY_BYTES,
-            "pools": pools.get(one.machine, []),
-            # Another machine's reach, for one whose pools were not measured
-            "reach_elsewhere": min(known, default=None),
+            "near": NEAR,
+            "reach": pools.reach(one.machine),
+            "gathers": [asdict(gather) for gather in pools.gathers_on(one.machine)],
             "unmeasured": unmeasured(facts, one),
             "calls": calls_of(facts.study, {way.variant for way in one.ways}),
         }

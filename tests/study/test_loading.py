@@ -271,18 +271,19 @@ def test_invalid_folder_name_of_a_study_is_rejected(
 
 
 @pytest.mark.parametrize(
-    ("limit", "message"),
+    ("key", "value", "message"),
     [
-        ({"study": "cpy", "variant": "v1"}, r"limit\.study: expected one of .*got 'cpy'"),
-        ({"study": "calls", "variant": "v9"}, r"limit\.variant: expected one of .*got 'v9'"),
+        ("limit", {"study": "cpy", "variant": "v1"}, r"limit\.study: expected one of .*got 'cpy'"),
+        ("limit", {"study": "calls", "variant": "v9"}, r"limit\.variant: expected .*got 'v9'"),
+        ("widgets_use", ["calls", "cpy"], r"widgets_use: expected one of .*got 'cpy'"),
     ],
 )
-def test_limit_of_an_unknown_study_is_rejected(
-    tmp_path: Path, limit: dict[str, str], message: str
+def test_an_unknown_other_study_is_rejected(
+    tmp_path: Path, key: str, value: object, message: str
 ) -> None:
     shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")
     described = tmp_path / "kernels" / "copy" / "study.yaml"
-    described.write_text(f"limit: {json.dumps(limit)}\n{described.read_text()}")
+    described.write_text(f"{key}: {json.dumps(value)}\n{described.read_text()}")
     with pytest.raises(FieldError, match=rf"^copy/study\.yaml: {message}"):
         discover(tmp_path)
 

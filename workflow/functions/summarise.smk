@@ -131,12 +131,14 @@ def study_code(wildcards):
     return code_of_results(wildcards.study)
 
 
-def widget_calibrations(wildcards):
-    """Results of calibrating studies, and their code, for a study with widgets: these compute with
-    properties of a machine that other studies have measured."""
-    if not (CONFIG.known[wildcards.study].folder / "widgets.py").exists():
+def widget_results(wildcards):
+    """Results of other studies that a study's widgets use, and their code: the calibrating studies,
+    and those of `widgets_use`."""
+    study = CONFIG.known[wildcards.study]
+    if not (study.folder / "widgets.py").exists():
         return []
-    return [*results_of(CALIBRATING), *code_of_results(*CALIBRATING)]
+    used = [*CALIBRATING, *study.widgets_use]
+    return [*results_of(used), *code_of_results(*used)]
 
 
 def links_of_study(wildcards):

@@ -31,7 +31,7 @@ rule charts:
         # Captures are drawn, and code decides whether they are stale.
         study_results,
         study_code,
-        widget_calibrations,
+        widget_results,
         DRAWING,
     output:
         directory(CHARTS / "{study}"),

@@ -67,7 +67,10 @@ def test_the_simpler_of_two_equally_fast_steps_is_taken(tmp_path: Path) -> None:
     [
         (15e-6, "at no measured hit rate, up to 99.9 %"),
         (60e-6, "above 50.0 %"),
-        (120e-6, "at every measured hit rate, from 0.0 % on"),
+        (
+            120e-6,
+            "at every measured hit rate, down to 0.0 % (One kernel, a block per request)",
+        ),
     ],
 )
 def test_a_hot_set_pays_from_the_hit_rate_at_which_it_takes_less(

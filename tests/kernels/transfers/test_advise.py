@@ -9,8 +9,17 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from kernels.transfers.advise import answer, of_machine, parse_count, parse_size, recommendation
+from kernels.transfers.advise import (
+    answer,
+    of_machine,
+    parse_count,
+    parse_pool,
+    parse_size,
+    recommendation,
+    require_pool,
+)
 from kernels.transfers.adviser import Advice, Job
 from kernels.transfers.kinds import MEMORIES, memory_of, method_of
 from kernels.transfers.measured import advisers_of, moves
@@ -85,9 +94,10 @@ def test_between_cells_it_models(count: int, best: str) -> None:
     assert found[0].low < found[0].seconds < found[0].high
 
 
-def test_it_answers_beyond_the_grid() -> None:
-    for size, count in ((2**40, 1), (1, 100_000), (2**20, 65536)):
-        assert ask(summary(crossing), size, count)[-1].startswith("use pinned_")
+@pytest.mark.parametrize(("size", "count"), [(2**40, 1), (1, 100_000), (2**20, 65536)])
+def test_it_refuses_beyond_the_grid(size: int, count: int) -> None:
+    with pytest.raises(HotpathError, match=r"^not measured on box: .*The nearest measured cell: "):
+        ask(summary(crossing), size, count)
 
 
 def test_a_way_that_was_not_measured_is_an_error() -> None:
@@ -145,6 +155,24 @@ def test_sizes_are_read(text: str, size: int) -> None:
 def test_other_sizes_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="expected bytes such as"):
         parse_size(text)
+
+
+def test_a_pool_has_a_unit() -> None:
+    assert parse_pool("188MiB") == parse_pool("188 MiB") == 188 * 2**20
+    assert parse_pool("200 B") == 200
+    expected = "expected bytes with a unit such as 188 MiB or 40 GiB, got "
+    for text in ("200", "40 GB", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"^{expected}{text}$"):
+            parse_pool(text)
+
+
+def test_a_pool_holds_the_pieces_and_is_covered() -> None:
+    rows, results = Job(656, 2048), ROOT / "results"
+    with pytest.raises(FieldError, match="--pool: expected at least 1312 KiB, got '1 MiB'"):
+        require_pool(["box"], rows, 2**20, results)
+    require_pool(["box"], rows, 188 * 2**20, results)
+    with pytest.raises(HotpathError, match="not measured on box: lists in a pool of 40 GiB"):
+        require_pool(["box"], rows, 40 * 2**30, results)
 
 
 def test_counts_are_whole() -> None:

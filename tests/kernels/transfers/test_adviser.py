@@ -14,6 +14,7 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.keys import keys_of
+from analysis.results.tables.answers import NEAR
 from kernels.transfers.adviser import (
     LAYOUTS,
     METRIC,
@@ -28,6 +29,7 @@ from kernels.transfers.adviser import (
     make_adviser,
     read_adviser,
 )
+from kernels.transfers.answers import answers, left_out, nearest_cell
 from kernels.transfers.cost import Cost, Timing
 from tests.browser import launched, served
 from tests.kernels.transfers.machines import FEW_CELLS, WAYS, adviser, gather, grid, jobs, loop
@@ -339,20 +341,34 @@ def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
         ]
         for job in asked
     ]
+    exported = {**json.loads((tmp_path / "adviser.json").read_text()), "near": NEAR}
     found = script.evaluate(
         "([known, jobs]) => jobs.map((job) => advise(known, job).map("
         "(one) => [one.variant, one.seconds, one.low, one.error, one.isMeasured]))",
-        [json.loads((tmp_path / "adviser.json").read_text()), [vars(job) for job in asked]],
+        [exported, [vars(job) for job in asked]],
     )
     for ours, theirs in zip(expected, found, strict=True):
         assert [one[0] for one in ours] == [one[0] for one in theirs]
         for one, other in zip(ours, theirs, strict=True):
             assert one[1:] == pytest.approx(other[1:], rel=1e-9)
-    left_out = script.evaluate(
-        "([known, jobs]) => jobs.map((job) => beyond(known, job))",
-        [json.loads((tmp_path / "adviser.json").read_text()), [vars(job) for job in asked]],
+    answered = script.evaluate(
+        "([known, jobs]) => jobs.map((job) => answers(known, job).map((one) => one.variant))",
+        [exported, [vars(job) for job in asked]],
     )
-    assert left_out == [known.beyond(job) for job in asked] and any(left_out)
+    assert answered == [[one.variant for one in answers(known, job)] for job in asked]
+    far = script.evaluate(
+        "([known, jobs]) => jobs.map((job) => leftOut(known, job))",
+        [exported, [vars(job) for job in asked]],
+    )
+    assert far == [left_out(known, job) for job in asked] and any(far)
+    cells = script.evaluate(
+        "([known, jobs]) => jobs.map((job) => nearestCell(known, job)).map("
+        "(one) => one && [one.variant, one.size, one.count])",
+        [exported, [vars(job) for job in asked]],
+    )
+    for job, cell in zip(asked, cells, strict=True):
+        nearest = nearest_cell(known, job)
+        assert cell == (nearest and [nearest.variant, nearest.size, nearest.count])
 
 
 @pytest.mark.heavy

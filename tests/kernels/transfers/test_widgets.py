@@ -96,10 +96,10 @@ def test_the_machine_with_most_ways_comes_first(tmp_path: Path) -> None:
     assert [second, first] == advisers_of(TRANSFERS, facts.summary)
 
 
-def test_a_large_pool_is_slower_only_where_it_was_measured(folder: Path) -> None:
+def test_without_measured_pools_there_is_no_reach(folder: Path) -> None:
     (adviser,) = json.loads((folder / "adviser.widget.json").read_text())
-    assert adviser["pools"] == [] and adviser["called"] == "box"
-    assert adviser["reach_elsewhere"] is None, "no machine has measured pools"
+    assert adviser["reach"] is None and adviser["gathers"] == []
+    assert (adviser["called"], adviser["near"]) == ("box", 1.25)
     assert not set(adviser["unmeasured"]) & {way["variant"] for way in adviser["ways"]}
 
 
@@ -112,7 +112,9 @@ def test_the_table_names_the_fastest_ways_of_each_size(folder: Path) -> None:
 
 @pytest.fixture
 def page(browser: Browser, folder: Path) -> Iterator[Page]:
-    with opened(browser, folder, "adviser.size=4+KiB&adviser.count=100") as page:
+    with opened(
+        browser, folder, "adviser.size=4+KiB&adviser.count=100&adviser.host=pitched"
+    ) as page:
         yield page
 
 
@@ -128,25 +130,26 @@ def test_the_choice_is_in_the_address(page: Page) -> None:
     assert "adviser.count=2000" in address and "adviser.stream=busy" in address
     page.fill("input[name=count]", "4096")
     assert "adviser.count" not in page.evaluate("location.search")  # the start is left out
-    page.fill("input[name=count]", "8,192")  # as this site writes it
+    page.fill("input[name=count]", "1,024")  # as this site writes it
     assert page.inner_text(".hp-answer p").startswith("Use ")
     assert page.locator(".hp-table tbody tr").count() > 2
 
 
 MADE_UP = """
 const cost = (piece) => ({ latency_s: 0, sizes: [1024], piece_s: [piece], cliff: 0,
-  misfits: [[1024, 16, 0], [1024, 4096, 0]], measured_here: 0, error: 0.1, noise: 0.1, byte_s: 0 });
+  misfits: [[1024, 16, 0], [1024, 4096, 0]], measured_here: 2, error: 0.1, noise: 0.1, byte_s: 0 });
 const way = (variant, piece, memory = "pinned") => ({ variant, title: variant, memory, moves: "any",
   direction: "h2d", host: "scattered", device: "scattered", is_busy: false, alignment: 1,
   costs: { host_time: cost(piece) } });
 const gather = way("pinned_list_gather", 1e-8);
 const loop = way("pinned_list_loop", 2e-8);
-const pools = [[2 ** 31, [[1024, 2e-8]]], [2 ** 34, [[1024, 4e-8]]]];
-const known = { machine: "known", called: "Known", ways: [gather, loop], entry_bytes: 65536, pools,
-  reach_elsewhere: 2 ** 30, unmeasured: [],
+const row = { variant: "both_on_request", size: 656, count: 2048, seconds: 56.8e-6 };
+const gathers = [{ ...row, pool: 40 * 2 ** 30 }, { ...row, pool: 2 ** 32, seconds: 5e-5 }];
+const known = { machine: "known", called: "Known", ways: [gather, loop], near: 1.25, reach: 2 ** 30,
+  gathers, unmeasured: [],
   calls: { pinned_list_gather: { words: "our kernel", source: "a\\nb\\n" } } };
 """
-"""Two ways, and a machine that knows both and their pools."""
+"""Two ways, and a machine that knows both, its reach and gathers from large pools."""
 
 
 def answers(page: Page, advisers: str, asked: str) -> list[str]:
@@ -170,22 +173,45 @@ def answers(page: Page, advisers: str, asked: str) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_kernels_wait_for_page_walks_of_a_large_pool(page: Page) -> None:
-    asked = '[{ size: "1 KiB", count: "1000", pool: "512 MiB" }, { size: "1 KiB", pool: "16 GiB" }]'
-    fast, slow = answers(page, "[known]", asked)
-    assert fast.startswith("Use our kernel:") and "Page walks" not in fast
-    assert slow.startswith("Use pinned_list_loop:")
-    assert "Page walks of a pool of 16 GiB slow reads by a kernel" in slow
+def test_a_list_in_a_large_pool_is_left_to_the_study_that_measured_it(page: Page) -> None:
+    asked = """[{ size: "656 B", count: "2048", pool: "1 GiB" },
+        { size: "656 B", count: "2048", pool: "40 GiB" },
+        { size: "656 B", count: "2048", pool: "6 GiB" },
+        { size: "656 B", count: "2048", pool: "40 GiB", direction: "d2h" }]"""
+    covered, far, between, to_host = answers(page, "[known]", asked)
+    assert covered.startswith("Not measured on Known: 2048 × 656 B."), "pieces were of 1 KiB"
+    refused = "Not measured on Known: lists in a pool of {}, beyond the 1 GiB that a GPU's"
+    assert far == (
+        f"{refused.format('40 GiB')} translations cover. | The nearest cell of the study Gather"
+        " from a large pool: 2048 × 656 B from 40 GiB in 56.8 µs, by both_on_request."
+    )
+    assert between.startswith(refused.format("6 GiB")) and "from 4 GiB in 50 µs" in between
+    assert to_host.endswith("See the study Gather from a large pool.")
 
 
 @pytest.mark.heavy
-def test_an_unknown_pool_is_no_answer(page: Page) -> None:
-    """Above the reach of another machine, reads in place have no time, and the answer says so."""
-    asked = '[{ size: "1 KiB", pool: "512 MiB" }, { size: "1 KiB", pool: "40 GiB" }]'
-    near, far = answers(page, '[{ ...known, machine: "other", pools: [] }]', asked)
-    assert near.startswith("Use our kernel:")
-    assert far.startswith("How much a pool of 40 GiB slows reads by a kernel was not measured")
-    assert "Of the ways measured here, use pinned_list_loop:" in far
+def test_without_a_reach_only_a_pool_that_the_pieces_fill_is_answered(page: Page) -> None:
+    asked = """[{ size: "1 KiB", count: "1024", pool: "1 MiB" },
+        { size: "1 KiB", count: "1024", pool: "2 MiB" }]"""
+    filled, larger = answers(page, "[{ ...known, reach: null, gathers: [] }]", asked)
+    assert filled.startswith("Use our kernel:")
+    assert larger.startswith("Not measured on Known: lists in a pool of 2 MiB. | See the study")
+
+
+@pytest.mark.heavy
+def test_pieces_far_from_all_cells_are_refused(page: Page) -> None:
+    asked = """[{ size: "1280 B", count: "4000" }, { size: "1281 B", count: "4000" },
+        { size: "1 KiB", count: "5120" }, { size: "1 KiB", count: "5121" },
+        { size: "1 KiB", count: "12" }]"""
+    found = answers(page, "[known]", asked)
+    assert [one.startswith("Use our kernel:") for one in found] == [True, False, True, False, False]
+    assert found[1] == (
+        "Not measured on Known: 4000 × 1281 B. | The nearest measured cell: 4096 × 1 KiB in 41 µs,"
+        " by our kernel (code and samples)."
+    )
+    assert found[4].startswith(
+        "Not measured on Known: 12 × 1 KiB. | The nearest measured cell: 16 ×"
+    )
 
 
 @pytest.mark.heavy
@@ -208,3 +234,10 @@ def test_faster_ways_of_another_machine_are_in_the_answer(page: Page) -> None:
 def test_bad_input_names_the_field_and_what_is_expected(page: Page) -> None:
     expected = "size of a piece: expected bytes such as 4096, 24 KiB or 16 MiB, got “4 KB”."
     require_refused(page, "size", "4 KB", expected)
+    page.fill("input[name=size]", "4 KiB")
+    expected = "pool on the host: expected bytes with a unit such as 188 MiB or 40 GiB, got “{}”."
+    for text in ("200", "40 GB", ""):
+        require_refused(page, "pool", text, expected.format(text))
+    page.select_option("select[name=host]", "scattered")
+    expected = "pool on the host: expected at least 400 KiB, for 100 × 4 KiB, got “200 KiB”."
+    require_refused(page, "pool", "200 KiB", expected)
