@@ -112,6 +112,11 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
     ]
 
 
+def without_data(html: str) -> str:
+    """`html` without what its figures say of themselves."""
+    return re.sub(r"</?data\b[^>]*>", "", html)
+
+
 def text_of(page: Path) -> str:
     """The page as words: no tags, white space collapsed."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text()))

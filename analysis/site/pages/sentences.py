@@ -124,13 +124,9 @@ def _reached(limit: LimitShare) -> str:
 
 
 def reach_sentence(facts: StudyFacts, machine: str, other: Variant) -> str:
-    """Comparison of the fastest step on `machine` with `other`, if possible by the metric that
-    ranks the steps; empty if there is none."""
-    best, metric = facts.ranking.fastest(machine), facts.ranking.metric(machine)
-    if best is None:
-        return ""
-    row = facts.figures.ratio(machine, best, other, metric)
-    if row is None and (row := facts.figures.comparison(machine, best, other)) is None:
+    """Comparison of the fastest step on `machine` with `other`; empty if there is none."""
+    best = facts.ranking.fastest(machine)
+    if best is None or (row := facts.figures.comparison(machine, best, other)) is None:
         return ""
     measure, clock = _measured_by(facts, row)
     kind = "step" if best.role == "step" else "variant beyond the steps"

@@ -13,10 +13,8 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 
 from analysis import ROOT
-from analysis.base.errors import HotpathError
 from analysis.results.store.provenance import provenance_text
 from analysis.results.store.results import load_variant
 from analysis.results.store.samples import Sample, text_checksum, to_text
@@ -78,7 +76,11 @@ def samples(where: str, what: str, is_gone: Callable[[Sample, list[str]], bool])
         runs = list(loaded.run_provenance())
         left = [one for one in loaded.samples if not is_gone(one, runs)]
         kept = [run for run in loaded.provenance["runs"] if run["run"] in {s.run for s in left}]
-        document = {**loaded.provenance, "runs": kept, "samples_sha256": text_checksum(to_text(left))}
+        document = {
+            **loaded.provenance,
+            "runs": kept,
+            "samples_sha256": text_checksum(to_text(left)),
+        }
         path.write_text(to_text(left))
         path.with_suffix(".json").write_text(provenance_text(document))
 

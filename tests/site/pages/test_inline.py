@@ -15,7 +15,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import inline
 from analysis.site.pages.page import Page
 from analysis.study import discover
-from tests.roots import make_inputs, make_root, settled
+from tests.roots import make_inputs, make_root, settled, without_data
 from tests.synthetic import at_rates, write_machine
 
 
@@ -44,19 +44,22 @@ def clock(facts: StudyFacts) -> str:
     return facts.study.time_metrics[0]
 
 
+def rate(facts: StudyFacts) -> str:
+    return without_data(inline.rate(facts, "vectors", clock(facts)))
+
+
 def test_rate_is_that_of_the_headline_case_and_follows_the_samples(facts: StudyFacts) -> None:
-    assert inline.rate(facts, "vectors", clock(facts)) == "2.0 GB/s"
+    assert rate(facts) == "2.0 GB/s"
     summary = facts.inputs.tables["summary"]
     faster = facts.inputs.with_tables(summary=summary.assign(median=summary["median"] / 2))
-    assert inline.rate(StudyFacts(faster, facts.study), "vectors", clock(facts)) == "4.0 GB/s"
+    assert rate(StudyFacts(faster, facts.study)) == "4.0 GB/s"
     stale = facts.inputs.with_tables(summary=summary.assign(stale=1))
-    marked = inline.rate(StudyFacts(stale, facts.study), "vectors", clock(facts))
-    assert marked == "2.0 GB/s (stale)"
+    assert rate(StudyFacts(stale, facts.study)) == "2.0 GB/s (stale)"
 
 
 def test_rate_from_few_runs_says_so_and_a_missing_one_is_named(root: Path) -> None:
     few = StudyFacts(make_inputs(root), discover(root)["copy"])
-    assert inline.rate(few, "vectors", clock(few)) == "2.0 GB/s (in 1 run on 1 host)"
+    assert rate(few) == "2.0 GB/s (in 1 run on 1 host)"
     none = few.inputs.with_tables(summary=few.inputs.tables["summary"].iloc[:0])
     assert inline.rate(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
     assert inline.based_on(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
@@ -97,7 +100,7 @@ def test_results_choose_sections(facts: StudyFacts) -> None:
 
 def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyFacts) -> None:
     page = cast(Page, SimpleNamespace(study_address=lambda study: f"studies/{study}/"))
-    figure = inline.measured(page, facts, "vectors")
+    figure = without_data(inline.measured(page, facts, "vectors"))
     assert figure.startswith('<a href="studies/copy/#copy-vectors">2.00×</a> (box; ')
     claims = facts.inputs.tables["claims"]
     none = facts.inputs.with_tables(claims=claims.iloc[:0])
