@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from analysis.site.charts.theme import Chart
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.site import build_site
-from analysis.study import Study, Variant, discover
+from analysis.study import Study, Variant, calibrating, discover
 from tests import synthetic
 from tests.synthetic import samples_of
 
@@ -110,6 +110,37 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
         replace(sample, value=None, verified=0, status=status, reason=reason)
         for sample in samples_of(study, variant, rounds=1)
     ]
+
+
+def study_site(
+    root: Path, study: str, machines: Sequence[str], change: Callable[[Path], object]
+) -> tuple[str, set[str]]:
+    """The words of a study's page, and the faults of the site, after a `change` of a copy of this
+    repository at `root`: of other studies, it has only the headings of their pages, and results if
+    the page names them."""
+    copy_of_repository(root)
+    page = root / "docs" / "studies" / f"{study}.md"
+    for other in {*(root / "docs").rglob("*.md")} - {page, root / "docs" / "glossary.md"}:
+        other.write_text("\n\n".join(re.findall(r"^#+ .*", other.read_text(), re.MULTILINE)))
+    studies = discover(root)
+    names = {study, *re.findall(r"study='(\w+)'", page.read_text())}
+    names |= {*calibrating(studies)} if any(studies[one].has_link for one in names) else set()
+    for machine in machines:
+        for name in (*names, "machine.json"):
+            source, target = (top / "results" / machine / name for top in (ROOT, root))
+            if source.exists():
+                copy = shutil.copytree if source.is_dir() else shutil.copy
+                target.parent.mkdir(parents=True, exist_ok=True)
+                copy(source, target)
+    change(root)
+    write_tables(
+        root / "results",
+        {name: one for name, one in discover(root).items() if name in names},
+        root / "build",
+    )
+    with drawing_once():
+        faults = build_site(root / "build", root / "results", root / "site", root)
+    return text_of(root / "site" / "studies" / study / "index.html"), set(map(str, faults))
 
 
 def without_data(html: str) -> str:

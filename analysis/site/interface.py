@@ -9,6 +9,7 @@ from typing import Any, Final, get_type_hints
 
 from analysis.base import equivalence, statistics
 from analysis.results import disturbance, host_speed, modes, store
+from analysis.results.model import fit
 from analysis.results.store import (
     counters,
     folders,
@@ -30,6 +31,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MIN_HOSTS": basis.MIN_HOSTS,
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "NEIGHBOURS": host_speed.NEIGHBOURS,
+    "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "EQUAL_WITHIN": equivalence.EQUAL_WITHIN,
     "FALSE_ALARMS": equivalence.FALSE_ALARMS,

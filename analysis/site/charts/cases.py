@@ -72,7 +72,7 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
         alt.layer(*lines, height=HEIGHT_PX),
         points,
         *case_selects(points, others, headline),
-        clock_select(facts),
+        clock_select(facts, points, value),
         focus,
         filters=[shown(points, others)],
     )

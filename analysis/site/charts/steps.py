@@ -87,7 +87,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         named(row, *layers),
         points,
         *case_selects(points, keys, parse_case(facts.study.headline)),
-        clock_select(facts),
+        clock_select(facts, points, value),
         filters=[shown(points, keys)],
     )
     return _finished(chart, facts, points)

@@ -235,9 +235,11 @@ def si_axis(unit: str, **options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **options)
 
 
-def clock_select(facts: StudyFacts) -> alt.Parameter:
-    """Select of the shown time; the default is the time by which each variant is compared."""
-    clocks = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
+def clock_select(facts: StudyFacts, points: pd.DataFrame, value: str) -> alt.Parameter:
+    """Select of the shown time, of those by which `points` have a `value`; the default is the time
+    by which each variant is compared."""
+    labels = [facts.study.metrics[metric].label for metric in facts.study.time_metrics]
+    clocks = present(labels, points.loc[points[value].notna(), "clock"])
     return select("clock_shown", "clock", [None, *clocks], None, none="as compared")
 
 

@@ -26,6 +26,7 @@ def chart_of(table: pd.DataFrame) -> Chart:
 
 def faults(site: Path, table: pd.DataFrame) -> list[str]:
     write_charts({"rates": chart_of(table)}, site / "charts" / "pools", "pools")
+    (site / "index.html").write_text('<figure data-spec="charts/pools/rates.vg.json">')
     return [str(one) for one in chart_faults(site)]
 
 

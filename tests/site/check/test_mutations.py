@@ -3,103 +3,97 @@ only in numbers, or the publication check names what is missing."""
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache, wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
-from analysis import ROOT
+from analysis.base.errors import HotpathError
 from analysis.results.store.provenance import provenance_text
 from analysis.results.store.results import load_variant
 from analysis.results.store.samples import Sample, text_checksum, to_text
 from analysis.site.charts import study_charts
-from analysis.site.pages import page as macros
-from analysis.site.pages.site import build_site
-from analysis.study import calibrating, discover
-from tests.roots import copy_of_repository, drawing_once, text_of, write_tables
+from analysis.site.pages import page as pages
+from tests.roots import study_site
 
 H100, H200 = "nvidia-h100-80gb-hbm3", "nvidia-h200"
 NUMBER: Final = re.compile(r"[-−]?\d[\d.,]*(e-?\d+)?( ?[kMGµmn]?(s|B|B/s|iB)\b)?")
-Change = Callable[[Path], None]
 
 
 class Mutation(NamedTuple):
-    """What is gone: files below a copy of the repository, or what a function gives."""
+    """What is gone from the tree of a study: files below a copy of the repository change, or a
+    function `within` a context gives less."""
 
     study: str
-    what: str
-    change: Change = lambda root: None
+    change: Callable[[Path], object] = lambda root: None
     within: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
-def text(study: str, file: str, old: str) -> Mutation:
-    """Without the first text in a file that matches `old`."""
+def without(study: str, file: str, pattern: str) -> Mutation:
+    """Without the first text in a file that matches."""
 
     def change(root: Path) -> None:
-        left, count = re.subn(old, "", (root / file).read_text(), count=1)
-        assert count, f"{file} has no {old}"
+        left, count = re.subn(pattern, "", (root / file).read_text(), count=1)
+        assert count, f"{file} has no {pattern}"
         (root / file).write_text(left)
 
-    return Mutation(study, f"{old[:40]} in {file}", change)
+    return Mutation(study, change)
 
 
-def page(study: str, old: str) -> Mutation:
-    return text(study, f"docs/studies/{study}.md", old)
+def on_page(study: str, pattern: str) -> Mutation:
+    return without(study, f"docs/studies/{study}.md", pattern)
 
 
 def claim(study: str, name: str) -> Mutation:
-    return text(study, f"kernels/{study}/study.yaml", rf"(?s)  - id: {name}\n.*?(?=\n  - id|\Z)")
+    pattern = rf"(?s)  - id: {name}\n.*?(?=\n  - id|\Z)"
+    return without(study, f"kernels/{study}/study.yaml", pattern)
 
 
 def files(study: str, pattern: str) -> Mutation:
-    """Without these files of results, such as those of a variant or of a study on a machine."""
+    """Without these files of results, such as those of a variant, or without a folder."""
 
     def change(root: Path) -> None:
         for path in (root / "results").glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    return Mutation(study, pattern, change)
+    return Mutation(study, change)
 
 
-def samples(where: str, what: str, is_gone: Callable[[Sample, list[str]], bool]) -> Mutation:
+def samples(where: str, is_gone: Callable[[Sample, list[str]], bool]) -> Mutation:
     """Without samples of a variant, by the sample and the variant's runs, newest first."""
 
     def change(root: Path) -> None:
         path = root / "results" / f"{where}.csv"
         loaded = load_variant(path)
         runs = list(loaded.run_provenance())
-        left = [one for one in loaded.samples if not is_gone(one, runs)]
-        kept = [run for run in loaded.provenance["runs"] if run["run"] in {s.run for s in left}]
-        document = {
-            **loaded.provenance,
-            "runs": kept,
-            "samples_sha256": text_checksum(to_text(left)),
-        }
-        path.write_text(to_text(left))
+        text = to_text(one for one in loaded.samples if not is_gone(one, runs))
+        kept = [run for run in loaded.provenance["runs"] if f",{run['run']}," in text]
+        document = {**loaded.provenance, "runs": kept, "samples_sha256": text_checksum(text)}
+        path.write_text(text)
         path.with_suffix(".json").write_text(provenance_text(document))
 
-    return Mutation(where.split("/")[1], f"{what} of {where}", change)
+    return Mutation(where.split("/")[1], change)
 
 
-def case(where: str, id: str) -> Mutation:
-    return samples(where, id, lambda sample, _: sample.case == id)
+def case(where: str, part: str) -> Mutation:
+    return samples(where, lambda sample, _: part in sample.case)
 
 
 def run(where: str, place: int) -> Mutation:
-    return samples(where, f"run {place}", lambda sample, runs: sample.run == runs[place])
+    return samples(where, lambda sample, runs: sample.run == runs[place])
 
 
-def round_share(where: str, number: int) -> Mutation:
+def a_round(where: str, number: int) -> Mutation:
     """Without one round of all older runs."""
-    return samples(
-        where, f"round {number}", lambda one, runs: one.round == number and one.run != runs[0]
-    )
+    return samples(where, lambda one, runs: one.round == number and one.run != runs[0])
 
 
 def column(study: str, name: str, field: str) -> Mutation:
@@ -112,7 +106,7 @@ def column(study: str, name: str, field: str) -> Mutation:
         return made
 
     where = "analysis.site.pages.staging.study_charts"
-    return Mutation(study, f"{field} of chart {name}", within=lambda: patch(where, emptied))
+    return Mutation(study, within=lambda: patch(where, emptied))
 
 
 def macro(study: str, name: str) -> Mutation:
@@ -120,33 +114,91 @@ def macro(study: str, name: str) -> Mutation:
 
     @contextmanager
     def within() -> Iterator[None]:
-        with patch.dict(macros.MACROS):
-            original = macros.MACROS[name].__wrapped__  # type: ignore[attr-defined]
-            macros.macro(name)(functools.wraps(original)(lambda *_, **__: ""))
+        with patch.dict(pages.MACROS):
+            original = pages.MACROS[name].__wrapped__  # type: ignore[attr-defined]
+            pages.macro(name)(wraps(original)(lambda *_, **__: ""))
             yield
 
-    return Mutation(study, f"what {name} returns", within=within)
+    return Mutation(study, within=within)
 
 
-def built(folder: Path, mutation: Mutation) -> tuple[str, set[str]]:
-    """The page of the mutation's study without its numbers, and the faults of the site. Of other
-    studies there are only headings, and results of those that the page names."""
-    root = copy_of_repository(folder)
-    own = root / "docs" / "studies" / f"{mutation.study}.md"
-    for other in {*(root / "docs").rglob("*.md")} - {own}:
-        other.write_text("\n\n".join(re.findall(r"^#+ .*", other.read_text(), re.MULTILINE)))
-    shutil.copy(ROOT / "docs" / "glossary.md", root / "docs")
-    studies = discover(root)
-    names = {mutation.study, *re.findall(r"study='(\w+)'", own.read_text())}
-    names |= {*calibrating(studies)} if any(studies[name].has_link for name in names) else set()
-    for machine in (H100, H200):
-        for name in (*sorted(names), "machine.json"):
-            source, target = ROOT / "results" / machine / name, root / "results" / machine / name
-            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-    mutation.change(root)
-    with mutation.within(), drawing_once(), patch("analysis.results.model.fit.RESAMPLES", 2):
-        studies = {name: study for name, study in discover(root).items() if name in names}
-        write_tables(root / "results", studies, root / "build")
-        faults = build_site(root / "build", root / "results", root / "site", root)
-    words = text_of(root / "site" / "studies" / mutation.study / "index.html")
-    return NUMBER.sub("#", words), set(map(str, faults))
+MUTATIONS: Final = {
+    "a case": case(f"{H200}/counters/sharded_padded", "threads=8,work=0"),
+    "a variant": files("counters", f"{H100}/counters/shared_atomic.*"),
+    "a claim": claim("counters", "padding_beats_sharing"),
+    "a chart's column": column("counters", "rate", "speedup"),
+    "a chart": on_page("counters", r"{{ chart\('rate'.*?\) }}"),
+    "what claims return": macro("counters", "evidence"),
+    "a run": run(f"{H200}/counters/shared_atomic", 3),
+    "a round": a_round(f"{H100}/counters/sharded_padded", 1),
+    "the opening": on_page("storage_fill", r"{{ lead\(\) }}"),
+    "a study's results": files("storage_fill", f"{H200}/storage_fill"),
+}
+"""One of each kind, in a small study."""
+MORE: Final = {
+    "allocator, case": case(f"{H100}/allocator/p4_final", "pattern=same_size"),
+    "allocator, claim": claim("allocator", "slower_than_pytorch_in_python"),
+    "allocator, steps": on_page("allocator", r"{{ variants\('step'\) }}"),
+    "fragmentation, variant": files("fragmentation", f"{H200}/fragmentation/p7_ordered.*"),
+    "fragmentation, column": column("fragmentation", "kept", "kept"),
+    "fragmentation, run": run(f"{H100}/fragmentation/torch_caching", 2),
+    "h2d_gather, calibration": files("h2d_gather", f"{H200}/link_calibration"),
+    "h2d_gather, case": case(f"{H200}/h2d_gather/v2_warp_per_token", "bs=128"),
+    "h2d_gather, predictions": macro("h2d_gather", "predictions"),
+    "h2d_gather, column": column("h2d_gather", "steps", "rate"),
+    "hot_set, variant": files("hot_set", f"{H100}/hot_set/table_spread.*"),
+    "hot_set, table": on_page("hot_set", r"{{ study_table\('shares'\) }}"),
+    "hot_set, round": a_round(f"{H200}/hot_set/v0_torch", 1),
+    "link_calibration, column": column("link_calibration", "model", "ratio"),
+    "link_calibration, parameters": macro("link_calibration", "link_parameters"),
+    "link_calibration, case": case(f"{H100}/link_calibration/copy_engine", "bytes=1048576"),
+    "method, variant": files("method", f"{H100}/method/empty_kernel.*"),
+    "method, macro": macro("method", "metrics"),
+    "pinning, case": case(f"{H200}/pinning/huge_pages", "mib=1024"),
+    "pinning, chart": on_page("pinning", r"{{ chart\('chunk_sizes'.*?\) }}"),
+    "pinning, run": run(f"{H200}/pinning/huge_pages", 1),
+    "pool_gather, calibration": files("pool_gather", f"{H100}/translation"),
+    "pool_gather, column": column("pool_gather", "layouts", "rate"),
+    "pool_gather, claim": claim("pool_gather", "walks_bind_in_large_pool"),
+    "pool_gather, evidence": on_page("pool_gather", r"{{ evidence\(.*?\) }}"),
+    "rdma_write, variant": files("rdma_write", f"{H200}/rdma_write/batched_posting.*"),
+    "rdma_write, column": column("rdma_write", "scaling", "rate"),
+    "storage_fill, round": a_round(f"{H100}/storage_fill/vector_fill", 2),
+    "training, case": case(f"{H200}/training/p7_ordered", "work=decoding"),
+    "training, chart": on_page("training", r"{{ chart\('memory'.*?\) }}"),
+    "transfers, variant": files("transfers", f"{H100}/transfers/pinned_loop.*"),
+    "transfers, table": on_page("transfers", r"{{ study_table\(.*?\) }}"),
+    "translation, column": column("translation", "reach", "rate"),
+    "translation, case": case(f"{H200}/translation/rows", "pool_mib=40960,row_bytes=656"),
+    "unpack, claim": claim("unpack", "async_launch_is_faster"),
+    "unpack, column": column("unpack", "parts", "seconds"),
+}
+
+
+@lru_cache
+def whole(study: str) -> tuple[str, set[str]]:
+    return built(Mutation(study))
+
+
+def built(mutation: Mutation) -> tuple[str, set[str]]:
+    """The words of the page without its numbers, and the faults."""
+    with TemporaryDirectory() as folder, mutation.within():
+        words, faults = study_site(Path(folder), mutation.study, (H100, H200), mutation.change)
+    return NUMBER.sub("#", words), faults
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        *(pytest.param(one, id=name) for name, one in MUTATIONS.items()),
+        *(pytest.param(one, id=name, marks=pytest.mark.exhaustive) for name, one in MORE.items()),
+    ],
+)
+def test_what_is_gone_is_named_or_changes_only_numbers(mutation: Mutation) -> None:
+    words, faults = whole(mutation.study)
+    try:
+        left, found = built(mutation)
+    except HotpathError as error:
+        assert str(error)  # and the build stops
+    else:
+        assert left == words or found > faults

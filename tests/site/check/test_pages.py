@@ -60,9 +60,9 @@ def test_a_drawing_has_what_its_caption_names(
     tmp_path: Path, two_machines: Inputs, caption: str, shapes: str, missing: str
 ) -> None:
     page = macros("figure.html").drawing([shapes], caption)
-    page = str(page).replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
+    html = str(page).replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
     expected = f"page one, drawing: expected {missing} to be drawn, got none"
-    assert faults(tmp_path, two_machines, one=page) == [expected] * bool(missing)
+    assert faults(tmp_path, two_machines, one=html) == [expected] * bool(missing)
 
 
 def test_a_page_has_every_step_claim_and_chart_of_its_study(
