@@ -41,6 +41,7 @@ FIRST = (
 TOGETHER = (
     *("tests/kernels/pinning/", "tests/kernels/pool_gather/", "tests/kernels/rdma_write/"),
     *("tests/kernels/transfers/", "tests/site/pages/site/"),
+    *("tests/site/committed/", "tests/site/check/"),
 )
 """Folders whose tests are for one worker: they wait for the same bindings to be compiled, count
 what their processes leave behind, or look at what takes long to build."""

@@ -30,7 +30,7 @@ TOOLS = {
     "tests.workflow.pipeline": {"snakemake", "succeed"},
 }
 """Functions and classes by module; a test file that imports one of them is heavy."""
-FIXTURES = {"browser", "final", "libfabric", "modules", "ours", "site"}
+FIXTURES = {"browser", "calibrated", "committed", "final", "libfabric", "modules", "ours", "site"}
 """Fixtures that make a test heavy."""
 OTHERS = (
     "tests/base/test_processes.py",
@@ -69,7 +69,6 @@ OTHERS = (
     "tests/results/store/test_samples.py::test_samples_survive_a_round_trip",
     "tests/results/store/test_spoiled.py",
     "tests/results/store/test_submitted.py",
-    "tests/results/tables/test_claims.py",
     "tests/results/tables/test_links.py",
     "tests/results/tables/test_model.py",
     "tests/results/tables/test_of_study.py",
@@ -84,6 +83,8 @@ OTHERS = (
     "tests/site/charts/test_still.py",
     "tests/site/charts/test_timeline.py",
     "tests/site/charts/test_writing.py",
+    "tests/site/check/test_charts.py",
+    "tests/site/check/test_mutations.py",
     "tests/site/facts/test_captures.py",
     "tests/site/facts/test_comparison.py",
     "tests/site/facts/test_findings.py",
@@ -93,7 +94,6 @@ OTHERS = (
     "tests/site/facts/test_runs.py",
     "tests/site/pages/test_basis.py",
     "tests/site/pages/test_chart_figures.py",
-    "tests/site/pages/test_clocks.py",
     "tests/site/pages/test_evidence.py",
     "tests/site/pages/test_hardware.py",
     "tests/site/pages/test_home.py",

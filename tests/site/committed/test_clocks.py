@@ -7,11 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from analysis import ROOT
 from analysis.base.quantities import percent, ratio
-from analysis.results.store.collect import collect
-from analysis.results.tables.of_study import Material, to_csv
-from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import variants as sections
@@ -23,14 +20,9 @@ from tests.roots import without_data
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyFacts]:
-    """Times and ratios of all committed results, by study."""
-    out, results = tmp_path_factory.mktemp("tables"), ROOT / "results"
-    material = Material(collect(results, STUDIES), STUDIES, {})
-    for name in ("summary", "runs", "ratios", "skipped"):
-        (out / f"{name}.csv").write_text(to_csv(name, material.table(name)))
-    inputs = load_inputs(out, results, STUDIES)
-    return {name: StudyFacts(inputs, study) for name, study in STUDIES.items()}
+def facts(committed: Inputs) -> dict[str, StudyFacts]:
+    """All committed results, by study."""
+    return {name: StudyFacts(committed, study) for name, study in STUDIES.items()}
 
 
 Cell = tuple[str, Variant, str, str]

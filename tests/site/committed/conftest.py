@@ -1,0 +1,33 @@
+"""The tables of all committed results, for tests of what pages make of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import ROOT
+from analysis.results.store.collect import Collected, collect
+from analysis.results.tables.links import fit_links
+from analysis.results.tables.of_study import Material, to_csv
+from analysis.results.tables.registry import TABLES
+from analysis.site.facts.inputs import Inputs, load_inputs
+from tests.repository import STUDIES
+
+SLOW = {"repeatability", "rounds", "repeats"}
+"""Tables that no test here reads."""
+
+
+@pytest.fixture(scope="session")
+def collected() -> Collected:
+    return collect(ROOT / "results", STUDIES)
+
+
+@pytest.fixture(scope="session")
+def committed(collected: Collected, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    out = tmp_path_factory.mktemp("tables")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.results.model.fit.RESAMPLES", 10)  # intervals take most of the time
+        fits = fit_links(collected.samples, collected.machines, STUDIES)
+    material = Material(collected, STUDIES, fits)
+    for name in TABLES.keys() - SLOW:
+        (out / f"{name}.csv").write_text(to_csv(name, material.table(name)))
+    return load_inputs(out, ROOT / "results", STUDIES)

@@ -1,0 +1,27 @@
+"""The publication check of the committed tables."""
+
+from __future__ import annotations
+
+import math
+
+from analysis.results.model.terms import ABOUT
+from analysis.site.check.tables import table_faults
+from analysis.site.facts.inputs import Inputs
+from analysis.study.claims.verdicts import HOLDS
+from analysis.study.config import load_config
+
+
+def test_the_committed_results_have_no_gaps(committed: Inputs) -> None:
+    assert [str(fault) for fault in table_faults(committed)] == []
+    assert {*committed.machines} <= {*load_config().published}
+
+
+def test_the_model_is_whole_on_the_machines_of_the_headline(committed: Inputs) -> None:
+    """With it, the claim under the headline has a verdict, whichever it is."""
+    known = {
+        (row.machine, row.parameter) for row in committed.parameters if math.isfinite(row.value)
+    }
+    claims = committed.tables["claims"].set_index(["claim", "machine"])["verdict"]
+    for machine in ("nvidia-h100-80gb-hbm3", "nvidia-h200"):
+        assert {name for where, name in known if where == machine} == {*ABOUT}
+        assert claims["walks_bind_in_large_pool", machine] == HOLDS
