@@ -17,8 +17,7 @@ from analysis.api.study import parse_case
 
 CLOCK, CEILING = "host_time", "ceiling_copy_engine"
 """The one clock that includes the work of the CPU, and the variant that shows the link's limit."""
-MIB_PER_GIB, MIN_MEASURED = 1024, 3
-"""MiB of a GiB, and the number of measured pools from which a line needs no model."""
+MIB_PER_GIB = 1024
 MODEL_POOLS_MIB: Final = tuple(188 * 2 ** (k / 4) for k in range(32))
 
 
@@ -52,7 +51,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Line:
-    """Measured rates of a series, and modelled ones if few were measured; by size of the pool."""
+    """Measured rates of a series, and the model's, none for the CPU; by size of the pool."""
 
     series: Series
     measured: Sequence[Rate]
@@ -60,7 +59,7 @@ class Line:
 
     @property
     def end(self) -> Rate:
-        return (self.measured or self.modelled)[-1]
+        return self.measured[-1]
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def _read(facts: StudyFacts, machine: str) -> Picture | None:
     measured = {series: list(_rates(points, series)) for series in SERIES}
     limits = points[points["variant"] == CEILING]["rate"]
     lines = [
-        Line(series, rates, _modelled(facts, machine, series) if len(rates) < MIN_MEASURED else ())
+        Line(series, rates, _modelled(facts, machine, series))
         for series, rates in measured.items()
         if rates
     ]
@@ -132,7 +131,7 @@ def _rates(points: pd.DataFrame, series: Series) -> Iterator[Rate]:
 
 
 def _modelled(facts: StudyFacts, machine: str, series: Series) -> list[Rate]:
-    """The model's rates of a series; empty on a machine without calibration."""
+    """The model's rates of a series; empty without a calibration, or without a model of it."""
     chip = chips(facts.inputs).get(machine)
     if chip is None:
         return []
@@ -209,10 +208,10 @@ def _draw_axes(plot: Plot) -> None:
 
 def _draw_line(plot: Plot, line: Line) -> None:
     kind = line.series.kind
-    rates, style = (line.modelled, "dashed") if line.modelled else (line.measured, "")
-    plot.canvas.curve(
-        [(plot.x(one.pool_gib), plot.y(one.rate)) for one in rates], f"{kind} {style}"
-    )
+    for rates, style in ((line.measured, ""), (line.modelled, "dashed")):
+        if rates:
+            places = [(plot.x(one.pool_gib), plot.y(one.rate)) for one in rates]
+            plot.canvas.curve(places, f"{kind} {style}")
     for one in line.measured:
         x = plot.x(one.pool_gib)
         if math.isfinite(one.low):

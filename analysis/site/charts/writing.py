@@ -49,13 +49,14 @@ LABELLED: Final = {
 
 class ChartSummary(NamedTuple):
     """Description of a chart, its figures in words, its selects as of `Still.choices`, width and
-    height of its pictures by column, px, and whether it shows anything stale."""
+    height of its pictures by column, px, and whether it shows anything stale and any intervals."""
 
     description: str
     text: str
     choices: Sequence[Mapping[str, Any]] = ()
     sizes: Mapping[str, Sequence[int]] = MappingProxyType({})
     has_stale: bool = False
+    has_intervals: bool = False
 
 
 class Written(NamedTuple):
@@ -90,7 +91,10 @@ def write_charts(
         _add_marks(folder / f"{name}.json", pictures["wide"].marks)
         description = str(some[name].description)  # type: ignore[attr-defined]
         has_stale = bool({"stale", 1} & {*written.data.get("state", written.data.get("stale", []))})
-        return ChartSummary(description, written.text, still.choices, sizes, has_stale)
+        has_intervals = "rule" in pictures["wide"].marks
+        return ChartSummary(
+            description, written.text, still.choices, sizes, has_stale, has_intervals
+        )
 
     processes = 1 if has_engine() else len(some) // MIN_CHARTS_PER_PROCESS or 1
     summaries = forked_map(write, longest_first, max_processes=processes)

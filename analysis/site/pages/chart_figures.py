@@ -20,7 +20,8 @@ from analysis.site.pages.templates import macros
 
 _FIGURES: Final = macros("figure.html")
 _STALE: Final = re.compile(r"\s*(?:Crosses|Faded(?: bars)?)(?: are|:) stale\.")
-"""The part of a caption about stale marks, which only a chart with such marks has."""
+_INTERVALS: Final = re.compile(r"\s*Whiskers(?: and brackets)?(?: are|:) [^.]*\.")
+"""Sentences of captions about marks that depend on the runs."""
 
 
 @macro("chart")
@@ -78,6 +79,13 @@ def _figure(
         path=f"charts/{group}/{name}",
         root=page.root,
         summary=chart,
-        caption=caption if chart.has_stale else _STALE.sub("", caption),
+        caption=_of_drawn(chart, caption),
         columns=[*COLUMNS],
     )
+
+
+def _of_drawn(chart: ChartSummary, caption: str) -> str:
+    """`caption` without the sentences about stale marks or intervals if the chart has none."""
+    if not chart.has_stale:
+        caption = _STALE.sub("", caption)
+    return caption if chart.has_intervals else _INTERVALS.sub("", caption)

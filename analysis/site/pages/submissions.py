@@ -114,7 +114,9 @@ def submitted_reach(inputs: Inputs) -> str | Markup:
     rows = [[f"{name} (sent)", reach["gpu"], *_reached(reach)] for name, reach in sent.items()]
     columns = ["machine", "GPU", "translations held", "reach", "page walks"]
     columns += ["gather from the smallest pool", "from the largest", "predicted"]
-    return table(columns, rows, numeric=columns[2:]) if rows else ""
+    if not rows:
+        return "Nobody has sent the output of `tools/reach.cu` yet."
+    return table(columns, rows, numeric=columns[2:])
 
 
 def _reached(reach: Mapping[str, Any]) -> list[str]:
