@@ -115,9 +115,9 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
 def study_site(
     root: Path, study: str, machines: Sequence[str], change: Callable[[Path], object]
 ) -> tuple[str, set[str]]:
-    """The words of a study's page, and the faults of the site, after a `change` of a copy of this
-    repository at `root`: of other studies, it has only the headings of their pages, and results if
-    the page names them."""
+    """A study's page, and the faults of the site, after a `change` of a copy of this repository at
+    `root`: of other studies, it has only the headings of their pages, and results if the page names
+    them."""
     copy_of_repository(root)
     page = root / "docs" / "studies" / f"{study}.md"
     for other in {*(root / "docs").rglob("*.md")} - {page, root / "docs" / "glossary.md"}:
@@ -140,7 +140,7 @@ def study_site(
     )
     with drawing_once():
         faults = build_site(root / "build", root / "results", root / "site", root)
-    return text_of(root / "site" / "studies" / study / "index.html"), set(map(str, faults))
+    return (root / "site" / "studies" / study / "index.html").read_text(), set(map(str, faults))
 
 
 def without_data(html: str) -> str:

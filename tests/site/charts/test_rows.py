@@ -32,7 +32,7 @@ def texts(folder: Path, px: int) -> dict[str, Counter[str]]:
     layers = named(row, marks.encode(yOffset="case:N") if px else marks, px=px)
     write_chart(finish_rows(panels(layers, table), "Rows.", 200, px=px), folder, "rows", "charts")
     return {
-        name: _words(svg) for name, (svg, _, _) in Still(folder / "rows.vg.json").pictures().items()
+        name: _words(one.svg) for name, one in Still(folder / "rows.vg.json").pictures().items()
     }
 
 
