@@ -1,1 +1,0 @@
-"""Carrying results over a refactoring that leaves alone the code that ran."""
