@@ -130,10 +130,9 @@ def outcome(fault: Fault, root: Path, number: int) -> tuple[str, str]:
         code, output = run_tests(root, "-x", *more, fault.test, limit_s=limit_s)
     if code == 0:
         return SKIPPED if " passed" not in output[-200:] else "MISSED", ""
-    if code > 2:
-        return "NO SUCH TEST", output
     reason = next((line for line in output.splitlines() if line.startswith("E  ")), output[-300:])
-    return "IS NO CODE" if NOT_CODE.search(output) else CAUGHT, reason.strip()
+    found = "IS NO CODE" if NOT_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
+    return found, reason.strip()
 
 
 def main() -> None:
