@@ -29,7 +29,8 @@ from analysis.base.errors import HotpathError
 LIST = ROOT / "tests" / "faults.yaml"
 LIMIT_S, SLOW_LIMIT_S = 180, 900
 CAUGHT, SKIPPED = "caught", "skipped"
-NOT_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
+NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
+"""Output of a test whose fault does not compile, which finds nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,10 @@ class Fault:
 
     area: str
     where: str
+    old: str
+    new: str
     test: str
     says: str
-    old: str = ""
-    new: str = ""
-    delete: bool = False
     slow: bool = False
 
     def __str__(self) -> str:
@@ -50,22 +50,18 @@ class Fault:
 
     @contextmanager
     def applied(self, root: Path, number: int) -> Iterator[None]:
-        """The fault, below `root`. Another number is another time of change, so that Python
-        compiles the file again."""
+        """The fault, below `root`. Every number gives the file another time of change, so that
+        Python compiles it again."""
         path = root / self.where
         text, status = path.read_bytes().decode(), path.stat()
-        if not self.delete and text.count(self.old) != 1:
+        if text.count(self.old) != 1:
             raise HotpathError(f"{self}: expected `from` once, got it {text.count(self.old)} times")
-        if self.delete:
-            path.unlink()
-        else:
-            path.write_bytes(text.replace(self.old, self.new).encode())
-            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + number * 10**9))
+        path.write_bytes(text.replace(self.old, self.new).encode())
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + number * 10**9))
         try:
             yield
         finally:
             path.write_bytes(text.encode())
-            path.chmod(status.st_mode)
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -92,12 +88,13 @@ def copy_project(folder: Path) -> Path:
 def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tuple[int, str]:
     """Exit code and output of pytest below `root`; code 1 if it takes longer than `limit_s`."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    paths = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    paths["PYTHONPATH"] = str(root / "workflow" / "logger")  # installed from another tree
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    logger = str(root / "workflow" / "logger")  # it is installed from another folder
+    environment = os.environ | {"PATH": path, "PYTHONPATH": logger}
     started = subprocess.Popen(
         command,
         cwd=root,
-        env=os.environ | paths,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -115,7 +112,7 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
 
 
 def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
-    """HotpathError unless all tests of the list pass without a fault."""
+    """HotpathError unless all tests of the faults pass without a fault."""
     tests = dict.fromkeys(fault.test for fault in faults)
     more = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
     code, output = run_tests(root, *more, *(["--long"] * any(f.slow for f in faults)), *tests)
@@ -129,9 +126,9 @@ def outcome(fault: Fault, root: Path, number: int) -> tuple[str, str]:
     with fault.applied(root, number):
         code, output = run_tests(root, "-x", *more, fault.test, limit_s=limit_s)
     if code == 0:
-        return SKIPPED if " passed" not in output[-200:] else "MISSED", ""
+        return "MISSED" if " passed" in output[-200:] else SKIPPED, ""
     reason = next((line for line in output.splitlines() if line.startswith("E  ")), output[-300:])
-    found = "IS NO CODE" if NOT_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
+    found = "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
     return found, reason.strip()
 
 

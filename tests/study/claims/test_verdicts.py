@@ -151,6 +151,11 @@ def test_a_run_counts_in_a_mean_by_the_median_of_its_rounds(tmp_path: Path) -> N
     assert row["measured"] == pytest.approx(2e-3)
 
 
+def move_to_host(provenance: Path, host: str) -> None:
+    """Name another host in the newest run of the file."""
+    edit_json(provenance, lambda found: found["machine"].update(host=host))
+
+
 def test_a_host_counts_once_in_a_mean_over_hosts(tmp_path: Path) -> None:
     entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
     study, results = write_study(tmp_path, entry), tmp_path / "results"
@@ -158,7 +163,7 @@ def test_a_host_counts_once_in_a_mean_over_hosts(tmp_path: Path) -> None:
         run = f"2026-02-0{day}T00:00:00Z"
         measure(results, study, seconds=SECONDS | {"fast": seconds}, run=run)
         for provenance in (results / "box" / study.name).glob("*.json"):
-            edit_json(provenance, lambda found, to=host: found["machine"].update(host=to))
+            move_to_host(provenance, host)
     (row,) = claims_of(results, study)
     assert row["hosts"] == 3
     assert row["measured"] == pytest.approx(2e-3, rel=1e-2)
