@@ -120,6 +120,16 @@ def test_existing_name_is_rejected(tmp_path: Path, path: Path) -> None:
     assert load_variant(path).samples
 
 
+def test_a_result_of_another_study_is_not_replaced(path: Path) -> None:
+    other = path.parents[1] / "invocations" / path.name
+    other.parent.mkdir()
+    other.write_text("another result")
+    with pytest.raises(HotpathError, match="expected a name that no result has"):
+        rename_results(path.parents[2], Renames(studies={"calls": "invocations"}), {})
+    assert other.read_text() == "another result"
+    assert load_variant(path).samples
+
+
 def test_variants_may_change_names_with_each_other(tmp_path: Path, path: Path) -> None:
     store(tmp_path / "results", RUNS[0], variant="python")
     names = {"kernel": "python", "python": "kernel"}
