@@ -76,12 +76,15 @@ def read_faults() -> list[Fault]:
 
 
 def copy_project(folder: Path) -> Path:
-    """Copy the files that git does not ignore."""
+    """Copy the files that git does not ignore, into a repository of their own."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.check_output(listed, cwd=ROOT, text=True).rstrip("\0").split("\0"):
         if (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+    author = ["-c", "user.name=faults", "-c", "user.email=faults@localhost"]
+    for step in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "A copy"]):
+        subprocess.run(["git", *step], cwd=folder, check=True)
     return folder
 
 
@@ -91,7 +94,7 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     logger = str(root / "workflow" / "logger")  # it is installed from another folder
     environment = os.environ | {"PATH": path, "PYTHONPATH": logger}
-    started = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=root,
         env=environment,
@@ -99,16 +102,15 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
-    try:
-        output = started.communicate(timeout=limit_s)[0]
-        return started.returncode, output
-    except subprocess.TimeoutExpired:
-        return 1, f"no end within {limit_s} s"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(started.pid, signal.SIGKILL)
-        started.communicate()
+    ) as started:
+        try:
+            output = started.communicate(timeout=limit_s)[0]
+            return started.returncode, output
+        except subprocess.TimeoutExpired:
+            return 1, f"no end within {limit_s} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
 
 
 def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
