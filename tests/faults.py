@@ -28,6 +28,7 @@ from analysis.base.errors import HotpathError
 
 LIST = ROOT / "tests" / "faults.yaml"
 LIMIT_S, SLOW_LIMIT_S = 180, 900
+LONG = ("--long",)
 CAUGHT, SKIPPED = "caught", "skipped"
 NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
 """Output of a test whose fault does not compile, which finds nothing."""
@@ -115,18 +116,21 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
 
 def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
     """HotpathError unless all tests of the faults pass without a fault."""
-    tests = dict.fromkeys(fault.test for fault in faults)
     more = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
-    code, output = run_tests(root, *more, *(["--long"] * any(f.slow for f in faults)), *tests)
-    if code:
-        raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
+    for is_slow in (False, True):
+        tests = dict.fromkeys(fault.test for fault in faults if fault.slow == is_slow)
+        if not tests:
+            continue
+        code, output = run_tests(root, *more, *LONG * is_slow, *tests)
+        if code:
+            raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
 
 
 def outcome(fault: Fault, root: Path, number: int) -> tuple[str, str]:
     """What becomes of a fault below `root`, and the first failure."""
-    more, limit_s = (["--long"], SLOW_LIMIT_S) if fault.slow else ([], LIMIT_S)
+    limit_s = SLOW_LIMIT_S if fault.slow else LIMIT_S
     with fault.applied(root, number):
-        code, output = run_tests(root, "-x", *more, fault.test, limit_s=limit_s)
+        code, output = run_tests(root, "-x", *LONG * fault.slow, fault.test, limit_s=limit_s)
     if code == 0:
         return "MISSED" if " passed" in output[-200:] else SKIPPED, ""
     reason = next((line for line in output.splitlines() if line.startswith("E  ")), output[-300:])
