@@ -322,6 +322,14 @@ def test_absent_results_are_noted(tmp_path: Path) -> None:
     assert f"`{third.name}` has not been measured" in step_sentence(facts, "box", third)
 
 
+def test_a_stale_result_is_noted(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    vectors = measured_at(root, {"bytewise": 1.0, "vectors": 2.0}).study.variant("vectors")
+    vectors.path.write_text(vectors.path.read_text() + "\nint later_than_the_results;\n")
+    facts = StudyFacts(settled(make_inputs(root)), discover(root)["copy"])
+    assert "the result of `vectors` is stale" in step_sentence(facts, "box", vectors)
+
+
 def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) -> None:
     two = {"box": {"gpu": "NVIDIA H200", "gpus": 2}}
     facts = StudyFacts(replace(measured.inputs, machines=two), measured.study)
