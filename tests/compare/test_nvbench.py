@@ -115,8 +115,22 @@ def test_a_hostile_file_is_refused_in_one_line(file: Path, change: Callable[[Any
 )
 def test_hostile_samples_are_refused(file: Path, samples: list[float]) -> None:
     np.array(samples, "<f4").tofile(file.with_name("a.json-bin") / "0.bin")
-    with pytest.raises(HotpathError):
-        read_files("a", [file])
+
+    def count(document: Any) -> None:
+        for value in (v for one in state(document)["summaries"] for v in one["data"]):
+            if value["name"] == "size":
+                value["value"] = str(len(samples))
+
+    with pytest.raises(HotpathError, match="expected finite times above 0"):
+        read_files("a", [changed(file, count)])
+
+
+def test_samples_above_the_folder_are_refused(file: Path) -> None:
+    inner = file.parent / "inner" / file.name
+    inner.parent.mkdir()
+    inner.write_text(file.read_text())
+    with pytest.raises(HotpathError, match="a path below the folder of this file"):
+        read_files("a", [changed(inner, lambda d: _filename(d, "../a.json-bin/0.bin"))])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"benchmarks": NaN}', "[" * 100_000])
@@ -126,10 +140,11 @@ def test_no_json_is_refused(file: Path, text: str) -> None:
         read_files("a", [file])
 
 
-def test_a_time_of_0_is_no_time(file: Path) -> None:
+@pytest.mark.parametrize("time", ["0", "-1e-5"])
+def test_a_time_that_is_not_positive_is_no_time(file: Path, time: str) -> None:
     def zero(document: Any) -> None:
         state(document)["summaries"] = [
-            {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "0"}]}
+            {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": time}]}
         ]
 
     assert read_files("a", [changed(file, zero)]).absent["copy", "case=1"] == "no time"

@@ -71,6 +71,13 @@ def test_pending_is_decided_by_code_and_cases(tmp_path: Path, where: Target) -> 
     assert pending(study, replace(where, machine="other-box"), "default", HERE) == [*study.variants]
 
 
+def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]})
+    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
+    assert pending(study, where, "default", HERE) == []
+    assert pending(study, where, "default", replace(HERE, managed=True)) == [*study.variants]
+
+
 def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "damaged", {"name": "one"})
     run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)

@@ -41,6 +41,11 @@ void statistics_tell_small_and_large_apart() {
   expect(stats.large.segments.current == 0 && stats.large.segments.removed == 1, "it returned");
   expect(stats.all.reserved_bytes.current == source.counts(0).reserved, "what the source gave");
   expect(stats.by_size[10].current == 1 && stats.by_size[21].removed == 1, "both sizes counted");
+  void* less = allocator.allocate(2 * kMiB, {0, 0});
+  const auto after = allocator.observer<SizeStatistics>(0);
+  expect(after.large.allocated_bytes.current == 2 * kMiB, "2 MiB allocated");
+  expect(after.large.allocated_bytes.peak == 3 * kMiB, "the peak kept");
+  allocator.deallocate(less, {0, 0});
   allocator.deallocate(small, {0, 0});
 }
 

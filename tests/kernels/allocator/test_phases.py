@@ -109,7 +109,7 @@ def test_early_phases_do_not_know_streams(name: str) -> None:
     assert host.allocate(4096, stream=3) == pointer  # though stream 2 may still write there
 
 
-@pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final"])
+@pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final", "p5_dropin"])
 def test_ours_grows_in_pytorchs_segments(name: str) -> None:
     for asked, segment in {
         1: 2 * MIB,
@@ -148,3 +148,28 @@ def test_the_last_fit_of_a_bin_is_found() -> None:
         host.free(pointers[i])
     assert host.allocate(fit * granule) == pointers[10]
     assert host.calls == (1, 0)
+
+
+def test_a_fit_in_another_branch_of_a_bin_is_found() -> None:
+    """Of three sizes of one bin, the request's branch has the smallest, which does not fit."""
+    host = Host(built("p5_dropin"))
+    granule, small, asked, fit = 512, 200, 202, 204  # of granules; one bin holds 200 to 207
+    pointers = []
+    for size in (small, fit):
+        pointers.append(host.allocate(size * granule))
+        host.allocate(granule)  # keeps them apart
+    for size in (2000, 4096 - 2000 - small - fit - 2):  # the rest of the segment
+        host.allocate(size * granule)
+    for pointer in pointers:
+        host.free(pointer)
+    assert host.allocate(asked * granule) == pointers[1]
+    assert host.calls == (1, 0)
+
+
+@pytest.mark.parametrize("name", ["p4_final", "p5_dropin"])
+def test_a_remainder_for_small_requests_stays_with_its_large_block(name: str) -> None:
+    host = Host(built(name))
+    host.allocate(20 * MIB - MIB, stream=1)
+    host.allocate(20 * MIB - MIB - 512, stream=2)
+    sizes = sorted(block["size"] for block in host.snapshot())
+    assert sizes == [MIB + 512, 19 * MIB - 512, 20 * MIB]

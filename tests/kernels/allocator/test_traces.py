@@ -67,8 +67,10 @@ def test_a_recording_is_read_back_as_it_was_taken(
 
 def test_a_recording_that_frees_the_unknown_is_refused() -> None:
     record = recorder()
-    with pytest.raises(record.RecordingError, match="0x1000"):
-        list(record.rows([], [event("free_requested", 4096)]))
+    free = event("free_requested", 4096)
+    for events in ([free], [event("alloc", 4096, 300), free, free]):
+        with pytest.raises(record.RecordingError, match="0x1000"):
+            list(record.rows([], events))
 
 
 def test_a_trace_becomes_a_tape(final: Host) -> None:

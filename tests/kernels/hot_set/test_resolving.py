@@ -25,6 +25,8 @@ ROW_BYTES = 48
 SMS = 8
 LONG = ("kept_0.9", "one_more")
 TRACES = ("kept_0.5", "misses_20", "all_new", "twice", *LONG)
+LONG_STEPS = 24
+"""With few misses, the hand of CLOCK goes round after more steps than the shape has."""
 VARIANTS = ("table_lru", "table_clock", "table_spread")
 
 
@@ -96,7 +98,8 @@ def on_traces() -> Iterator[Any]:
 def test_state_slots_and_bytes_agree_with_the_reference(
     variant: str, name: str, tmp_path: Path
 ) -> None:
-    assert first_difference(HOT_SET, variant, name, tmp_path) is None
+    steps = LONG_STEPS if name == "misses_20" else SHAPE.steps
+    assert first_difference(HOT_SET, variant, name, tmp_path, steps) is None
 
 
 CLOCK, ROWS = "clock_resolve.h", "table_rows.h"
@@ -123,4 +126,4 @@ QUICK_FAULTS = ("bits of passed slots stay", "an evicted row keeps its slot")
 def test_a_fault_is_caught(fault: str, tmp_path: Path) -> None:
     file, old, new, trace = FAULTS[fault]
     folder = with_fault(HOT_SET, tmp_path / "kernels" / "hot_set", file, old, new)
-    assert first_difference(folder, "table_clock", trace, tmp_path, steps=24) is not None
+    assert first_difference(folder, "table_clock", trace, tmp_path, LONG_STEPS) is not None

@@ -99,3 +99,15 @@ def test_the_first_wrong_step_is_named(
     wrong = first_difference(monkeypatch, fault)
     assert wrong is not None
     assert re.search(message, wrong), wrong
+
+
+def test_a_long_run_repeats_the_steps_after_the_warm_up() -> None:
+    made_current: list[int] = []
+    bound = SimpleNamespace(advance=lambda stream, index, number: made_current.append(index))
+    inputs: Any = SimpleNamespace(
+        trace=SimpleNamespace(warmup_steps=2), shape=SimpleNamespace(steps=3)
+    )
+    steps = on_gpu.WORKLOADS.HotSetSteps(bound, inputs, EXACT)
+    for _ in range(9):
+        steps.advance(0)
+    assert made_current == [0, 1, 2, 3, 4, 2, 3, 4, 2]

@@ -75,6 +75,7 @@ def test_a_slow_call_takes_more_than_the_claims_allow() -> None:
 def test_calls_outside_of_the_window_do_not_count() -> None:
     found = waits((0, 9, 9, 0), (12, 13, 1, 0), (20, 40, 1, 0), window=(9 * MS, 20 * MS))
     assert found["call_worst"] == pytest.approx(1e-3)
+    assert found["call_slow"] == 0
 
 
 def test_unknown_waits_for_a_core_are_left_out() -> None:

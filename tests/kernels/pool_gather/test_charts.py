@@ -146,6 +146,14 @@ def test_the_model_is_drawn_beside_what_it_predicts(facts: StudyFacts, tmp_path:
     assert {3, 6} < set(runs["run"]) and runs["rate"].is_monotonic_increasing
 
 
+def test_without_a_model_the_points_stay_numbers(facts: StudyFacts) -> None:
+    """An empty table joined to theirs would turn them into text, which no axis has."""
+    assert facts.inputs.tables["model_parameters"].empty
+    chart = charts(facts)["layouts"]
+    assert chart is not None
+    assert pd.api.types.is_numeric_dtype(chart.data["rate"])
+
+
 def test_a_rule_is_where_the_held_translations_of_a_machine_end(
     facts: StudyFacts, tmp_path: Path
 ) -> None:

@@ -157,7 +157,7 @@ def corrupt(block: int, index: int | None, **changes: int) -> Callable[[Any], No
 @pytest.mark.parametrize(
     ("edit", "field", "expected", "got"),
     [
-        (corrupt(1, 1, src_off=80), "blocks[1].descriptors[1].src_off", "within 64", "84"),
+        (corrupt(1, 1, src_off=62), "blocks[1].descriptors[1].src_off", "within 64", "66"),
         (
             corrupt(0, 1, src_off=2**32 - 1),
             "blocks[0].descriptors[1].src_off",

@@ -110,6 +110,15 @@ def test_of_one_hosts_runs_the_one_with_the_fewest_cases_is_dropped(tmp_path: Pa
     assert kept == [*newer[::-1], wide]
 
 
+def test_a_narrow_run_is_dropped_before_an_older_wide_one(tmp_path: Path) -> None:
+    older, narrow, wide, *newer = MANY_RUNS[: KEPT_RUNS + 1]
+    for run, cases in ((older, slice(None)), (narrow, slice(1)), (wide, slice(None))):
+        add_run_of(tmp_path, run, "a", cases)
+    for number, run in enumerate(newer):
+        kept = add_run_of(tmp_path, run, f"host {number}")
+    assert kept == [*newer[::-1], wide, older]
+
+
 def test_provenance_has_a_line_a_key_and_a_line_an_earlier_run(tmp_path: Path) -> None:
     for run in RUNS[:3]:
         path = store(tmp_path, run).with_suffix(".json")

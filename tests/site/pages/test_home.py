@@ -151,6 +151,9 @@ def test_gain_needs_both_steps_in_one_run(measured: StudyFacts) -> None:
     assert ">1.75×</span>" in card(scaled)
     alone = StudyFacts(measured.inputs.with_tables(ratios=ratios.iloc[:0]), measured.study)
     assert "6.00×" not in card(alone)
+    of_one_host = ratios.assign(by_run="6|6|6", hosts=1)
+    few = StudyFacts(measured.inputs.with_tables(ratios=of_one_host), measured.study)
+    assert "6.00×" not in card(few)
 
 
 def test_card_shows_the_machine_with_most_figures(tmp_path: Path) -> None:

@@ -114,6 +114,10 @@ def test_undecided_claim_shows_the_verdict_on_average_over_hosts(
     assert (
         "1 is undecided. 1 of the 1 undecided is decided on average over hosts: 1 holds." in whole
     )
+    easy = claim(**SPEEDUP) | {"id": "easy"}
+    both = write_study(tmp_path, claim(**SPEEDUP | {"at_least": 3.6}), easy)
+    whole = ledger({"copy": StudyFacts(read(tmp_path, both), both)}, {}, place)
+    assert "1 of the 1 undecided is decided on average over hosts: 1 holds." in whole
 
 
 def test_claim_has_a_badge_with_a_link(tmp_path: Path, place: Place) -> None:

@@ -118,6 +118,22 @@ def test_step_shows_its_gain_and_its_share_of_the_limit(
     assert result_sentence(measured, "box", first).startswith("On box this step reaches ")
 
 
+@pytest.mark.parametrize(
+    ("speed", "reached"),
+    [
+        (11.0, "reaches 110 % of {rate}, so that is a reference and no limit."),
+        (10.0, "reaches {rate}."),
+    ],
+)
+def test_a_ceiling_that_a_step_exceeds_is_no_limit(
+    tmp_path: Path, speed: float, reached: str
+) -> None:
+    speeds = {"bytewise": 1.0, "vectors": speed, "ceiling_engine": 10.0}
+    facts = measured_at(make_root(tmp_path), speeds)
+    sentence = result_sentence(facts, "box", facts.study.variant("vectors"))
+    assert sentence.endswith(reached.format(rate="the rate of `ceiling_engine`"))
+
+
 def test_variant_is_a_share_of_its_ceilings_only(measured: StudyFacts) -> None:
     step = measured.study.with_role("step")[1]
     fastest = measured.figures.reached("box", step)
@@ -302,6 +318,14 @@ def test_absent_results_are_noted(tmp_path: Path) -> None:
         facts, "box", second
     )
     assert f"`{third.name}` has not been measured" in step_sentence(facts, "box", third)
+
+
+def test_a_stale_result_is_noted(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    vectors = measured_at(root, {"bytewise": 1.0, "vectors": 2.0}).study.variant("vectors")
+    vectors.path.write_text(vectors.path.read_text() + "\nint later_than_the_results;\n")
+    facts = StudyFacts(settled(make_inputs(root)), discover(root)["copy"])
+    assert "the result of `vectors` is stale" in step_sentence(facts, "box", vectors)
 
 
 def test_pages_call_a_machine_by_its_gpus(measured: StudyFacts, tmp_path: Path) -> None:

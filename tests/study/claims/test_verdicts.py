@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from analysis.study.claims.verdicts import Bound, Figure
+from tests.editing import edit_json
 from tests.study.claims.studies import (
     CASE,
     FEW_SMS,
@@ -148,6 +149,24 @@ def test_a_run_counts_in_a_mean_by_the_median_of_its_rounds(tmp_path: Path) -> N
         add_samples(tmp_path / "results", study, "fast", samples, run)
     (row,) = claims_of(tmp_path / "results", study)
     assert row["measured"] == pytest.approx(2e-3)
+
+
+def move_to_host(provenance: Path, host: str) -> None:
+    """Name another host in the newest run of the file."""
+    edit_json(provenance, lambda found: found["machine"].update(host=host))
+
+
+def test_a_host_counts_once_in_a_mean_over_hosts(tmp_path: Path) -> None:
+    entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
+    study, results = write_study(tmp_path, entry), tmp_path / "results"
+    for day, (host, seconds) in enumerate([("a", 2e-3), ("b", 4e-3), ("c", 1e-3), ("c", 1e-3)], 1):
+        run = f"2026-02-0{day}T00:00:00Z"
+        measure(results, study, seconds=SECONDS | {"fast": seconds}, run=run)
+        for provenance in (results / "box" / study.name).glob("*.json"):
+            move_to_host(provenance, host)
+    (row,) = claims_of(results, study)
+    assert row["hosts"] == 3
+    assert row["measured"] == pytest.approx(2e-3, rel=1e-2)
 
 
 def test_of_several_sources_the_first_is_the_published_one(tmp_path: Path) -> None:

@@ -24,6 +24,13 @@ def test_pages_hold_no_measured_figure() -> None:
         assert not found, f"{page.name}: {found}"
 
 
+def test_the_home_page_lists_what_the_results_lack(site: Path) -> None:
+    """The made-up machines are not published, so their faults stop no build."""
+    home = (site / "index.html").read_text()
+    (lines,) = re.findall(r'<ul class="hp-faults">(.*?)</ul>', home)
+    assert "<li>box: " in lines
+
+
 COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
 """Colours from slower to faster, for both palettes."""
 

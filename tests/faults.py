@@ -1,0 +1,174 @@
+"""Put each fault of faults.yaml into a copy of the project, where its test must fail.
+
+python -m tests.faults --only allocator --jobs 2
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from analysis import ROOT
+from analysis.base.cli import at_least, fail_in_one_line, program
+from analysis.base.errors import HotpathError
+
+LIST = ROOT / "tests" / "faults.yaml"
+LIMIT_S, SLOW_LIMIT_S = 180, 900
+LONG = ("--long",)
+CAUGHT, SKIPPED = "caught", "skipped"
+NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
+"""Output of a test whose fault does not compile, which finds nothing."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An entry of the list, whose head explains the fields."""
+
+    area: str
+    where: str
+    old: str
+    new: str
+    test: str
+    says: str
+    slow: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.area}: {self.where}: {self.says}"
+
+    @contextmanager
+    def applied(self, root: Path, number: int) -> Iterator[None]:
+        """The fault, below `root`. Every number gives the file another time of change, so that
+        Python compiles it again."""
+        path = root / self.where
+        text, status = path.read_bytes().decode(), path.stat()
+        if text.count(self.old) != 1:
+            raise HotpathError(f"{self}: expected `from` once, got it {text.count(self.old)} times")
+        path.write_bytes(text.replace(self.old, self.new).encode())
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + number * 10**9))
+        try:
+            yield
+        finally:
+            path.write_bytes(text.encode())
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def read_faults() -> list[Fault]:
+    """All entries of the list."""
+    names = {"from": "old", "to": "new"}
+    return [
+        Fault(area, **{names.get(key, key): value for key, value in entry.items()})
+        for area, entries in yaml.safe_load(LIST.read_text()).items()
+        for entry in entries
+    ]
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy the files that git does not ignore, into a repository of their own."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.check_output(listed, cwd=ROOT, text=True).rstrip("\0").split("\0"):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+    author = ["-c", "user.name=faults", "-c", "user.email=faults@localhost"]
+    for step in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "A copy"]):
+        subprocess.run(["git", *step], cwd=folder, check=True)
+    return folder
+
+
+def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tuple[int, str]:
+    """Exit code and output of pytest below `root`; code 1 if it takes longer than `limit_s`."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    logger = str(root / "workflow" / "logger")  # it is installed from another folder
+    environment = os.environ | {"PATH": path, "PYTHONPATH": logger}
+    with subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as started:
+        try:
+            output = started.communicate(timeout=limit_s)[0]
+            return started.returncode, output
+        except subprocess.TimeoutExpired:
+            return 1, f"no end within {limit_s} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
+def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
+    """HotpathError unless all tests of the faults pass without a fault."""
+    more = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
+    for is_slow in (False, True):
+        tests = dict.fromkeys(fault.test for fault in faults if fault.slow == is_slow)
+        if not tests:
+            continue
+        code, output = run_tests(root, *more, *LONG * is_slow, *tests)
+        if code:
+            raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
+
+
+def outcome(fault: Fault, root: Path, number: int) -> tuple[str, str]:
+    """What becomes of a fault below `root`, and the first failure."""
+    limit_s = SLOW_LIMIT_S if fault.slow else LIMIT_S
+    with fault.applied(root, number):
+        code, output = run_tests(root, "-x", *LONG * fault.slow, fault.test, limit_s=limit_s)
+    if code == 0:
+        return "MISSED" if " passed" in output[-200:] else SKIPPED, ""
+    reason = next((line for line in output.splitlines() if line.startswith("E  ")), output[-300:])
+    found = "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
+    return found, reason.strip()
+
+
+def main() -> None:
+    parser = program("tests.faults", __doc__)
+    parser.add_argument("--only", default="", help="faults whose area, file or words contain this")
+    parser.add_argument("--list", action="store_true", help="print the faults, and run nothing")
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="number of copies to use")
+    parser.add_argument("--reasons", action="store_true", help="print how each is found")
+    arguments = parser.parse_args()
+    faults = [fault for fault in read_faults() if arguments.only in str(fault)]
+    if arguments.list:
+        print(*faults, sep="\n")
+        return
+    counts: Counter[str] = Counter()
+    copies: SimpleQueue[Path] = SimpleQueue()
+
+    def run(number: int) -> None:
+        fault, copy = faults[number], copies.get()
+        found, reason = outcome(fault, copy, number + 1)
+        copies.put(copy)
+        counts[found] += 1
+        print(f"{found}: {fault}" + f"\n    {reason}" * arguments.reasons, flush=True)
+
+    with TemporaryDirectory(prefix="faults-") as folder:
+        roots = [Path(folder, str(number), ROOT.name) for number in range(arguments.jobs)]
+        for root in roots:
+            copies.put(copy_project(root))
+        check_clean(roots[0], faults, arguments.jobs)
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            list(pool.map(run, range(len(faults))))
+    print(f"{len(faults)} faults: " + ", ".join(f"{counts[found]} {found}" for found in counts))
+    sys.exit(counts[CAUGHT] + counts[SKIPPED] < len(faults))
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
