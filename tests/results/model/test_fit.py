@@ -96,13 +96,13 @@ def test_slow_outliers_do_not_move_the_fit() -> None:
 
 
 def test_a_case_counts_less_the_less_sure_it_is() -> None:
+    """Slow by so little that it is no outlier."""
     cases = calibration()
-    contiguous = (cases.work[:, COPY_ENGINE] == 0).nonzero()[0][-1]
-    cases.seconds[contiguous] *= 1.2
-    cases.errors[contiguous] = 0.5
+    cases.seconds[::2] *= 1.03
+    cases.errors[::2] = 0.5
     found = fit(cases)
     assert found is not None
-    assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
+    assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.006)
 
 
 def test_parameter_without_data_is_unknown_or_a_bound() -> None:

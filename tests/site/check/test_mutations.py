@@ -129,7 +129,7 @@ def macro(study: str, name: str) -> Mutation:
 MUTATIONS: Final = {
     "a case": case(f"{H200}/counters/sharded_padded", "threads=8,work=0"),
     "a variant": files("counters", f"{H100}/counters/shared_atomic.*"),
-    "a claim": claim("counters", "padding_beats_sharing"),
+    "a claim": claim("counters", "array_removes_contention"),
     "a chart's column": column("counters", "rate", "gain"),
     "a chart": on_page("counters", r"{{ chart\('rate'.*?\) }}"),
     "what claims return": macro("counters", "evidence"),
