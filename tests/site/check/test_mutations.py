@@ -132,7 +132,7 @@ MUTATIONS: Final = {
     "a claim": claim("counters", "array_removes_contention"),
     "a chart's column": column("counters", "rate", "gain"),
     "a chart": on_page("counters", r"{{ chart\('rate'.*?\) }}"),
-    "what claims return": macro("counters", "evidence"),
+    "what a macro returns": macro("counters", "drawing"),
     "a run": run(f"{H200}/counters/shared_atomic", 3),
     "a round": a_round(f"{H100}/counters/sharded_padded", 1),
     "the opening": on_page("storage_fill", r"{{ lead\(\) }}"),
