@@ -26,5 +26,5 @@ def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
 def fatal(faults: Collection[Fault], published: Collection[str], inputs: Inputs) -> list[Fault]:
     """The faults that stop a build: those of `published` machines and, where no other machine has
     results, those of no machine."""
-    is_ours = {*inputs.machines} <= {*published}
+    is_ours = bool(inputs.machines) and {*inputs.machines} <= {*published}
     return [one for one in faults if (one.machine in published if one.machine else is_ours)]

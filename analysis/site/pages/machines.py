@@ -94,7 +94,7 @@ def machine_table(inputs: Inputs) -> str:
     return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
 
 
-@macro()
+@macro(may_be_empty=True)
 def virtual_machines(inputs: Inputs) -> str:
     """A note if figures come from virtual machines."""
     return virtual_note(inputs, list(inputs.machines))

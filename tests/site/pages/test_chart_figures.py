@@ -13,6 +13,7 @@ from analysis.site.charts.writing import ChartSummary, read_index, write_charts,
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.chart_figures import chart_figure
+from analysis.site.pages.html import gap
 from analysis.site.pages.page import Page
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.staging import Staged
@@ -41,7 +42,7 @@ def test_chart_without_data_is_noted_and_an_unknown_one_is_an_error(
     paragraph = '<p id="chart-timeline">{}</p>'
     assert chart_figure(page, unmeasured, "timeline", "Calls.") == paragraph.format(NOTHING)
     assert chart_figure(page, facts, "timeline", "Calls.") == paragraph.format(
-        "Nothing to draw yet."
+        gap("Nothing to draw yet.")
     )
     with pytest.raises(FieldError, match=r"^chart: expected one of \['timeline'\], got 'steps'$"):
         chart_figure(page, facts, "steps", "Calls.")

@@ -17,6 +17,7 @@ from analysis.site.pages.model import (
     counter_table,
     judgement,
     misses,
+    model_basis,
     model_table,
     parameter_table,
     rate_table,
@@ -24,7 +25,7 @@ from analysis.site.pages.model import (
 )
 from analysis.site.pages.site import build_site
 from tests.linked import CALIBRATION, GATHER, model_root, true_seconds
-from tests.roots import drawn_charts, make_inputs, text_of
+from tests.roots import drawn_charts, make_inputs, text_of, without_data
 from tests.synthetic import write_machine
 
 
@@ -80,7 +81,8 @@ def test_points_beyond_the_tolerance_are_listed_worst_first(calibrated: Inputs) 
 def test_rates_that_were_not_measured_are_predicted_and_marked(calibrated: Inputs) -> None:
     facts = StudyFacts(calibrated, CALIBRATION)
     page = rate_table(facts, "sm_rows", "stride_bytes", "offset_bytes", 0, 1024, 1536)
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split("<tr>")[2:]]
+    lines = without_data(page).split("<tr>")[2:]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in lines]
     marked = [[cell.startswith("≈") for cell in row[1:]] for row in rows]
     assert marked == [[False] + [True] * 7, [False] * 8, [True] * 8]
     rates = [[float(cell.removeprefix("≈ ")) for cell in row[1:]] for row in rows]
@@ -101,9 +103,9 @@ def test_unjudged_points_come_before_judged_ones(page: Path) -> None:
     assert not calls or calls[0] == "unjudged"
 
 
-def test_single_run_is_noted(calibrated: Inputs) -> None:
-    table = parameter_table(calibrated)
-    assert ">one run<" in table and ">one run; interval of the fit alone<" in table
+def test_a_parameter_has_the_number_of_its_cases_and_runs(calibrated: Inputs) -> None:
+    assert ">101 cases, 1 run<" in parameter_table(calibrated)
+    assert model_basis(calibrated) == "model fitted to 101 cases of 1 run on box"
 
 
 def test_counters_are_shown_beside_predictions(calibrated: Inputs) -> None:

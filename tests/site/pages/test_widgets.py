@@ -52,7 +52,7 @@ def test_a_widget_is_a_table_until_its_script_runs(two_machines: Inputs, tmp_pat
         "<figcaption>a &amp; b</figcaption>",
     ):
         assert part in shown
-    nothing = '<p id="chart-none">Nothing to show yet.</p>'
+    nothing = '<p id="chart-none"><span class="hp-gap">Nothing to show yet.</span></p>'
     assert widget_figure(page, facts, "none", "") == nothing
 
 

@@ -33,7 +33,7 @@ def test_counters_decide_without_an_interval(
     results = tmp_path / "results"
     measure(results, study)
     (row,) = claims_of(results, study)
-    no_profile = "no fresh profile of fast has lts__t_sectors.sum in this case"
+    no_profile = "missing: no fresh profile of fast has lts__t_sectors.sum in this case"
     assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
     count(results, study, fast=200, slow=100)
     (row,) = claims_of(results, study)

@@ -73,4 +73,4 @@ def test_a_printed_speedup_is_of_one_source(tmp_path: Path) -> None:
     (row,) = claims_of(results, study)
     assert (row["verdict"], row["measured"]) == ("does not hold", pytest.approx(2.5))
     (row,) = claims_of(results, write_study(tmp_path, claim(**test, source="Other")))
-    assert row["reason"] == "Other printed no rate of fast in this case"
+    assert row["reason"] == "missing: Other printed no rate of fast in this case"

@@ -37,7 +37,7 @@ def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> Non
 
     assert claims_of(results, study) == []
     measure(results, study, {"slow": 8e-3})
-    assert reason() == "fast has not been measured in this case"
+    assert reason() == "missing: fast has not been measured in this case"
     samples = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
     skipped = [
         replace(s, value=None, verified=0, status="skipped", reason="opt-in: set managed")
@@ -47,7 +47,7 @@ def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> Non
     assert reason() == "fast was skipped: opt-in: set managed"
     (results / "box" / "copy" / "fast.csv").unlink()
     measure(results, study, {"fast": 2e-3}, run=OLD)
-    assert reason() == "fast and slow have not been measured in one run"
+    assert reason() == "missing: fast and slow have not been measured in one run"
     measure(results, study, {"fast": 2e-3}, run=NEW)
     (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
@@ -79,7 +79,7 @@ WRONG = {"value": None, "verified": 0, "status": "failed", "reason": "byte 3"}
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"verified": 0}, "the output of fast was not checked"),
+        ({"verified": 0}, "missing: the output of fast was not checked"),
         (WRONG, "fast failed its check: byte 3"),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_claim_to_be_correct_flips_with_the_check(tmp_path: Path) -> None:
         (row,) = claims_of(results, study)
         return str(row["verdict"]), str(row["reason"])
 
-    assert found() == ("not tested", "fast has not been measured in this case")
+    assert found() == ("not tested", "missing: fast has not been measured in this case")
     measure(results, study, {"fast": 2e-3}, run=OLD)
     assert found() == ("holds", "passed its check in 8 rounds")
     measure(results, study, {"fast": 2e-3}, run="2026-01-01T12:00:00Z", rounds=3)
@@ -125,7 +125,7 @@ def test_unchecked_or_skipped_output_is_not_called_correct(tmp_path: Path) -> No
     measure(results, study, {"slow": 8e-3})
     samples = samples_of(study, study.variant("fast"), run=NEW)
     for change, reason in (
-        ({"verified": 0}, "the output of fast was not checked"),
+        ({"verified": 0}, "missing: the output of fast was not checked"),
         (
             {"value": None, "verified": 0, "status": "skipped", "reason": "no"},
             "fast was skipped: no",
@@ -138,7 +138,7 @@ def test_unchecked_or_skipped_output_is_not_called_correct(tmp_path: Path) -> No
     some = [replace(s, verified=s.round % 2) for s in samples]
     add_samples(results, study, "fast", some, NEW)
     (row,) = claims_of(results, study)
-    assert row["reason"] == "the output of fast was not checked"
+    assert row["reason"] == "missing: the output of fast was not checked"
 
 
 def test_every_machine_shows_the_reason_for_no_test(tmp_path: Path) -> None:

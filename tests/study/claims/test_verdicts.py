@@ -360,7 +360,7 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
     results = tmp_path / "results"
     measure(results, study)
     (row,) = claims_of(results, study)
-    assert (row["verdict"], row["reason"]) == ("not tested", "no model prediction")
+    assert (row["verdict"], row["reason"]) == ("not tested", "missing: no model prediction")
     for predicted, verdict in ((1.99e-3, "holds"), (1.5e-3, "does not hold")):
         rows = [
             ["another", "copy", "fast", CASE, "gpu_time", 9.0],
