@@ -116,15 +116,20 @@ def study_site(
     root: Path, study: str, machines: Sequence[str], change: Callable[[Path], object]
 ) -> tuple[str, set[str]]:
     """A study's page, and the faults of the site, after a `change` of a copy of this repository at
-    `root`: of other studies, it has only the headings of their pages, and results if the page names
-    them."""
+    `root`. The copy has only this study, and those that its page and description name; of all other
+    pages, it has the headings."""
+    from tests.repository import STUDIES
+
     copy_of_repository(root)
     page = root / "docs" / "studies" / f"{study}.md"
     for other in {*(root / "docs").rglob("*.md")} - {page, root / "docs" / "glossary.md"}:
         other.write_text("\n\n".join(re.findall(r"^#+ .*", other.read_text(), re.MULTILINE)))
-    studies = discover(root)
     names = {study, *re.findall(r"study='(\w+)'", page.read_text())}
-    names |= {*calibrating(studies)} if any(studies[one].has_link for one in names) else set()
+    names |= {*calibrating(STUDIES)} if any(STUDIES[one].has_link for one in names) else set()
+    limits = {limit.study for name in names if (limit := STUDIES[name].limit)}
+    kept = names | limits | {used for name in names for used in STUDIES[name].widgets_use}
+    for name in STUDIES.keys() - kept:
+        (root / "kernels" / name / "study.yaml").unlink()
     for machine in machines:
         for name in (*names, "machine.json"):
             source, target = (top / "results" / machine / name for top in (ROOT, root))

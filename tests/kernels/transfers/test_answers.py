@@ -119,6 +119,7 @@ def committed() -> list[Adviser]:
     return advisers_in(ROOT / "results", STUDIES["transfers"])
 
 
+@pytest.mark.long
 def test_no_committed_answer_exceeds_the_link(committed: list[Adviser]) -> None:
     """The limit is the fastest measured cell of any way."""
     answered = 0
@@ -138,6 +139,7 @@ def test_no_committed_answer_exceeds_the_link(committed: list[Adviser]) -> None:
     assert answered
 
 
+@pytest.mark.long
 def test_rows_from_the_largest_pool_are_left_to_the_study_that_measured_them(
     committed: list[Adviser],
 ) -> None:
@@ -148,6 +150,7 @@ def test_rows_from_the_largest_pool_are_left_to_the_study_that_measured_them(
         assert answers(known, ROWS)[0].seconds < 50e-6, "from a small pool"
 
 
+@pytest.mark.long
 def test_committed_ways_of_larger_pieces_are_not_replaced_by_slow_ones(
     committed: list[Adviser],
 ) -> None:
