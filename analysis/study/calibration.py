@@ -17,7 +17,7 @@ FITTED: Final = ""
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a calibrating study determines: this number of `parameters` of `model`."""
+    """The target of a calibrating study: the number of `parameters` of a `model`."""
 
     model: str
     parameters: int

@@ -1,4 +1,4 @@
-"""What a form or a command may answer: near measured cases, and never beyond the link."""
+"""Limits of answers by forms and commands: near measured cases, never beyond the link."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,13 +41,13 @@ OF_CHARTS: Final[Mapping[str, tuple[str, ...]]] = {
     r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": ("symbol",),
     r"\bbars?\b": ("rect",),
 }
-"""What a chart must draw, any of these, for each phrase of its caption."""
+"""Requirements on a chart, of which one must be met, by phrase of its caption."""
 OF_DRAWINGS: Final[Mapping[str, str]] = {
     r"[Ss]haded": r'class="[^"]*\bband\b',
     r"[Dd]ashed[^.]*the model": r'<(path|polyline)[^>]*class="[^"]*\bdashed\b',
     r"[Ww]hiskers": r'class="[^"]*\bwhisker\b',
 }
-"""What the shapes of a drawing must have for each phrase of its caption."""
+"""Required text in the shapes of a drawing, by phrase of its caption."""
 
 
 def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
@@ -55,12 +55,13 @@ def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
     pages = {_name(path, site): path.read_text() for path in sorted(site.glob("**/*.html"))}
     yield from _gaps_and_captions(site, pages)
     yield from _contradictions(pages)
+    used = {part for text in pages.values() for part in PART.findall(text)}
     measured = {study for _, study, _ in inputs.provenance} & {*inputs.studies}
     for name in sorted(measured):
         page = pages.get(f"studies/{name}")
         if page is not None:
             yield from _absent_sections(inputs.studies[name], page)
-            yield from _unused_parts(site / "charts" / name, pages.values())
+            yield from _unused_parts(site / "charts" / name, used)
 
 
 def _name(path: Path, site: Path) -> str:
@@ -87,7 +88,7 @@ def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _absent_sections(study: Study, text: str) -> Iterator[Fault]:
-    """What the page of a measured study always has: its question, steps and claims."""
+    """Absent parts that every page of a measured study has: its question, steps and claims."""
     wanted = {"hp-scope": "lead()"} if study.claims else {}
     wanted |= {name.name: f"a section of {name.name}" for name in study.with_role("step", "beyond")}
     wanted |= {claim_anchor(study.name, claim.id): f"claim {claim.id}" for claim in study.claims}
@@ -97,10 +98,9 @@ def _absent_sections(study: Study, text: str) -> Iterator[Fault]:
             yield Fault(f"page studies/{study.name}", f"expected {part}, got none")
 
 
-def _unused_parts(charts: Path, pages: Iterable[str]) -> Iterator[Fault]:
-    """Charts, widgets and tables that only this study has, and no page shows. Which of the common
-    charts a page has is up to its author."""
-    used = {part for text in pages for part in PART.findall(text)}
+def _unused_parts(charts: Path, used: Collection[str]) -> Iterator[Fault]:
+    """Charts, widgets and tables that only this study has, and that are not among those `used` on
+    pages. Which of the common charts a page has is up to its author."""
     for path in sorted(charts.iterdir()):
         name, _, kind = path.name.partition(".")
         if kind in KINDS and name not in COMMON and f"{charts.name}/{path.name}" not in used:

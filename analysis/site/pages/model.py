@@ -70,7 +70,7 @@ def parameter_table(inputs: Inputs) -> str:
 def model_basis(inputs: Inputs) -> str:
     """The cases and runs of each machine that the model is fitted to, as a clause of a caption."""
     found = [f"{basis} on {inputs.called(machine)}" for machine, basis in fit_bases(inputs).items()]
-    return f"model fitted to {listing(found)}" if found else "no model: no machine is calibrated"
+    return f"model fitted to {listing(found)}" if found else "model (no machine is calibrated)"
 
 
 @macro()

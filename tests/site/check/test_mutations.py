@@ -33,7 +33,7 @@ PARTS: Final = re.compile(
 
 
 class Mutation(NamedTuple):
-    """What is gone from the tree of a study: files below a copy of the repository change, or a
+    """A part that is removed from a study: files below a copy of the repository change, or a
     function `within` a context gives less."""
 
     study: str
