@@ -13,14 +13,19 @@ from tests.faults import Fault, read_faults
 FAULTS = read_faults()
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_entry_is_in_step_with_the_code(fault: Fault) -> None:
-    text = (ROOT / fault.where).read_bytes().decode()
-    assert not fault.where.startswith("tests/")
-    assert text.count(fault.old) == 1 and fault.old != fault.new
+def test_entries_are_in_step_with_the_code() -> None:
+    assert [str(fault) for fault in FAULTS if not is_in_step(fault)] == []
+
+
+def is_in_step(fault: Fault) -> bool:
+    """Whether the file has the text of the entry once, and the test exists."""
+    where = ROOT / fault.where
+    if fault.where.startswith("tests/") or not where.exists() or fault.old == fault.new:
+        return False
     file, _, test = fault.test.partition("::")
-    name = test.partition("[")[0]
-    assert file.startswith("tests/") and f"\ndef {name}(" in (ROOT / file).read_text()
+    defined = f"\ndef {test.partition('[')[0]}("
+    is_test = file.startswith("tests/") and defined in (ROOT / file).read_text()
+    return is_test and where.read_bytes().decode().count(fault.old) == 1
 
 
 def test_entries_differ() -> None:
