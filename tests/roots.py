@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -112,12 +112,10 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
     ]
 
 
-def study_site(
-    root: Path, study: str, machines: Sequence[str], change: Callable[[Path], object]
-) -> tuple[str, set[str]]:
+def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tuple[str, set[str]]:
     """A study's page, and the faults of the site, after a `change` of a copy of this repository at
-    `root`. The copy has only this study, and those that its page and description name; of all other
-    pages, it has the headings."""
+    `root`, on the machines that have measured the study. The copy has only this study, and those
+    that its page and description name; of all other pages, it has the headings."""
     from tests.repository import STUDIES
 
     copy_of_repository(root)
@@ -130,7 +128,8 @@ def study_site(
     kept = names | limits | {used for name in names for used in STUDIES[name].widgets_use}
     for name in STUDIES.keys() - kept:
         (root / "kernels" / name / "study.yaml").unlink()
-    for machine in machines:
+    for folder in sorted((ROOT / "results").glob(f"*/{study}")):
+        machine = folder.parent.name
         for name in (*names, "machine.json"):
             source, target = (top / "results" / machine / name for top in (ROOT, root))
             if source.exists():

@@ -158,6 +158,8 @@ MORE: Final = {
     "link_calibration, case": case(f"{H100}/link_calibration/copy_engine", "bytes=1048576"),
     "method, variant": files("method", f"{H100}/method/empty_kernel.*"),
     "method, macro": macro("method", "metrics"),
+    "peers, variant": files("peers", "nvidia-h200-x2/peers/pulled.*"),
+    "peers, chart": on_page("peers", r"{{ chart\('tier'.*?\) }}"),
     "pinning, case": case(f"{H200}/pinning/huge_pages", "mib=1024"),
     "pinning, chart": on_page("pinning", r"{{ chart\('chunk_sizes'.*?\) }}"),
     "pinning, run": run(f"{H200}/pinning/huge_pages", 1),
@@ -187,7 +189,7 @@ def whole(study: str) -> tuple[Counter[str], set[str]]:
 def built(mutation: Mutation) -> tuple[Counter[str], set[str]]:
     """The parts of the page, and the faults. Which machine a figure is of depends on the runs."""
     with TemporaryDirectory() as folder, mutation.within():
-        page, faults = study_site(Path(folder), mutation.study, (H100, H200), mutation.change)
+        page, faults = study_site(Path(folder), mutation.study, mutation.change)
     page = re.sub(r'(data-figure=")\S+', r"\1", page)
     return Counter(PARTS.findall(page)), faults
 
