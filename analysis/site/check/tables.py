@@ -127,7 +127,7 @@ def _removed_claims(inputs: Inputs) -> Iterator[Fault]:
             known = {claim.id for claim in study.claims} | {*study.withdrawn}
             gone |= {(name, one): machine for one in {*recorded.get("bounds", {})} - known}
     for (name, claim), machine in gone.items():
-        what = "expected it in study.yaml, whose runs recorded its bounds, got none"
+        what = "expected it in study.yaml, since runs recorded its bounds, got none"
         yield Fault(f"{name}: claim {claim}", what, machine)
 
 
