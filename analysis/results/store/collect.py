@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from analysis.results.store.folders import (
     require_machine,
     require_study,
 )
-from analysis.results.store.keys import RunFile
+from analysis.results.store.keys import HostKeys, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.runs import (
     FAULTS,
@@ -31,6 +32,7 @@ from analysis.results.store.runs import (
     Run,
     codes_of,
     description_of,
+    read_about,
     read_capture,
     read_run,
 )
@@ -45,7 +47,6 @@ COLUMNS: Final = (
     *("stale", "disturbed", "core_copies", "named"),
 )
 
-T = TypeVar("T")
 Refuse = Callable[[Path, str | Exception], None]
 
 
@@ -54,28 +55,27 @@ class Collected:
     """`samples` has COLUMNS: those of samples, `machine`, `host`, `stale`, `disturbed`: whether
     something disturbed the round, `core_copies`: what one core of the host copied in B/s around
     it, before or after, whichever is less; NaN where that is not known; and `named`, the digests of
-    today's claims that the run names, a frozenset. `runs` and `captures` are those of every
+    today's claims that the run names, a frozenset. `machines` describes the host of each machine's
+    newest run. `runs` and `captures` are those of every
     machine and study that are no error, oldest first; `published` has the rows of `load_published`
     by study; `refused` says of a `<machine>`, `<machine>/<study>`, `<machine>/<study>/<file>` or
     `published/<study>.csv` why it was left out."""
 
     samples: pd.DataFrame
+    machines: dict[str, dict[str, Any]] = field(default_factory=dict)
     runs: list[RunFile] = field(default_factory=list)
     captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def machines(self) -> dict[str, dict[str, Any]]:
-        """The description of every machine: the host of its newest run."""
-        return describe_machines(self.runs)
 
-
-def describe_machines(runs: Collection[RunFile]) -> dict[str, dict[str, Any]]:
-    """The description of the host of each machine's newest run, by machine."""
-    newest = sorted(runs, key=lambda about: about.run)
-    found = {about.machine: about for about in newest}
-    return {machine: found[machine].host.described() for machine in sorted(found)}
+def newest_host(folder: Path) -> HostKeys | None:
+    """The host of the newest run in a machine's folder whose description is good."""
+    paths = [path for study in listed(folder) for path in described(study)]
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        with suppress(*FAULTS):
+            return read_about(path, RunFile).host
+    return None
 
 
 def collect(
@@ -110,6 +110,8 @@ def collect(
     for folder in machine_folders(root):
         if not _is_valid(folder, require_machine, refuse) or machine not in (None, folder.name):
             continue
+        if host := newest_host(folder):
+            collected.machines[folder.name] = host.described()
         room = MACHINE_LIMIT_SAMPLES
         for inner in listed(folder):
             if only is not None and inner.name not in only:
@@ -118,7 +120,9 @@ def collect(
                 continue
             study_here = studies.get(inner.name)
             codes = codes_of(study_here)
-            for run in read_folder(inner, study_here, refuse, collected.captures):
+            _refuse_strays(inner, refuse)
+            collected.captures += read_captures(inner, refuse)
+            for run in read_runs(inner, study_here, refuse):
                 table = _frame(run, codes, study_here.bounds if study_here else frozenset())
                 room -= len(table)
                 if room < 0:
@@ -144,22 +148,54 @@ def _is_valid(folder: Path, require: Callable[[Path], None], refuse: Refuse) -> 
     return False
 
 
-def read_folder(
-    folder: Path, study: Study | None, refuse: Refuse, captures: list[Capture]
-) -> Iterator[Run]:
-    """The runs of a study's folder, newest first; its captures are added to `captures`."""
-    for suffix in reversed(ABOUT):
-        for place, path in enumerate(described(folder, suffix)):
-            if place >= MAX_FILES:
-                refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
-                continue
+def ignore(path: Path, error: str | Exception) -> None:
+    """Say nothing of a bad file."""
+
+
+def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
+    """The runs in a study's folder, newest first."""
+    for path in _newest(folder, ABOUT[0], refuse):
+        try:
+            yield read_run(path, study)
+        except FAULTS as error:
+            refuse(path, error)
+
+
+def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
+    """The captures in a study's folder, newest first of each kind."""
+    for suffix in ABOUT[1:]:
+        for path in _newest(folder, suffix, refuse):
             try:
-                if suffix == ABOUT[0]:
-                    yield read_run(path, study)
-                else:
-                    captures.append(read_capture(path))
+                yield read_capture(path)
             except FAULTS as error:
                 refuse(path, error)
+
+
+def bad_files(folder: Path, study: Study) -> list[tuple[Path, str]]:
+    """The files of a study's folder that are left out, with the reason."""
+    found: list[tuple[Path, str]] = []
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        found.append((path, str(error)))
+
+    for read in (lambda: read_runs(folder, study, refuse), lambda: read_captures(folder, refuse)):
+        for _ in read():
+            pass
+    _refuse_strays(folder, refuse)
+    return found
+
+
+def _newest(folder: Path, suffix: str, refuse: Refuse) -> Iterator[Path]:
+    """The descriptions of this suffix that are not too many, newest first."""
+    for place, path in enumerate(described(folder, suffix)):
+        if place < MAX_FILES:
+            yield path
+        else:
+            refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
+
+
+def _refuse_strays(folder: Path, refuse: Refuse) -> None:
+    """Refuse the files that belong to no run and no capture."""
     for path in listed(folder):
         try:
             if not (about := description_of(path)).exists():

@@ -17,7 +17,7 @@ from analysis.base.keys import NAME, Fault, UtcTime
 from analysis.base.records import MAX_NUMBER
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
-from analysis.study.keys import CaptureKind
+from analysis.study.keys import GRIDS, CaptureKind
 
 T = TypeVar("T")
 
@@ -177,6 +177,9 @@ class HostKeys(Keys):
         return {**unknown, **first, **several, "host": self.id, **facts, "limits": limits}
 
 
+MachineKeys = HostKeys  # until submissions are removed
+
+
 class Compiler(Keys):
     """Versions and architecture."""
 
@@ -232,7 +235,7 @@ class RunFile(Keys):
     machine: MachineName
     study: Name
     run: RunName
-    grid: Literal["smoke", "default", "full"]
+    grid: Annotated[str, Field(pattern=f"^({'|'.join(GRIDS)})$")]
     rounds: Few
     asked: Listed[Name]
     start: PastTime
@@ -270,6 +273,15 @@ class RunFile(Keys):
             raise Fault(f"the host of the run's name, {run}", host.id)
         return host
 
+    @property
+    def file_name(self) -> str:
+        return f"{self.run}.json"
+
+    @property
+    def begun(self) -> str:
+        """The UTC timestamp of its name, to the second."""
+        return start_of(self.run)
+
     def is_fresh(self, variant: str, source_sha256: str | None) -> bool:
         """Whether its samples of `variant` are of this code and today's method."""
         known = self.variants.get(variant)
@@ -300,6 +312,15 @@ class CaptureFile(Keys):
     host: HostKeys
     compiler: Compiler
     variants: ByVariant[CapturedVariant]
+
+    @property
+    def stem(self) -> str:
+        """The name of its files without `.json` or `.csv`."""
+        return f"{name_of_run(self.at, self.host.id)}.{self.kind}"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.stem}.json"
 
 
 def text_of(content: RunFile | CaptureFile) -> str:

@@ -17,7 +17,7 @@ from analysis.base.records import read_records
 from analysis.base.schema import read_json
 from analysis.results.store.counters import Counter
 from analysis.results.store.folders import ABOUT, described, listed, run_and_suffix
-from analysis.results.store.keys import CaptureFile, RunFile, name_of_run, text_of
+from analysis.results.store.keys import CaptureFile, RunFile, text_of
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.results.store.telemetry import Reading
 from analysis.results.store.timelines import Event
@@ -63,23 +63,11 @@ def codes_of(study: Study | None) -> Codes:
 def read_about(path: Path, kind: type[File]) -> File:
     """A description, checked against its path; HotpathError names the file and the key."""
     about = keys.read(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
-    run, suffix = run_and_suffix(path)
-    machine, study = path.parts[-3:-1]
-    named = about.run if isinstance(about, RunFile) else name_of_capture(about)
-    for key, expected, got in (
-        ("machine", machine, about.machine),
-        ("study", study, about.study),
-        ("run", run, named),
-        ("kind", suffix, ABOUT[0] if isinstance(about, RunFile) else f".{about.kind}.json"),
-    ):
-        if expected != got:
+    keys_of_path = ("machine", "study", "file_name")
+    for key, expected in zip(keys_of_path, path.parts[-3:], strict=True):
+        if (got := getattr(about, key)) != expected:
             raise HotpathError(f"{path}: {key}: expected {expected!r} by the path, got {got!r}")
     return about
-
-
-def name_of_capture(about: CaptureFile) -> str:
-    """The name of the files of a capture, without their suffixes."""
-    return name_of_run(about.at, about.host.id)
 
 
 def read_run(path: Path, study: Study | None) -> Run:
@@ -158,11 +146,9 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
 
     Returns the path of the description. It completes what a killed process left of the same run.
     """
-    is_run = isinstance(about, RunFile)
-    name = f"{about.run}.json" if is_run else f"{name_of_capture(about)}.{about.kind}.json"
     files = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in csv_texts.items()}
     text = text_of(about.model_copy(update={"files": files}))
-    path = folder / name
+    path = folder / about.file_name
     for file, limit in ((path, JSON_LIMIT_BYTES), *((folder / n, CSV_LIMIT_BYTES) for n in files)):
         size = len((text if file == path else csv_texts[file.name]).encode())
         if size > limit:
@@ -215,19 +201,20 @@ def _is_covered(one: Held, others: Sequence[Held]) -> bool:
     )
 
 
-def discard_superfluous(folder: Path, study: Study, host: str) -> list[str]:
-    """Delete runs and captures that no figure needs, and what a killed deletion left of runs of
-    this `host`. Returns the names of the deleted descriptions; bad files stay."""
+def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
+    """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
+    killed process. Returns the names of the deleted descriptions; bad files stay."""
     deleted = []
     for suffix in ABOUT:
         held = dict(_held(folder, suffix, study))
-        for name in superfluous(held):
-            remove(folder / name)  # first, as a CSV without it is ignored
-            deleted.append(name)
+        deleted += superfluous(held)
+    for name in deleted:
+        remove(folder / name)  # first, as a CSV without it is ignored
     for path in listed(folder):
         with suppress(HotpathError):
-            run, _ = run_and_suffix(path)
-            if run.endswith(f"-{host}") and not description_of(path).exists():
+            about, (run, _) = description_of(path), run_and_suffix(path)
+            is_left = host and run.endswith(f"-{host}") and not about.exists()
+            if is_left or about.name in deleted:
                 remove(path)
     return deleted
 

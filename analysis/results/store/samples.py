@@ -169,13 +169,14 @@ def _parse_row(metrics: Sequence[Metric], fields: Sequence[str]) -> Row:
     _require("reason", reason, is_reason and bool(reason) != (status == "ok"), expected_reason)
     _require("throttle", throttle, REASONS.fullmatch(throttle), "words joined by bars")
     _require("started_at", started_at, records.is_utc_time(started_at), "a UTC timestamp")
-    return Row(
-        *(variant, case, int(number)),
-        {metric: _numbers(metric[0], cell) for metric, cell in zip(metrics, cells, strict=True) if cell},
-        *(int(verified), status, reason, throttle),
-        float(_numbers("sm_mhz", sm_mhz)[0]) if sm_mhz else None,
-        started_at,
-    )
+    values = {
+        metric: _numbers(metric[0], cell)
+        for metric, cell in zip(metrics, cells, strict=True)
+        if cell
+    }
+    clock = float(_numbers("sm_mhz", sm_mhz)[0]) if sm_mhz else None
+    about = (int(verified), status, reason, throttle, clock, started_at)
+    return Row(variant, case, int(number), values, *about)
 
 
 def _require(column: str, text: str, is_valid: object, expected: str) -> None:

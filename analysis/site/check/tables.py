@@ -120,12 +120,13 @@ def _removed_claims(inputs: Inputs) -> Iterator[Fault]:
     fresh = _fresh(inputs)
     measured = {*fresh[["machine", "study", "variant"]].itertuples(index=False, name=None)}
     gone: dict[tuple[str, str], str] = {}
-    for key, recorded in inputs.provenance.items():
+    for key in measured & inputs.runs_of.keys():
         machine, name, _ = key
-        if key in measured and name in inputs.studies:
+        if name in inputs.studies:
             study = inputs.studies[name]
             known = {claim.id for claim in study.claims} | {*study.withdrawn}
-            gone |= {(name, one): machine for one in {*recorded.get("bounds", {})} - known}
+            named = {claim for run in inputs.fresh_runs(key) for claim in run.bounds}
+            gone |= {(name, one): machine for one in named - known}
     for (name, claim), machine in gone.items():
         what = "expected it in study.yaml, since runs recorded its bounds, got none"
         yield Fault(f"{name}: claim {claim}", what, machine)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 DIGITS: Final = 12
 """Length of a digest in hex digits."""
 
-Bounds = Mapping[str, Sequence[str]]
+Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
 
 
