@@ -98,7 +98,6 @@ OTHERS = (
     "tests/site/pages/test_inline.py",
     "tests/site/pages/test_model.py",
     "tests/site/pages/test_pages.py",
-    "tests/site/pages/test_readme.py",
     "tests/site/pages/test_sentences.py",
     "tests/site/pages/test_study_pages.py",
     "tests/site/pages/test_worked.py",
