@@ -91,7 +91,7 @@ SYSTEMS: Final[Mapping[str, System]] = {
         3 * GIB, "0::/docker/1f", _mount("/docker/1f"), _limit("", 3 * GIB)
     ),
     "another container's mount": System(
-        AVAILABLE, "0::/docker/1f2", _mount("/docker/1f"), _limit("", GIB) | _limit("2/", GIB)
+        AVAILABLE, "0::/docker/2e/job", _mount("/docker/1f"), _limit("", GIB) | _limit("job/", GIB)
     ),
     "two mounts": System(
         2 * GIB,
