@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.records import to_text as csv_text
-from analysis.results.store.folders import NAME, PUBLISHED, SUBMITTED, listed
+from analysis.results.store.folders import NAME, PUBLISHED, listed
 from analysis.results.store.keys import (
     FORMAT,
     UNKNOWN_HOST,
@@ -43,7 +43,7 @@ KINDS: Final = {"ncu": "counters", "timeline": "timeline"}
 def convert(root: Path) -> Iterator[str]:
     """Convert every machine under `root`; a line for each study."""
     for machine in listed(root):
-        if not machine.is_dir() or machine.name in (PUBLISHED, SUBMITTED):
+        if not machine.is_dir() or machine.name == PUBLISHED:
             continue
         for folder in listed(machine):
             if folder.is_dir():

@@ -17,7 +17,6 @@ from analysis.results.store import (
     published,
     runs,
     samples,
-    submission,
     telemetry,
     timelines,
 )
@@ -47,7 +46,6 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
     "MAX_FILES": folders.MAX_FILES,
-    "SUBMISSION_LIMIT_KB": submission.SUBMISSION_LIMIT_KB,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""
@@ -81,7 +79,6 @@ PROGRAMS: Final = (
     "analysis.results.tables.of_study",
     "analysis.measure.cluster",
     "analysis.measure.bring",
-    "analysis.results.submit",
 )
 """Modules of programs that the reference lists, each with a `command_line()`."""
 

@@ -21,7 +21,6 @@ from analysis.study import CAPTURE_KINDS
 from analysis.study import NAME as NAME
 
 PUBLISHED: Final = "published"
-SUBMITTED: Final = "submitted"
 MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 ABOUT: Final = (".json", *(f".{kind}.json" for kind in CAPTURE_KINDS))
 """How a file ends that describes others and is written after them."""
@@ -43,7 +42,7 @@ def machine_folders(root: Path) -> Iterator[Path]:
     """All entries under `root` in the place of machines' folders, valid or not."""
     for path in listed(root):
         is_file = stat.S_ISREG(path.lstat().st_mode)
-        if not is_file and path.name not in (PUBLISHED, SUBMITTED):
+        if not is_file and path.name != PUBLISHED:
             yield path
 
 

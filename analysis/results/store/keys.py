@@ -177,9 +177,6 @@ class HostKeys(Keys):
         return {**unknown, **first, **several, "host": self.id, **facts, "limits": limits}
 
 
-MachineKeys = HostKeys  # until submissions are removed
-
-
 class Compiler(Keys):
     """Versions and architecture."""
 

@@ -130,7 +130,7 @@ def read_counters(path: Path, variant: str) -> dict[str, float]:
 
 
 def read_events(path: Path, variant: str) -> pd.DataFrame:
-    """Events of a variant's captured timeline, by `store.timelines.Event`; times in s from the first event.
+    """Events of a variant in a timeline, by `store.timelines.Event`; seconds from the first.
 
     Raises HotpathError if the file is not a timeline.
     """
