@@ -17,6 +17,8 @@ import psutil
 import pynvml
 
 from analysis.base.gpu import Gpu
+from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.records import MAX_NUMBER
 from analysis.measure.topology import numa_node, topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
@@ -72,6 +74,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "libraries": installed,
         "limits": {
             "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": room if (room := allocatable_bytes()) < MAX_NUMBER else None,
             "locked_bytes": locked if locked != resource.RLIM_INFINITY else None,
         },
         "unsupported": sorted(unknown),

@@ -12,8 +12,8 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
-from analysis.results.store.results import load_variant
-from analysis.results.store.samples import Sample
+from analysis.results.store.runs import Run
+from analysis.results.store.samples import Row
 from analysis.study import Study, load_study
 from analysis.study.config import Grid
 from tests.compiled import toolchain
@@ -158,8 +158,14 @@ def run(plan: Plan, folder: Path) -> list[str]:
     return lines
 
 
-def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
-    return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
+def runs_at(where: Target, study: Study) -> list[Run]:
+    """The runs of a study, newest first."""
+    return list(where.runs(study))
+
+
+def rows_at(where: Target, study: Study, variant: str) -> list[Row]:
+    """The rows of a variant in all runs."""
+    return [row for run in where.runs(study) for row in run.rows if row.variant == variant]
 
 
 def measured_rounds(study: Study) -> int:
