@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove_together
@@ -51,6 +51,9 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
             if (reason := unmet[variant.name])
         ),
     ]
+    is_skipped = all(row.status == "skipped" for row in rows)
+    if is_skipped:  # such a run has no rounds
+        rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
     texts = {f"{journal.run}.csv": to_text(rows)}
     reason = _no_telemetry(plan, host)
     if telemetry:
@@ -60,7 +63,10 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
         else:
             texts[f"{journal.run}.telemetry.csv"] = text
     status = {v: "captured" if v in telemetry else f"not captured: {reason}" for v in unmet}
-    add(plan.results, _run_file(plan, provision, host, journal, unmet, status), texts)
+    about = _run_file(plan, provision, host, journal, unmet, status)
+    if is_skipped:
+        about = about.model_copy(update={"rounds": 0, "disturbed": [], "repeated": []})
+    add(plan.results, about, texts)
     if journal.folder.exists():
         remove_together(journal.folder)
     for deleted in discard_superfluous(plan.results, plan.study, plan.where.host):
