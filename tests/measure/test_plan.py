@@ -127,15 +127,12 @@ def test_results_of_a_gpu_are_kept_on_a_machine_without_one(where: Target) -> No
     folder = where.root / where.machine
     folder.mkdir(parents=True)
     refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": null}')
     refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
     refuse_other_machine(where, [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")])
     with pytest.raises(
         HotpathError, match=r"measured with a GPU \(Big GPU\), but no GPU was found"
     ):
         refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": "Big GPU", "gpus": 2}')
     gpus = [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")] * 2
     refuse_other_machine(where, gpus)
     with pytest.raises(
@@ -146,7 +143,6 @@ def test_results_of_a_gpu_are_kept_on_a_machine_without_one(where: Target) -> No
 
 def test_results_of_two_kinds_of_gpu_are_not_mixed(where: Target) -> None:
     (where.root / where.machine).mkdir(parents=True)
-    (where.root / where.machine / "machine.json").write_text('{"gpu": "Big GPU"}')
     with pytest.raises(
         HotpathError, match=r"another kind of GPU \(Big GPU\) than this one \(Small"
     ):
@@ -158,7 +154,6 @@ def test_results_of_two_kinds_of_gpu_are_not_mixed(where: Target) -> None:
 )
 def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, message: str) -> None:
     (where.root / where.machine).mkdir(parents=True)
-    (where.root / where.machine / "machine.json").write_text(text)
     with pytest.raises(HotpathError, match=rf"machine\.json.*{message}"):
         refuse_other_machine(where, [])
 

@@ -334,6 +334,16 @@ def edit_run(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path.write_text(json.dumps(content))
 
 
+def make_stale(samples: Path, *variants: str) -> None:
+    """Have a run's file name other code for these variants, by default all."""
+
+    def change(content: dict[str, Any]) -> None:
+        for name in variants or content["variants"]:
+            content["variants"][name]["source_sha256"] = "0" * 64
+
+    edit_run(samples.with_suffix(".json"), change)
+
+
 def set_capture(
     root: Path,
     machine: str,
@@ -341,6 +351,7 @@ def set_capture(
     kind: CaptureKind,
     variants: Mapping[str, Mapping[str, Any]],
     records: Sequence[Any] = (),
+    at: str = RUN,
 ) -> Path:
     """Write a capture of these variants, with what differs from a fresh one, and its records; the
     path of its description."""
@@ -350,7 +361,7 @@ def set_capture(
             "kind": kind,
             "machine": machine,
             "study": study.name,
-            "at": RUN,
+            "at": at,
             "commit": None,
             "dirty": None,
             "files": {},

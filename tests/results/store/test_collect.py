@@ -66,7 +66,6 @@ def test_first_host_times_are_left_out_of_runs_that_discarded_none(tmp_path: Pat
         provenance = provenance_of(COPY, variant, run=run)
         provenance |= {"discarded_host_passes": discarded} if discarded else {}
         add_run(tmp_path / "results", "box", "copy", variant.name, taken, provenance)
-    (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": null}')
     samples = collect(tmp_path / "results", STUDIES).samples
     by_host = samples[samples["metric"] == "host_time"].groupby(["run", "round"])["value"]
     assert by_host.agg(list).tolist() == [[1.0], [9.0], [9.0, 1.0], [9.0]]
@@ -80,7 +79,6 @@ def test_each_visit_of_a_round_has_a_first_host_time(tmp_path: Path) -> None:
     values = [9.0, 1.0] * case.visits
     taken = [replace(template, value=value, sample=n) for n, value in enumerate(values)]
     add_run(tmp_path, "box", "calls", "python", taken, provenance_of(CALLS, variant))
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     assert collect(tmp_path, STUDIES).samples["value"].tolist() == [1.0] * case.visits
 
 
@@ -108,7 +106,6 @@ def test_hosts_are_distinguished_by_the_provenance_of_runs(tmp_path: Path) -> No
         samples = samples_of(COPY, variant, run=run, rounds=1)
         provenance = provenance_of(COPY, variant, run=run) | {"machine": {"gpu": None, **machine}}
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples
     assert dict(found.groupby("run")["host"].first()) == {
         "2026-01-01T00:00:00Z": UNKNOWN_HOST,
@@ -124,7 +121,6 @@ def test_copy_rate_of_a_core_around_a_round_is_known(tmp_path: Path) -> None:
         samples = samples_of(COPY, variant, run=run, rounds=3)
         provenance = provenance_of(COPY, variant, run=run) | {"conditions": noted}
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples
     around = found.groupby(["run", "round"])["core_copies"].first()
     assert list(around[new]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
@@ -138,7 +134,6 @@ def test_the_rounds_that_something_disturbed_are_known(tmp_path: Path) -> None:
         samples = samples_of(COPY, variant, run=run, rounds=2)
         provenance = provenance_of(COPY, variant, run=run) | more
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples
     marked = found[found["disturbed"]]
     assert set(zip(marked["run"], marked["round"], strict=True)) == {("2026-01-02T00:00:00Z", 1)}
