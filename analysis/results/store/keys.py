@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
@@ -227,7 +227,7 @@ class Stages(Keys):
 class RunFile(Keys):
     """`<run>.json`: one run of one study. A run that skipped everything has no rounds."""
 
-    format: Literal[1]
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     method_version: Few
     machine: MachineName
     study: Name
@@ -298,7 +298,7 @@ class CapturedVariant(Keys):
 class CaptureFile(Keys):
     """`<time>-<host>.<kind>.json`: a capture of the variants of one study."""
 
-    format: Literal[1]
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     kind: CaptureKind
     machine: MachineName
     study: Name

@@ -175,13 +175,14 @@ def superfluous(held: Mapping[str, Held]) -> list[str]:
 
     A cell of today's code stays until KEPT_RUNS other files have it, one of them of the same host;
     a cell of other code stays until one file has it of today's. A run that skipped everything stays
-    until the next such run of its host.
+    until later ones of its host skipped the same.
     """
     kept = dict(sorted(held.items()))
     for name, one in sorted(held.items()):
         others = [other for key, other in kept.items() if key != name]
-        empty = {o.host for key, o in kept.items() if key > name and o.is_empty}
-        if one.host in empty if one.is_empty and one.skipped else _is_covered(one, others):
+        later = [o for key, o in kept.items() if key > name and o.is_empty and o.host == one.host]
+        again = frozenset[Cell]().union(*(other.skipped for other in later))
+        if one.skipped <= again if one.is_empty and one.skipped else _is_covered(one, others):
             del kept[name]
     return sorted(held.keys() - kept.keys())
 
