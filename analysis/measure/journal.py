@@ -171,6 +171,8 @@ class Journal:
                 found[number] = record
             except HotpathError as error:
                 self._drop(path, f"round {number + 1} is measured again: {error}")
+                for file in self.folder.glob(f"{path.stem}.*"):
+                    remove(file)
         return found
 
     def _drop(self, path: Path, why: str) -> None:

@@ -121,7 +121,7 @@ def _run_file(
         dirty=begin.dirty,
         command=without_private(host.command),
         files={},
-        host=describe(provision.gpus),
+        host=describe(provision.gpus).model_copy(update={"id": plan.where.host}),
         telemetry=dict(telemetry),
         compiler=Compiler(
             nvcc=host.toolchain.version, cxx=host.toolchain.cxx_version, arch=host.arch

@@ -79,6 +79,7 @@ PROGRAMS: Final = (
     "analysis.results.tables.of_study",
     "analysis.measure.cluster",
     "analysis.measure.bring",
+    "analysis.results.check",
 )
 """Modules of programs that the reference lists, each with a `command_line()`."""
 

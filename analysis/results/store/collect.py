@@ -69,9 +69,10 @@ class Collected:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def newest_host(folder: Path) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose description is good."""
-    paths = [path for study in listed(folder) for path in described(study)]
+def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
+    """The host of the newest run in a machine's folder whose description is good and not one of
+    `without`."""
+    paths = [path for study in listed(folder) for path in described(study) if path not in without]
     for path in sorted(paths, key=lambda path: path.name, reverse=True):
         with suppress(*FAULTS):
             return read_about(path, RunFile).host

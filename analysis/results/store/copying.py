@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from analysis.base.errors import FieldError, HotpathError
@@ -58,10 +58,12 @@ def copy_runs(
         yield f"{there.parent.name}/{there.name}"
 
 
-def require_same_kind(host: HostKeys, folder: Path, where: str) -> None:
-    """FieldError if the newest run in a machine's folder is of another kind of GPU, number of GPUs
-    or SMs, or PCIe link than `host`."""
-    newest = newest_host(folder)
+def require_same_kind(
+    host: HostKeys, folder: Path, where: str, without: Collection[Path] = ()
+) -> None:
+    """FieldError if the newest run in a machine's folder, apart from those in `without`, is of
+    another kind of GPU, number of GPUs or SMs, or PCIe link than `host`."""
+    newest = newest_host(folder, without)
     if newest is None:
         return
     for key, expected, got in zip(_KIND, _kind_of(newest), _kind_of(host), strict=True):
