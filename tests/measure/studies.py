@@ -13,11 +13,10 @@ from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
 from analysis.results.store.runs import Run
-from analysis.results.store.samples import Row
 from analysis.study import Study, load_study
 from analysis.study.config import Grid
 from tests.compiled import toolchain
-from tests.synthetic import description, write_description
+from tests.synthetic import Sample, description, files_of, samples_in, write_description
 
 HERE = Provision((), "13.0")
 WITH_GPU = Provision([Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")], "13.0")
@@ -163,9 +162,10 @@ def runs_at(where: Target, study: Study) -> list[Run]:
     return list(where.runs(study))
 
 
-def rows_at(where: Target, study: Study, variant: str) -> list[Row]:
-    """The rows of a variant in all runs."""
-    return [row for run in where.runs(study) for row in run.rows if row.variant == variant]
+def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
+    """The samples of a variant in all runs."""
+    files = files_of(where.root, where.machine, study.name)
+    return [sample for path in files for sample in samples_in(path, variant)]
 
 
 def measured_rounds(study: Study) -> int:
