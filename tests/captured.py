@@ -9,7 +9,7 @@ from typing import Any
 from analysis.measure.profile.ncu import parse
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store.counters import Counter
-from analysis.study import CAPTURE_KINDS, discover
+from analysis.study import discover
 from tests.roots import make_root
 from tests.synthetic import set_capture, write_machine
 
@@ -38,6 +38,6 @@ def captured_root(folder: Path) -> Path:
     stale = {"source_sha256": "0" * 64}
     refused = {"status": "not captured: counters need <permission>"}
     variants = dict(zip(steps, ({}, {}, stale, refused), strict=True))
-    for kind, records in zip(CAPTURE_KINDS, (counters, events), strict=True):
-        set_capture(root / "results", "box", study, kind, variants, records)
+    set_capture(root / "results", "box", study, "counters", variants, counters)
+    set_capture(root / "results", "box", study, "timeline", variants, events)
     return root

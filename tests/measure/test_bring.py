@@ -82,9 +82,7 @@ def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path)
     archive = pack(tmp_path / "two")
     with pytest.raises(HotpathError, match=r"gpu: expected 'Synthetic GPU' as in .*--as"):
         list(bring(archive, results))
-    assert list(bring(archive, results, "other-box")) == [
-        f"other-box: calls/{name_of(LATER)}.json"
-    ]
+    assert list(bring(archive, results, "other-box")) == [f"other-box: calls/{name_of(LATER)}.json"]
     assert collect(results, STUDIES).refused == {}
     assert list(bring(archive, results, "other-box")) == ["other-box: every run is here already"]
 
@@ -96,7 +94,7 @@ def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
     (path,) = files_of(results, "box", "calls")
     edit_run(path.with_suffix(".json"), lambda run: run.update(command="another"))
     before = contents(results)
-    with pytest.raises(HotpathError, match="expected the content of .* got another"):
+    with pytest.raises(HotpathError, match=r"expected the content of .* got another"):
         list(bring(archive, results))
     assert contents(results) == before
 

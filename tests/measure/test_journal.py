@@ -181,9 +181,9 @@ def test_journal_without_a_resuming_command_is_dropped_and_reported(
 def test_a_run_without_paths_or_ids(finished: Plan, build_folder: Path) -> None:
     here = replace(
         host(build_folder),
-        command="python -m analysis.measure --config '{\"nvcc\": \"/home/me/cuda\"}'"
+        command='python -m analysis.measure --config \'{"nvcc": "/home/me/cuda"}\''
         " GPU-01234567-89ab-cdef-0123-456789abcdef",
     )
     list(publish(finished, HERE, here))
     (path,) = described(finished.results)
-    assert json.loads(path.read_text())["command"].endswith("'{\"nvcc\": \"cuda\"}' ")
+    assert json.loads(path.read_text())["command"].endswith('\'{"nvcc": "cuda"}\' ')

@@ -33,15 +33,16 @@ def test_the_processor_is_identified_where_its_name_is_hidden(
 ) -> None:
     fields = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "143", "stepping": "8"}
     monkeypatch.setattr(machine, "_cpu_field", lambda name: fields.get(name, ""))
-    assert describe([])["cpu_id"] == "GenuineIntel 6-143-8"
+    assert describe([]).cpu_id == "GenuineIntel 6-143-8"
     for name, text in {"level": "2", "type": "Unified", "size": "2048K"}.items():
         (tmp_path / "index0").mkdir(exist_ok=True)
         (tmp_path / "index0" / name).write_text(text)
     assert machine._cpu_caches(tmp_path) == {"L2_unified_bytes": 2 * 2**20}
     monkeypatch.setattr(machine, "IOMMUS", (tmp_path / "none", tmp_path))
-    assert describe([])["iommu"]
+    assert describe([]).iommu
     fields.clear()
-    assert describe([])["cpu_id"] is None
+    assert describe([]).cpu_id is None
+    assert "cpu_id" in describe([]).unsupported
 
 
 def test_versions_of_linked_packages_are_recorded(
@@ -51,5 +52,5 @@ def test_versions_of_linked_packages_are_recorded(
     metadata = tmp_path / "librmm_cu13-26.10.0.dist-info" / "METADATA"
     metadata.write_text("Name: librmm-cu13\nVersion: 26.10.0\n")
     monkeypatch.syspath_prepend(tmp_path)
-    libraries = describe([])["libraries"]
+    libraries = describe([]).libraries
     assert libraries["librmm-cu13"] == "26.10.0"

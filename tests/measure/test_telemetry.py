@@ -20,7 +20,7 @@ from analysis.measure.telemetry import (
     with_clocks,
 )
 from tests.nvml import Device, devices, install
-from tests.synthetic import CALLS, RUN, samples_of
+from tests.synthetic import CALLS, RUN, rows_of, samples_of
 
 
 def at(second: float) -> str:
@@ -34,7 +34,7 @@ def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
     rows = [[at(second), "100"] for second in (9.9, 10.0, 11.9, 12.0, 14.9, 15.0, 17.0, 20.5, 29.0)]
     found = by_variant(rows, visits, [at(15.0), at(25.0)])
     by_visit = {
-        variant: [(line[1], line[2], line[3]) for line in lines] for variant, lines in found.items()
+        variant: [(line[2], line[1], line[3]) for line in lines] for variant, lines in found.items()
     }
     assert by_visit == {
         "python": [("0", base.case, at(10.0)), ("0", base.case, at(11.9))],
@@ -45,9 +45,9 @@ def test_telemetry_belongs_to_the_cell_it_fell_in() -> None:
         ],
     }
     assert by_variant(rows, [], []) == {}
-    lines = telemetry_text(found["python"]).splitlines()
+    lines = telemetry_text(found).splitlines()
     assert lines[0] == ",".join((*CELL_COLUMNS, *COLUMNS))
-    assert lines[1] == f"{RUN},0,{base.case},{at(10.0)},100"
+    assert lines[1] == f"python,{base.case},0,{at(10.0)},100"
 
 
 def test_every_visit_to_a_cell_has_telemetry() -> None:
@@ -62,7 +62,7 @@ def test_every_visit_to_a_cell_has_telemetry() -> None:
 def seen(number: int, case: str, reason: str, mhz: int, gpu: int = 0) -> list[str]:
     """A row of telemetry in a cell."""
     values = dict.fromkeys(COLUMNS, "") | {"throttle": reason, "sm_mhz": f"{mhz}", "gpu": f"{gpu}"}
-    return [RUN, str(number), case, *values.values()]
+    return ["kernel", case, str(number), *values.values()]
 
 
 def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
@@ -72,7 +72,7 @@ def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
         replace(template, case=case, metric=metric, round=number, sm_mhz=600.0)
         for number, case, metric in [
             *((0, "n=1", "host_time"), (0, "n=2", "host_time"), (1, "n=2", "host_time")),
-            *((1, "n=1", "host_time"), (1, "n=1", "gpu_time")),
+            (1, "n=1", "gpu_time"),
         ]
     ]
     samples[0] = replace(samples[0], throttle="sw_power_cap")
@@ -81,13 +81,12 @@ def test_clocks_and_reasons_are_those_seen_within_the_cell() -> None:
         *(seen(1, "n=2", reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
         seen(1, "n=1", "", 1980),
     ]
-    clocks = [(s.throttle, s.sm_mhz) for s in with_clocks(samples, {variant.name: rows})]
+    clocks = [(s.throttle, s.sm_mhz) for s in with_clocks(rows_of(samples), {variant.name: rows})]
     assert clocks == [
         ("sw_power_cap", 600.0),
         ("", 1700.0),
         ("hw_slowdown|sync_boost", 1980.0),
         ("", 600.0),  # with device times, which have a measured clock
-        ("", 600.0),
     ]
 
 
@@ -96,7 +95,7 @@ def test_the_clock_is_the_first_gpus_and_reasons_are_those_of_all() -> None:
     (template, *_) = samples_of(CALLS, variant, rounds=1)
     sample = replace(template, case="n=1", metric="host_time", sm_mhz=600.0)
     rows = [seen(0, "n=1", "", 1980), seen(0, "n=1", "hw_slowdown", 1200, gpu=1)]
-    (merged,) = with_clocks([sample], {variant.name: rows})
+    (merged,) = with_clocks(rows_of([sample]), {variant.name: rows})
     assert (merged.throttle, merged.sm_mhz) == ("hw_slowdown", 1980.0)
 
 

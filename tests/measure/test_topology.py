@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pynvml
 import pytest
 
-from analysis.base import keys
 from analysis.base.gpu import open_gpus
 from analysis.measure.topology import apart, topology
-from analysis.results.store.keys import MachineKeys
 from analysis.site.pages.machines import described_facts
 from tests.nvml import Device, devices, install
+from tests.synthetic import host_of
 
 
 def test_one_gpu_has_no_topology(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,15 +25,12 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
         found = topology(gpus)
         assert apart(gpus) == ((1, 2),)
     assert found == {
-        "gpus": 3,
-        "gpu_numa_nodes": [None, None, None],  # no such devices in /sys
         "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
         "nvlinks": {"0-1": 2, "0-2": 2, "1-2": 2},
         "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
     }
-    described = json.loads(json.dumps({"gpu": "NVIDIA H200", **found}))
-    keys.read(MachineKeys, described, "machine.json")  # as results are
-    facts = described_facts({"nvidia-h200-x3": described})
+    host = host_of({"gpu": "NVIDIA H200", "gpus": 3, **found})
+    facts = described_facts({"nvidia-h200-x3": host.described()})
     assert facts["peer access, 1-2"] == ["no"]
     assert facts["NVLinks, 0-1"] == ["2"]
     assert facts["GPU NUMA nodes"] == ["unknown, unknown, unknown"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -16,8 +17,7 @@ from analysis.results.predict import (
     predict,
     read_predictions,
 )
-from analysis.results.store.folders import machines, samples_files, study_folders
-from analysis.results.store.provenance import read_provenance
+from analysis.results.store.keys import start_of
 from analysis.results.tables.rows import RunRow, SummaryRow
 from tests.repository import STUDIES
 
@@ -83,12 +83,10 @@ def test_a_variant_that_the_machine_has_measured_is_not_predicted() -> None:
 def test_the_committed_predictions_precede_every_run() -> None:
     found = read_predictions()
     assert len(found) >= 20 and {one.rule for one in found} <= set(RULES)
-    runs = {}
-    for machine in machines(ROOT / "results"):
-        for folder in study_folders(ROOT / "results" / machine):
-            for path in samples_files(folder):
-                entry = read_provenance(path.with_suffix(".json"))
-                kept = [entry["run"], *(run["run"] for run in entry["runs"])]
-                runs[machine, folder.name, path.stem] = kept
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for path in (ROOT / "results").glob("*/*/*.json"):
+        machine, study = path.parts[-3:-1]
+        for variant in json.loads(path.read_text())["variants"]:
+            runs.setdefault((machine, study, variant), []).append(start_of(path.name[:25]))
     of_predicted = [(one, runs.get((one.machine, one.study, one.variant), [])) for one in found]
     assert [one for one, starts in of_predicted if min(starts, default="z") <= one.made] == []

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from analysis.results.store.results import load_variant
+
 from tests.workflow.pipeline import copy_of_pipeline
 from tests.workflow.slurm import PLUGIN, missing, started
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from analysis.results.store.results import load_variant
+
 from analysis.results.store.samples import checksum
 from tests.synthetic import CALLS
 from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed

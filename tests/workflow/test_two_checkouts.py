@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from analysis.results.store.results import load_variant
 
 from analysis.base.statistics import MIN_RUNS, estimate, verdict
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.results.store.results import load_variant
 from tests.workflow.pipeline import copy_of_pipeline
 
 VARIANTS = ("python", "again")

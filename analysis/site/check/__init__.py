@@ -6,16 +6,21 @@ claim without evidence, a missing prediction, a rate that no link carries, two v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 from analysis.site.check.charts import chart_faults
 from analysis.site.check.faults import Fault
 from analysis.site.check.pages import page_faults
-from analysis.site.check.tables import table_faults
+from analysis.site.check.tables import behind, table_faults
 from analysis.site.facts.inputs import Inputs
 
 __all__ = ["Fault", "fatal", "find_faults"]
+
+_STUDY: Final = re.compile(r"^(page studies/|chart )")
+"""What comes before a study in the place of a fault."""
 
 
 def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
@@ -25,6 +30,15 @@ def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
 
 def fatal(faults: Collection[Fault], published: Collection[str], inputs: Inputs) -> list[Fault]:
     """The faults that stop a build: those of `published` machines and, where no other machine has
-    results, those of no machine."""
+    results, those of no machine. A study whose results are of other code lacks what it likes."""
     is_ours = bool(inputs.machines) and {*inputs.machines} <= {*published}
-    return [one for one in faults if (one.machine in published if one.machine else is_ours)]
+    late = behind(inputs)
+
+    def stops(fault: Fault) -> bool:
+        if not (fault.machine in published if fault.machine else is_ours):
+            return False
+        waiting = {study for machine, study in late if fault.machine in ("", machine)}
+        study = _STUDY.sub("", fault.where).partition("/")[0].partition(":")[0].partition(",")[0]
+        return study not in waiting if study in inputs.studies else not waiting
+
+    return [one for one in faults if stops(one)]

@@ -26,8 +26,6 @@ CELL = ["machine", "study", "variant", "case"]
 
 
 def table_faults(inputs: Inputs) -> Iterator[Fault]:
-    """Faults of the tables. Nothing is missing in a study that a machine has to measure again, as
-    pages show results of other code as stale."""
     yield from _absent_cases(inputs)
     yield from _unknown_parameters(inputs)
     yield from _absent_predictions(inputs)
@@ -41,15 +39,10 @@ def _absent_cases(inputs: Inputs) -> Iterator[Fault]:
     has measured."""
     known = _cells(inputs.tables["summary"]) | _cells(inputs.tables["skipped"])
     measured = {cell[:2] for cell in known}
-    behind = _behind(inputs)
-    machines_behind = {machine for machine, _ in behind}
     for machine, described in inputs.machines.items():
         for study in inputs.studies.values():
-            if (machine, study.name) in behind:
-                continue
             if (machine, study.name) not in measured:
-                is_expected = machine not in machines_behind
-                if is_expected and _is_measured_here(study, described.get("gpus") or 1):
+                if _is_measured_here(study, described.get("gpus") or 1):
                     yield Fault(study.name, "expected results, got none", machine)
                 continue
             for variant in study.variants:
@@ -61,22 +54,6 @@ def _absent_cases(inputs: Inputs) -> Iterator[Fault]:
                 if gaps:
                     what = f"expected a result or a reason in {_some(gaps)}, got none"
                     yield Fault(f"{study.name}/{variant.name}", what, machine)
-
-
-def _behind(inputs: Inputs) -> set[tuple[str, str]]:
-    """The machines and studies with results of other code in cases that the studies have now, and
-    those that lack the link of such a calibration."""
-    now = _cases(inputs).keys()
-    stale = {
-        cell[:2]
-        for name in ("summary", "skipped")
-        for cell in _cells(inputs.tables[name][inputs.tables[name]["stale"] == 1])
-        if cell[1:] in now
-    }
-    calibrations = calibrating(inputs.studies)
-    without_link = {machine for machine, study in stale if study in calibrations}
-    linked = [study.name for study in inputs.studies.values() if study.has_link]
-    return stale | {(machine, study) for machine in without_link for study in linked}
 
 
 def _some(cases: Sequence[str]) -> str:
@@ -96,7 +73,7 @@ def _unknown_parameters(inputs: Inputs) -> Iterator[Fault]:
     values: defaultdict[tuple[str, str], float] = defaultdict(lambda: math.nan)
     values |= {(row.machine, row.parameter): row.value for row in inputs.parameters}
     calibrations = {name: inputs.studies[name] for name in calibrating(inputs.studies)}
-    fresh, behind = _fresh(inputs), _behind(inputs)
+    fresh = _fresh(inputs)
     for name, study in calibrations.items():
         is_of_walks = determined(study) is OF_WALKS
         parameters = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
@@ -104,7 +81,7 @@ def _unknown_parameters(inputs: Inputs) -> Iterator[Fault]:
             unknown = [
                 one for one in parameters if math.isnan(values.get((machine, one), math.nan))
             ]
-            if unknown and (machine, name) not in behind:
+            if unknown:
                 what = f"expected parameters of the model, got none for {', '.join(unknown)}"
                 yield Fault(name, what, str(machine))
 
@@ -120,19 +97,15 @@ def _absent_predictions(inputs: Inputs) -> Iterator[Fault]:
         machine, study, variant, case = cell
         if machine in calibrated and cell[1:] in cases and access_of(*cases[cell[1:]]):
             absent.setdefault((machine, f"{study}/{variant}"), []).append(case)
-    behind = _behind(inputs)
     for (machine, where), names in absent.items():
-        if (machine, where.partition("/")[0]) in behind:
-            continue
         yield Fault(where, f"expected a prediction in {_some(names)}, got none", machine)
 
 
 def _untested_claims(inputs: Inputs) -> Iterator[Fault]:
     """Claims that are not tested for want of evidence, or that no machine's results mention."""
-    rows, behind = rows_of(inputs.tables["claims"], ClaimRow), _behind(inputs)
+    rows = rows_of(inputs.tables["claims"], ClaimRow)
     for row in rows:
-        is_behind = (row.machine, row.study) in behind
-        if row.verdict == NOT_TESTED and MISSING in row.reason and not is_behind:
+        if row.verdict == NOT_TESTED and MISSING in row.reason:
             yield Fault(f"{row.study}: claim {row.claim}", row.reason, row.machine)
     judged = {(row.study, row.claim) for row in rows}
     measured = {*inputs.tables["summary"]["study"], *inputs.tables["skipped"]["study"]}
@@ -178,6 +151,30 @@ def _beyond_the_link(inputs: Inputs) -> Iterator[Fault]:
                 f" {row.metric}, got {rate / 1e9:.3g} GB/s"
             )
             yield Fault(f"{row.study}/{row.variant}", what, row.machine)
+
+
+def behind(inputs: Inputs) -> set[tuple[str, str]]:
+    """The machines and studies that wait for a measurement: with results of other code in cases
+    that the study has now; with a link of such a calibration; or new on such a machine."""
+    tables = [inputs.tables[name] for name in ("summary", "skipped")]
+    now = _cases(inputs).keys()
+    stale = {
+        cell[:2]
+        for table in tables
+        for cell in _cells(table[table["stale"] == 1])
+        if cell[1:] in now
+    }
+    calibrations = calibrating(inputs.studies)
+    measured = {cell[:2] for table in tables for cell in _cells(table)}
+    found = {*stale}
+    for machine in {machine for machine, _ in stale}:
+        has_link = not any((machine, name) in stale for name in calibrations)
+        found |= {
+            (machine, study.name)
+            for study in inputs.studies.values()
+            if (machine, study.name) not in measured or (study.has_link and not has_link)
+        }
+    return found
 
 
 def _fresh(inputs: Inputs) -> pd.DataFrame:

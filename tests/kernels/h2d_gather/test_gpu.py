@@ -11,12 +11,12 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import open_gpus
-from analysis.measure.journal import Journal, RoundRecord
+from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.run import Host, run_rounds
 from analysis.results.store.keys import Look, Stages
-from analysis.results.store.samples import checksum, write_round
+from analysis.results.store.samples import write_rows
 from analysis.study import Case, Study
 from analysis.study.config import Grid
 from analysis.toolchain.compilers import find_toolchain
@@ -145,10 +145,10 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
         journal = Journal(plan)
         journal.begin()
-        write_round(journal.round_file(0), [])
-        finished = checksum(journal.round_file(0))
+        write_rows(journal.round_file(0), [])
+        finished = digest_of(journal.round_file(0))
         record = RoundRecord(
-            run=RUN,
+            run=journal.run,
             start=RUN,
             end=RUN,
             seconds=1.0,

@@ -15,8 +15,8 @@ GATHER = STUDIES["h2d_gather"]
 def values(text: str) -> dict[str, dict[str, float]]:
     """Counters by variant and metric."""
     found: dict[str, dict[str, float]] = {}
-    for variant, counter in ncu.parse(text, GATHER.headline):
-        found.setdefault(variant, {})[counter.metric] = counter.value
+    for counter in ncu.parse(text, GATHER.headline):
+        found.setdefault(counter.variant, {})[counter.metric] = counter.value
     return found
 
 

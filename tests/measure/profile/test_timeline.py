@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,13 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
         (2_000, 3_500, None, "host call", "cudaLaunchKernel", None, 3),
         (0, 0, 7, "memcpy", "memcpy", 64, 4),
     ]
-    first, second = normalised(raw)
+    first, second = normalised("one", raw)
     assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
     assert second.stream == 7
     assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
-    write_events(tmp_path / "t.csv", [first, second])
-    read = read_events(tmp_path / "t.csv")
+    other = replace(second, variant="other")
+    write_events(tmp_path / "t.csv", [first, second, other])
+    read = read_events(tmp_path / "t.csv", "one")
     assert read["end"].tolist() == [1.5e-6, 7e-6]
     assert read["stream"].isna().tolist() == [True, False]
 
@@ -36,9 +38,9 @@ def test_copy_has_its_direction(copy_kind: int, said: str) -> None:
 
 
 def test_empty_timeline_has_only_a_header(tmp_path: Path) -> None:
-    assert normalised([]) == []
+    assert normalised("one", []) == []
     write_events(tmp_path / "t.csv", [])
-    assert read_events(tmp_path / "t.csv").empty
+    assert read_events(tmp_path / "t.csv", "one").empty
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
-        read_events(tmp_path / "t.csv")
+        read_events(tmp_path / "t.csv", "one")

@@ -358,9 +358,9 @@ HARMLESS: Final[dict[str, Change]] = {
     ),
     "kernel with markup": cell("kernel", PAYLOAD, COUNTERS, 2),
     "event with markup": cell("name", PAYLOAD, TIMELINE, 2),
-    "a half written file": lambda machine: (
-        machine / STUDY / f".{NAME}.csv.partial"
-    ).write_text("s"),
+    "a half written file": lambda machine: (machine / STUDY / f".{NAME}.csv.partial").write_text(
+        "s"
+    ),
     "a file beside the machines": lambda machine: (machine.parent / "README.md").write_text("x"),
 }
 """Changes that are no fault, or that are shown unchanged."""

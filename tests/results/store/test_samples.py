@@ -26,9 +26,16 @@ from analysis.results.store.samples import (
 PATH = Path("box/calls/20260102T030405Z-00000000.csv")
 AT = "2026-01-02T03:04:06.789Z"
 TAKEN = Row(
-    *("kernel", "calls=100", 3),
-    {("host_time", "s"): [1.25e-07, 2.5e-07], ("driver_calls", "1"): [3.0]},
-    *(1, "ok", "", "sw_power_cap|sync_boost", 1980.0, AT),
+    variant="kernel",
+    case="calls=100",
+    round=3,
+    values={("host_time", "s"): [1.25e-07, 2.5e-07], ("driver_calls", "1"): [3.0]},
+    verified=1,
+    status="ok",
+    reason="",
+    throttle="sw_power_cap|sync_boost",
+    sm_mhz=1980.0,
+    started_at=AT,
 )
 SKIPPED = Row("kernel", "calls=1", 3, {}, 0, "skipped", "no GPU", "", None, AT)
 TEXT = (

@@ -73,7 +73,7 @@ def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_pat
     alone = load_inputs(
         tables, two_machines.results, {study.name: study}, {study.name: tmp_path / "none"}
     )
-    assert {key[1] for key in alone.provenance} == {"copy"}
+    assert {run.study for run in alone.runs} == {"copy"}
     for name, inputs in (("all", two_machines), ("alone", alone)):
         with drawing_once():
             write_charts(study_charts(StudyFacts(inputs, study)), tmp_path / name, "copy")

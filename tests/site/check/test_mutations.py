@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-
-from analysis.base.errors import HotpathError
 from analysis.results.store.provenance import provenance_text
 from analysis.results.store.results import load_variant
+
+from analysis.base.errors import HotpathError
 from analysis.results.store.samples import Sample, text_checksum, to_text
 from analysis.site.charts import study_charts
 from analysis.site.pages import page as pages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from analysis.results.model.terms import ABOUT
+from analysis.site.check import fatal
 from analysis.site.check.tables import table_faults
 from analysis.site.facts.inputs import Inputs
 from analysis.study.claims.verdicts import HOLDS
@@ -12,8 +13,9 @@ from analysis.study.config import load_config
 
 
 def test_the_committed_results_have_no_gaps(committed: Inputs) -> None:
-    assert [str(fault) for fault in table_faults(committed)] == []
-    assert {*committed.machines} <= {*load_config().published}
+    published = load_config().published
+    assert fatal([*table_faults(committed)], published, committed) == []
+    assert {*committed.machines} <= {*published}
 
 
 def test_the_model_is_whole_on_the_machines_of_the_headline(committed: Inputs) -> None:

@@ -19,9 +19,9 @@ from tests.synthetic import write_machine
 
 
 def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> None:
-    path = tmp_path / "v.ncu.csv"
+    path = tmp_path / "v.csv"
     rows = [
-        Counter("n=1", kernel, metric, "", value)
+        Counter("one", "n=1", kernel, metric, "", value)
         for kernel, metric, value in (
             ("short", "gpu__time_duration.sum", 10.0),
             ("short", "launch__registers_per_thread", 99.0),
@@ -29,17 +29,22 @@ def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> N
             ("long", "launch__registers_per_thread", 16.0),
         )
     ]
-    write_records(path, Counter, rows)
-    assert read_counters(path) == {
+    others = [replace(row, variant="other", value=row.value + 1) for row in rows]
+    write_records(path, Counter, [*rows, *others])
+    assert read_counters(path, "one") == {
         "gpu__time_duration.sum": 40.0,
         "launch__registers_per_thread": 16.0,
     }
     write_records(path, Counter, [])
-    assert read_counters(path) == {}
-    for broken in ("", "case,kernel\nn=1,k\n", "case,kernel,metric,unit,value\na,b,c,d,high\n"):
+    assert read_counters(path, "one") == {}
+    for broken in (
+        "",
+        "case,kernel\nn=1,k\n",
+        "variant,case,kernel,metric,unit,value\na,a,b,c,d,high\n",
+    ):
         path.write_text(broken)
-        with pytest.raises(HotpathError, match=r"v\.ncu\.csv: "):
-            read_counters(path)
+        with pytest.raises(HotpathError, match=r"v\.csv: "):
+            read_counters(path, "one")
 
 
 NAMES = {
@@ -79,4 +84,4 @@ def test_a_capture_the_study_does_not_ask_for_is_said(tmp_path: Path) -> None:
     root = captured_root(tmp_path)
     facts = StudyFacts(make_inputs(root), discover(root)["copy"])
     unwanted = replace(facts.study.variant("looping"), captures=("timeline",))
-    assert facts.captures.find("box", unwanted, "ncu").reason == "the study requests none"
+    assert facts.captures.find("box", unwanted, "counters").reason == "the study requests none"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analysis.base.records import write_records
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store import counters
-from analysis.results.store.timelines import write_events
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import gaps
 from analysis.site.pages.compiled import compiled
@@ -24,7 +22,7 @@ from analysis.study import discover, parse_case
 from analysis.toolchain import sass
 from tests.captured import captured_root
 from tests.roots import build, make_inputs, make_root, text_of
-from tests.synthetic import COPY, RUN, set_capture
+from tests.synthetic import COPY, RUN, name_of, set_capture
 
 LATER = RUN.replace("2026-01", "2026-02")
 
@@ -125,7 +123,8 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     assert "stale" in (folder / f"{second.name}.source-changed.cu").read_text().splitlines()[0]
     counters = site / "evidence" / "copy" / first.name / "counters.html"
     assert "Counters on box" in text_of(counters)
-    assert f'href="../../../data/box/copy/{first.name}.ncu.csv"' in counters.read_text()
+    file = f"{name_of(RUN)}.counters.csv"
+    assert f'href="../../../data/box/copy/{file}"' in counters.read_text()
     page = text_of(site / "studies" / "copy" / "index.html")
     reason = "No counters and no timeline on box: counters need &lt;permission&gt;."
     assert page.count(reason) == 1
@@ -133,12 +132,10 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
 
 
 def test_samples_of_a_removed_variant_have_no_source(root: Path) -> None:
-    folder = root / "results" / "box" / "copy"
     inputs = make_inputs(root)
-    key = ("box", "copy", "gone")
-    provenance = json.loads((folder / "bytewise.json").read_text())
-    inputs.provenance[key] = provenance  # type: ignore[index]
-    assert stage_sources(inputs, {key: ["gone.csv"]}, root) == {key: ["gone.csv"]}
+    run = inputs.runs[0]
+    gone = run.model_copy(update={"variants": {"gone": run.variants["bytewise"]}})
+    assert stage_sources(replace(inputs, runs=[gone]), root) == {}
 
 
 def test_reads_of_page_tables_are_requests_without_another_origin() -> None:
@@ -157,20 +154,26 @@ def test_reads_of_page_tables_are_shown_for_each_value_of_a_key(root: Path) -> N
     key, each = next((k, v) for k, v in parse_case(case).items() if isinstance(v, int))
     device = "lts__t_requests{}_aperture_device.sum"
     counted = {"": 9.0 * each, "_srcnode_gpc": 5.0 * each, "_srcunit_ltcfabric": 1.5 * each}
-    for step in (first, third):  # captures of the third are stale
-        metrics = [(device.format(source), value) for source, value in counted.items()]
-        rows = [counters.Counter(case, "k", metric, "1", value) for metric, value in metrics]
-        path = root / "results" / "box" / "copy" / f"{step.name}.ncu.csv"
-        write_records(path, counters.Counter, rows)
+    metrics = [(device.format(source), value) for source, value in counted.items()]
+
+    def captured(stale_case: str) -> None:
+        """Captures of both, of which that of the third is stale."""
+        rows = [
+            counters.Counter(step.name, at, "k", metric, "1", value)
+            for step, at in ((first, case), (third, stale_case))
+            for metric, value in metrics
+        ]
+        stale = {"source_sha256": "0" * 64, "case": stale_case}
+        variants = {first.name: dict[str, str](), third.name: stale}
+        set_capture(root / "results", "box", study, "counters", variants, rows)
+
+    captured(case)
     shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert f">{first.name}</td>" in shown and f">{third.name}, stale</td>" in shown
     assert ">2.50<" in shown and "for each piece" in shown
     assert shown.count("<caption") == 1
     # One table per case.
-    kept = root / "results" / "box" / "copy" / f"{third.name}.json"
-    provenance = json.loads(kept.read_text())
-    provenance["captures"]["ncu"]["case"] = other = next(c.id for c in third.cases if c.id != case)
-    kept.write_text(json.dumps(provenance))
+    captured(other := next(c.id for c in third.cases if c.id != case))
     shown = walk_tables(StudyFacts(make_inputs(root), study), key, "piece")
     assert shown.count("<caption") == 2 and f"case {other}<" in shown
 
@@ -187,17 +190,18 @@ def test_copies_show_the_utilisation_of_the_copy_engine(root: Path) -> None:
         (20_000, 40_000, 9, "kernel", "gather", None, 5),
         (90_000, 110_000, 7, "memcpy", "memcpy HtoD", 600_000, 3),
     ]
-    files = [
-        root / "results" / "box" / "copy" / f"{one.name}.timeline.csv" for one in (first, third)
-    ]
-    for file in files:  # captures of the third are stale
-        write_events(file, normalised(events))
+    variants = {first.name: dict[str, str](), third.name: {"source_sha256": "0" * 64}}
+
+    def captured(events: list[Any]) -> None:
+        found = [event for name in variants for event in normalised(name, events)]
+        set_capture(root / "results", "box", study, "timeline", variants, found)
+
+    captured(events)
     shown = copy_tables(StudyFacts(make_inputs(root), study))
     assert f">{first.name}</td>" in shown and f">{third.name}, stale</td>" in shown
     for cell in (">2.500 µs<", ">2<", ">100.0 µs<", ">50 %<", ">50.0 GB/s<", ">30.0 GB/s<"):
         assert cell in shown
     assert shown.count("<caption") == 1
-    for file in files:
-        write_events(file, normalised(events[:-1]))
+    captured(events[:-1])
     alone = copy_tables(StudyFacts(make_inputs(root), study))
     assert ">1<" in alone and "GB/s" not in alone

@@ -85,7 +85,8 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str
     half = study.variants[: len(study.variants) // 2]
     write_machine(results, "half-box", study, variants=half, seconds=slower(1), grid="smoke")
     write_machine(results, "stale-box", study, seconds=slower(9), grid="smoke")
-    make_stale(*files_of(results, "stale-box", "copy"))
+    for path in files_of(results, "stale-box", "copy"):
+        make_stale(path)
     write_machine(results, "calls-box", discover(root)["calls"])
     found[6] = said(settled(make_inputs(root)))
     return found
@@ -264,7 +265,8 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     inputs = settled(make_inputs(root))
     before, drawn = said(inputs), row_of(inputs, tmp_path)
     _, vectors = steps
-    samples = samples_in(*files_of(root / "results", "box", "copy"), "vectors")
+    (path,) = files_of(root / "results", "box", "copy")
+    samples = samples_in(path, "vectors")
     cells = [(sample.case, sample.metric) for sample in samples]
     index = cells.index((study.headline, "gpu_time"))
     samples[index] = replace(samples[index], value=(samples[index].value or 0) * 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,14 +11,23 @@ from typing import Any
 
 import grimp
 import pytest
+from pydantic import BaseModel
 from snakemake.utils import validate
 
 from analysis import ROOT
 from analysis.base.keys import OTHERS, Keys, keys_of
 from analysis.base.schema import read_yaml
-from analysis.measure.machine import describe
-from analysis.results.store.keys import MachineKeys, ProvenanceKeys
-from analysis.results.store.provenance import read_provenance
+from analysis.results.store.keys import (
+    CapturedVariant,
+    CaptureFile,
+    GpuKeys,
+    HostKeys,
+    Limits,
+    Look,
+    RunFile,
+    Stages,
+    VariantKeys,
+)
 from analysis.site.interface import FILES
 from analysis.site.pages.architecture import (
     Structure,
@@ -168,16 +176,16 @@ def documented(text: str, heading: str) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "text", "heading"),
     [
-        ("<variant>.csv", DATA, "## Samples"),
+        ("<run>.csv", DATA, "## Samples"),
         ("summary.csv", DATA, "### summary.csv {"),
         ("ratios.csv", DATA, "### ratios.csv {"),
         ("claims.csv", DATA, "### claims.csv {"),
         ("claim_parts.csv", DATA, "### claim_parts.csv {"),
         ("model.csv", DATA, "### model.csv {"),
         ("model_parameters.csv", DATA, "### model_parameters.csv {"),
-        ("<variant>.telemetry.csv", CONTRACT, "### Telemetry"),
-        ("<variant>.ncu.csv", CONTRACT, "### Counters"),
-        ("<variant>.timeline.csv", CONTRACT, "### Timelines"),
+        ("<run>.telemetry.csv", CONTRACT, "### Telemetry"),
+        ("<run>.ncu.csv", CONTRACT, "### Counters"),
+        ("<run>.timeline.csv", CONTRACT, "`<run>.timeline.csv` has"),
         ("published/<study>.csv", CONTRACT, "### Published figures"),
     ],
 )
@@ -195,34 +203,25 @@ def test_the_contract_lists_the_columns_of_every_file() -> None:
         assert header == list(FILES["published/<study>.csv"]), path.name
 
 
-ADDED = {"conditions", "discarded_host_passes", "disturbed", "host", "migrated", "repeated"} | {
-    "stages_s",
-    *("gpus", "gpu_numa_nodes", "peer_access", "nvlinks", "pcie_path"),  # only for several GPUs
-    *("cpu_id", "cpu_caches", "iommu"),
-}
-"""Keys missing from results of earlier runs."""
-OF_FILE = {"study", "variant", "samples_sha256", "runs"}
-"""Keys of the file, beside those of the newest run."""
+@pytest.mark.parametrize(
+    ("heading", "kinds"),
+    [
+        ("### Description of a run", [RunFile]),
+        ("### The host", [HostKeys]),
+    ],
+)
+def test_the_contract_names_every_key_of_a_run_and_of_its_host(
+    heading: str, kinds: list[type[BaseModel]]
+) -> None:
+    assert documented(CONTRACT, heading) == {key for kind in kinds for key in kind.model_fields}
 
 
-def test_the_contract_names_every_key_of_a_provenance() -> None:
-    keys = documented(CONTRACT, "### Provenance")
-    files = list(ROOT.glob("results/*/*/*.json"))
-    assert files
-    for path in files:
-        newest = read_provenance(path)
-        assert keys - ADDED <= set(newest) <= keys, path
-        for earlier in newest["runs"]:
-            assert keys - ADDED - OF_FILE <= set(earlier) <= keys, path
-    assert set(ProvenanceKeys.model_fields) == keys
-
-
-def test_the_contract_names_every_key_of_a_machine() -> None:
-    keys = documented(CONTRACT, "### The machine")
-    machines = [json.loads(path.read_text()) for path in ROOT.glob("results/*/machine.json")]
-    assert machines
-    assert all(keys - ADDED <= set(machine) <= keys for machine in machines)
-    assert set(describe([])) <= keys == set(MachineKeys.model_fields)
+@pytest.mark.parametrize(
+    "kind", [CapturedVariant, CaptureFile, GpuKeys, Limits, Look, Stages, VariantKeys]
+)
+def test_the_contract_names_every_key_within(kind: type[BaseModel]) -> None:
+    results = CONTRACT.partition("## Results")[2].partition("### Published figures")[0]
+    assert {key for key in kind.model_fields if f"`{key}`" not in results} == set()
 
 
 def test_every_rule_of_the_workflow_is_on_the_page_of_the_architecture() -> None:

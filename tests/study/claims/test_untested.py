@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from analysis.results.store.samples import Sample, read_samples
 from tests.study.claims.studies import (
     CASE,
     NEW,
@@ -22,7 +21,7 @@ from tests.study.claims.studies import (
     verdict_on,
     write_study,
 )
-from tests.synthetic import samples_of
+from tests.synthetic import Sample, files_of, samples_in, samples_of
 
 
 def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> None:
@@ -45,14 +44,16 @@ def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> Non
     ]
     add_samples(results, study, "fast", skipped, NEW)
     assert reason() == "fast was skipped: opt-in: set managed"
-    (results / "box" / "copy" / "fast.csv").unlink()
+    for path in (results / "box" / "copy").iterdir():
+        path.unlink()
+    measure(results, study, {"slow": 8e-3})
     measure(results, study, {"fast": 2e-3}, run=OLD)
     assert reason() == "missing: fast and slow have not been measured in one run"
     measure(results, study, {"fast": 2e-3}, run=NEW)
     (row,) = claims_of(results, study)
     assert row["verdict"] == "holds"
     study.variant("fast").path.write_text("print('changed')\n")
-    assert reason() == "the result of fast is stale"
+    assert reason() == "measured with other code: fast"
 
 
 def test_a_run_without_the_metric_of_a_claim_does_not_count(tmp_path: Path) -> None:
@@ -161,8 +162,8 @@ def edited(tmp_path: Path, change: Callable[[Sample], Sample], rounds: int = 8) 
     results = tmp_path / "results"
     publish(results)
     measure(results, study, rounds=rounds)
-    path = results / "box" / "copy" / "fast.csv"
-    add_samples(results, study, "fast", [change(s) for s in read_samples(path)], NEW)
+    (path,) = files_of(results, "box", "copy")
+    add_samples(results, study, "fast", [change(s) for s in samples_in(path, "fast")], NEW)
     (row,) = claims_of(results, study)
     return row
 

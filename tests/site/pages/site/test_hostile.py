@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,19 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from analysis.study import Study, discover
+from analysis.study import CAPTURE_KINDS, Study, discover
 from tests.browser import served
-from tests.results.store.changes import PAYLOAD, Change, write_whole_machine
-from tests.results.store.edits import Edit, apply, drawn
-from tests.results.store.mutations import HARMLESS, MUTATIONS
+from tests.results.store.hostile import (
+    HARMLESS,
+    MUTATIONS,
+    PAYLOAD,
+    Change,
+    Edit,
+    apply,
+    copied,
+    drawn,
+    write_whole_machine,
+)
 from tests.roots import build, make_root, rows_without_value
 from tests.site.pages.site.walk import OPEN_SECTIONS
 from tests.synthetic import add_run, provenance_of, set_capture
@@ -51,8 +58,7 @@ def write_changed(root: Path, study: Study, changes: Mapping[str, Change]) -> Pa
     whole = root / "whole"
     write_whole_machine(whole, "box", study)
     for name, change in changes.items():
-        shutil.copytree(whole / "box", root / "results" / name)
-        change(root / "results" / name)
+        change(copied(whole / "box", root / "results" / name))
     return root / "results"
 
 
@@ -68,7 +74,7 @@ def root(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
     root = make_root(tmp_path_factory.mktemp("hostile"))
     study = discover(root)["calls"]
     number = RANDOM if pytestconfig.getoption("--long") else FEW_RANDOM
-    changes = {f"m{index}": one.change for index, one in enumerate(MUTATIONS.values())}
+    changes = {f"m{index}": one for index, one in enumerate(MUTATIONS.values())}
     renamed = {f"n{index}": lambda _machine: None for index in range(len(NAMES))}
     results = write_changed(root, study, changes | at_random(drawn(number)) | renamed)
     for old, new in zip(renamed, NAMES, strict=True):
@@ -80,8 +86,9 @@ def root(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
         provenance = provenance_of(study, variant)
         add_run(results, "skipped-box", "calls", variant.name, rows, provenance)
     for kind in CAPTURE_KINDS:
-        status = {"status": f"not captured: {PAYLOAD}"}
-        set_capture(results, "skipped-box", study, kind, dict.fromkeys(study.variant_names, status))
+        refused = {"status": f"not captured: {PAYLOAD}"}
+        names = dict.fromkeys(study.variant_names, refused)
+        set_capture(results, "skipped-box", study, kind, names)
     with (root / "docs" / "studies" / "calls.md").open("a") as page:
         page.write(EVERYTHING)
     return root
