@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from analysis.results.store.results import load_variant
 
-from analysis.results.store.samples import checksum
+from analysis.results.store.collect import read_runs
 from tests.synthetic import CALLS
 from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed
 
@@ -26,8 +25,8 @@ def planned(copy: Path) -> set[str]:
 
 def runs(copy: Path, variant: str) -> list[str]:
     """The runs of a variant on disk, newest first."""
-    path = copy / "results" / "test-box" / "calls" / f"{variant}.csv"
-    return list(load_variant(path).run_provenance())
+    found = read_runs(copy / "results" / "test-box" / "calls", None)
+    return [run.about.run for run in found if variant in run.about.variants]
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -45,24 +44,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_measuring_writes_samples_with_their_provenance(copy: Path) -> None:
-    folder = copy / "results" / "test-box"
-    assert (folder / "machine.json").exists()
-    for variant in HOST_ONLY:
-        loaded = load_variant(folder / "calls" / f"{variant}.csv")
-        assert {sample.status for sample in loaded.samples} == {"ok"}
-        assert {sample.verified for sample in loaded.samples} == {1}
-        assert {sample.round for sample in loaded.samples} == set(range(ROUNDS))
-        assert loaded.provenance["samples_sha256"] == checksum(folder / "calls" / f"{variant}.csv")
-        assert "analysis.measure calls" in loaded.provenance["command"]
+def test_measuring_writes_a_run_file_with_every_variant(copy: Path) -> None:
+    (run,) = read_runs(copy / "results" / "test-box" / "calls", CALLS)
+    rows = [row for row in run.rows if row.variant in HOST_ONLY]
+    assert {row.variant for row in rows} == {*HOST_ONLY}
+    assert {(row.status, row.verified) for row in rows} == {("ok", 1)}
+    assert {row.round for row in rows} == set(range(ROUNDS))
+    assert {row.status for row in run.rows if row.variant == "kernel"} in ({"skipped"}, {"ok"})
+    assert "analysis.measure calls" in run.about.command
     # A copy without .git has no known commit.
-    assert loaded.provenance["commit"] is None
-    assert loaded.provenance["dirty"] is None
-
-
-def test_every_variant_has_a_file_even_if_it_cannot_run(copy: Path) -> None:
-    path = copy / "results" / "test-box" / "calls" / "kernel.csv"
-    assert {s.status for s in load_variant(path).samples} in ({"skipped"}, {"ok"})
+    assert (run.about.commit, run.about.dirty, run.about.asked) == (None, None, [])
 
 
 def test_fresh_results_are_not_measured_again(copy: Path) -> None:
@@ -108,12 +99,14 @@ def test_an_edited_variant_is_measured_again_with_its_baselines_only(
     copy: Path,
 ) -> None:
     before = {variant: runs(copy, variant) for variant in (*HOST_ONLY, "kernel")}
+    files = contents(copy / "results")
     edit(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "TURNS = 2")
     assert planned(copy) == {"measure_pending"}
     succeed(copy, "measure")
     assert runs(copy, "python")[1:] == before["python"]
     assert runs(copy, "compiled")[1:] == before["compiled"]
     assert runs(copy, "kernel") == before["kernel"]
+    assert {path: contents(copy / "results")[path] for path in files} == files, "none is changed"
     assert planned(copy) == set()
 
 
@@ -168,9 +161,8 @@ def test_a_variant_named_as_a_target_is_measured_again(copy: Path) -> None:
 
 def test_missing_results_are_measured_despite_a_marker(copy: Path) -> None:
     assert (copy / ".snakemake" / "hotpath" / "default" / "pending").exists()
-    path = copy / "results" / "test-box" / "calls" / "python.csv"
-    path.unlink()
-    path.with_suffix(".json").unlink()
+    for path in (copy / "results" / "test-box" / "calls").iterdir():
+        path.unlink()
     succeed(copy, "measure")
     assert len(runs(copy, "python")) == 1
     assert planned(copy) == set()
@@ -188,8 +180,8 @@ def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
     succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
     assert outside() == before
     assert contents(copy / ".snakemake" / "hotpath" / "default") == measured
-    path = copy / "build" / "smoke" / "results" / "test-box" / "calls" / "python.csv"
-    assert {sample.round for sample in load_variant(path).samples} == {0, 1}
+    (run,) = read_runs(copy / "build" / "smoke" / "results" / "test-box" / "calls", None)
+    assert {row.round for row in run.rows if row.variant == "python"} == {0, 1}
 
 
 @pytest.mark.long  # test_site.py sees a summary of one study

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analysis.results.store.results import load_variant
 
 from analysis.base.statistics import MIN_RUNS, estimate, verdict
 from analysis.measure.machine_lock import FOLDER_VARIABLE
+from analysis.results.store.collect import read_runs
+from analysis.results.store.runs import Run
 from tests.workflow.pipeline import copy_of_pipeline
 
-VARIANTS = ("python", "again")
 COMMAND = ("analysis.measure", "calls", "--variant", "python", "--config", '{"machine": "box"}')
 WAITS = "waiting until this machine is free: it is in use by process "
 Times = Mapping[tuple[str, str], float]
@@ -51,21 +51,23 @@ def measure(*checkouts: Path) -> dict[Path, str]:
     return output
 
 
+def newest(checkout: Path) -> Run:
+    """The newest run of a checkout."""
+    return next(read_runs(checkout / "results" / "box" / "calls", None))
+
+
 def start_and_end(checkout: Path) -> tuple[str, str]:
     """Start and end of the newest run."""
-    provenance = load_variant(checkout / "results" / "box" / "calls" / "python.csv").provenance
-    return provenance["start"], provenance["end"]
+    about = newest(checkout).about
+    return about.start, about.end
 
 
 def times(checkout: Path) -> Times:
     """Median times of the newest run."""
     found: dict[tuple[str, str], list[float]] = {}
-    for variant in VARIANTS:
-        loaded = load_variant(checkout / "results" / "box" / "calls" / f"{variant}.csv")
-        newest = loaded.provenance["run"]
-        for sample in loaded.samples:
-            if sample.run == newest and sample.value is not None:
-                found.setdefault((variant, sample.case), []).append(sample.value)
+    for row in newest(checkout).rows:
+        for values in row.values.values():
+            found.setdefault(row.cell, []).extend(values)
     return {cell: float(np.median(values)) for cell, values in found.items()}
 
 
