@@ -15,6 +15,7 @@ from analysis.measure import conditions as looking
 from analysis.measure import machine
 from analysis.measure.conditions import conditions, recent_conditions, steal_seconds
 from analysis.measure.machine import host_id
+from analysis.results.store.keys import UNKNOWN_HOST
 
 GPU = Gpu(None, "GPU", "GPU-1", 0, "sm_90", "")
 
@@ -65,9 +66,9 @@ def test_hosts_are_distinguished_without_revealing_their_names(
 ) -> None:
     names = [host_id([GPU]), host_id([replace(GPU, uuid="GPU-2")])]
     assert len(set(names)) == 2
-    assert all(name and re.fullmatch("[0-9a-f]{12}", name) for name in names)
+    assert all(name and re.fullmatch("[0-9a-f]{8}", name) for name in names)
     assert host_id([replace(GPU, index=3), replace(GPU, uuid="GPU-2")]) == names[0]
     monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "id",))
-    assert host_id([]) is None
+    assert host_id([]) == UNKNOWN_HOST
     (tmp_path / "id").write_text("secret\n")
-    assert host_id([]) not in (None, "secret", *names)
+    assert host_id([]) not in (UNKNOWN_HOST, "secret", *names)

@@ -28,7 +28,7 @@ from analysis.measure.progress import Line
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
 from analysis.measure.telemetry import PERIOD_S
-from analysis.results.store.keys import UNKNOWN_HOST
+from analysis.results.store.keys import UNKNOWN_HOST, start_of
 from analysis.results.store.samples import read_rows
 from analysis.study.source import fingerprint
 from tests.measure.conftest import QUIET
@@ -97,7 +97,7 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
     assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", lines.pop())
     assert lines == [
         "whole/one: 18 samples",
-        "whole/wrong: 12 samples; WRONG OUTPUT in 1 cases: n=2",
+        "whole/wrong: 9 samples; WRONG OUTPUT in 1 cases: n=2",
         "whole/on_gpu: skipped: no GPU",
     ]
 
@@ -209,7 +209,7 @@ def test_failed_round_names_its_cell_and_keeps_other_rounds(
     assert (study.folder / "rounds").stat().st_size == 4
     list(publish(plan, HERE, host(tmp_path)))
     samples = samples_at(where, study, "trouble")
-    assert {s.run for s in samples} == {begun}
+    assert {s.run for s in samples} == {start_of(begun)}
     assert {s.round for s in samples} == {0, 1, 2}
 
 
@@ -282,7 +282,7 @@ def test_telemetry_ends_with_its_run(
     """Also if a signal to the process group, which `timeout` sends, has ended it before."""
     study = write_study(tmp_path / "recorded", {"name": "one"})
     plan = Plan(study, study.variants, GRID, where)
-    plan.journal.mkdir(parents=True)
+    Journal(plan).begin()
     context = multiprocessing.get_context("forkserver")
     with_gpu = replace(host(tmp_path), gpus=WITH_GPU.gpus)
     monkeypatch.setattr(telemetry, "record", recording)

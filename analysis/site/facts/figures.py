@@ -149,7 +149,9 @@ class Figures:
 
     def by_run(self, row: MeasuredRow) -> list[tuple[RunFile, float]]:
         """The runs of a figure, oldest first, each with its median. Empty if the runs are not
-        known, because only some of them have this case."""
+        known, because it is stale or only some runs have this case."""
+        if row.stale:
+            return []
         runs = self.inputs.fresh_runs((row.machine, row.study, row.variant))
         medians = figures_by_run(row)
         return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
