@@ -2,7 +2,7 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.study.source import timed_files
+from analysis.study.source import source_files
 from analysis.results.store.folders import (
     DESCRIPTION,
     PUBLISHED,
@@ -118,13 +118,13 @@ def size_of_results(study):
 @cache
 def code_of_results(*studies):
     """Code that decides whether results of some studies are stale."""
-    timed = {
+    files = {
         str(path.relative_to(workflow.basedir))
         for name in studies
         for variant in CONFIG.known[name].variants
-        for path in timed_files(CONFIG.known[name], variant)
+        for path in source_files(CONFIG.known[name], variant)
     }
-    return sorted(timed.union(*map(files_of, studies)))
+    return sorted(files.union(*map(files_of, studies)))
 
 
 def study_code(wildcards):

@@ -154,12 +154,9 @@ def output_folder(wildcards, output):
     return Path(output[0]).parent
 
 
-# All studies and their shared headers: a result is stale when the code it belongs to changes.
-STUDIES = sorted(
-    {
-        *sources("kernels/**/*.*"),
-        *(path for name in CONFIG.known for path in files_of(name)),
-    }
+# All studies, and what they share: a result is stale when the code it belongs to changes.
+STUDIES = sources(
+    *{f"{study.folder.parent.name}/**/*.*" for study in CONFIG.known.values()}
 )
 # Modules that every stage imports, among them those that read study.yaml.
 CORE = sources("analysis/*.py", "analysis/base/*.py", "analysis/study/**/*.py")
