@@ -11,8 +11,8 @@ import numpy as np
 from analysis.api.measure import Operation
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, Variant
+from kernels.common.outputs import POISON
 
-POISON = 0xA5
 GUARD = 256
 """Elements after the square that no fill may change."""
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.api.memory import first_difference, same_bytes
 from analysis.api.study import Case, FieldError
+from kernels.common.outputs import first_difference, same_bytes
 
 POISON = 0xA5
 UNASKED = 0x5A

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from analysis.api.measure import Operation
-from analysis.api.memory import DeviceArray, HostMemory, cuda, cudart
+from analysis.api.memory import DeviceArray, cuda, cudart
+from kernels.common.host_memory import HostMemory
 
 from .layout import POISON, Bytes, Layout, wrong_bytes
 from .work import worked_on

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush, random_bytes
-from analysis.api.memory import DeviceArray, HostMemory, cuda, cudart
+from analysis.api.measure import Operation, flush
+from analysis.api.memory import DeviceArray, cuda, cudart
 from analysis.api.study import Case, FieldError, Variant, require_known
+from kernels.common.host_memory import HostMemory
+from kernels.common.random_bytes import random_bytes
 
 from .layout import GUARD, POISON, UNASKED, Bytes, wrong_bytes
 

@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 
 from analysis.api.measure import Operation, Skip
-from analysis.api.memory import HostMemory
+from kernels.common.host_memory import HostMemory
 
 from .layout import POISON, Bytes, wrong_bytes
 

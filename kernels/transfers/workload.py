@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush, random_bytes
-from analysis.api.memory import DeviceArray, HostMemory, move_to_host
+from analysis.api.measure import Operation, flush
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import move_to_host
+from kernels.common.host_memory import HostMemory
+from kernels.common.random_bytes import random_bytes
 
 from .kinds import memory_of
 from .layout import GUARD, UNASKED, Bytes, Layout, layout_of

@@ -112,7 +112,7 @@ def test_a_file_listed_twice_is_one_program() -> None:
         ],
         "workload.py": [
             ('"""The gather\'s pools', '"""Pools'),
-            ("POISON = 0xA5\n", "# what no row leaves behind\nPOISON  =  0xA5  # a byte\n\n\n"),
+            ("MAX_SMS = 1024\n", "# of any GPU\nMAX_SMS  =  1024  # a number\n\n\n"),
         ],
         "torch_index_select.py": [('"""One gather; ', '"""One and only gather; ')],
         "study.yaml": [
@@ -159,7 +159,7 @@ def test_an_edit_changes_the_fingerprints_of_all_variants_that_compile_the_file(
 
 
 def test_the_workload_belongs_to_every_variant(gather: Path) -> None:
-    edit = partial(replace_in, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
+    edit = partial(replace_in, gather / "workload.py", "MAX_SMS = 1024", "MAX_SMS = 512")
     assert changed(gather, edit) == set(prints(gather))
 
 
@@ -202,7 +202,8 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
     )
     study = load(gather)
     files = source_files(study, study.variant("v3_loads_first"))
-    assert sorted(path.relative_to(gather.parent).as_posix() for path in files) == [
+    named = sorted(path.relative_to(gather.parent).as_posix() for path in files)
+    assert [name for name in named if not name.startswith("common/") or name.endswith(".h")] == [
         *(
             f"common/{name}.h"
             for name in (

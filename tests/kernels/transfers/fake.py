@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.memory import bytes_at
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
+from kernels.common.arrays import bytes_at
 from tests.kernels.device import FakeDevice
 from tests.repository import STUDIES
 

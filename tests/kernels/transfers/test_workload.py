@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from analysis.measure import host_memory
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
+from kernels.common import host_memory
 from kernels.transfers.kinds import memory_of
 from tests.kernels.device import outcome
 from tests.kernels.transfers.fake import (

@@ -14,11 +14,12 @@ from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError
-from analysis.measure import large_pool
 from analysis.measure.cell import Skip
-from analysis.measure.host_memory import HUGE_PAGE
-from analysis.measure.large_pool import LargePool, largest_pool
-from analysis.measure.memory import bytes_at
+from analysis.measure.memory import largest_pool
+from kernels.common import large_pool
+from kernels.common.arrays import bytes_at
+from kernels.common.host_memory import HUGE_PAGE
+from kernels.common.large_pool import LargePool
 
 MIB = 2**20
 SIZE = 5 * MIB + 48
