@@ -12,6 +12,7 @@ import psutil
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
+from analysis.base.memory_limit import allocatable_bytes
 
 Array = npt.NDArray[Any]
 
@@ -19,7 +20,8 @@ LARGEST_SHARE: Final = 0.4
 """Maximum share of the host's memory for a pool."""
 
 LARGEST_SHARE_OF_FREE: Final = 0.8
-"""Maximum share of the host's free memory; the rest is for page tables and everything else."""
+"""Maximum share of the memory that this process may still allocate; the rest is for page tables and
+everything else."""
 
 
 class CudaError(HotpathError):
@@ -112,5 +114,5 @@ def synchronize(stream: int) -> None:
 
 def largest_pool() -> int:
     """Bytes that a pool may have in memory of this host now."""
-    memory = psutil.virtual_memory()
-    return int(min(memory.total * LARGEST_SHARE, memory.available * LARGEST_SHARE_OF_FREE))
+    total = psutil.virtual_memory().total
+    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))
