@@ -111,7 +111,7 @@ class AllReduce:
             if wrong := wrong_row(landed[: self._rows], expected):
                 return f"sums: GPU {gpu}: {wrong}"
             if wrong := touched(landed, self._rows, len(landed)):
-                return f"sums: {wrong}"
+                return f"sums: GPU {gpu}: {wrong}"
         return None
 
     def _expected(self) -> Any:

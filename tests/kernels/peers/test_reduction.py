@@ -73,7 +73,7 @@ def test_wrong_sums_are_found(monkeypatch: pytest.MonkeyPatch, name: str, fault:
     operation, _, _ = bound(monkeypatch, name, fault)
     operation.poison()
     operation.launch(CALLER)
-    assert operation.check().startswith("sums: row")
+    assert operation.check().startswith("sums: GPU")
 
 
 def test_sums_that_never_arrive_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
