@@ -26,6 +26,7 @@ from pygments.token import Comment, String, Text
 from analysis.study import Study, Variant
 
 ENGINE: Final = "analysis"
+CPP_SUFFIXES: Final = (".cpp", ".cu", ".h")
 
 _LOOSE_SPACE = re.compile(
     r"(?<![\w\0]) (?=[\w\0])"  # before a word (or a string, held as \0) that follows a non-word
@@ -43,6 +44,13 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
     if variant.is_compiled and study.bindings:
         roots.append(study.bindings)
     return _closure([root for root in roots if root.exists()], study.root)
+
+
+def study_files(study: Study) -> list[Path]:
+    """All files in the study's folder, and all files of the repository, except the engine, that
+    they include or import."""
+    files = (path for path in sorted(study.folder.rglob("*.*")) if path.is_file())
+    return _closure([path for path in files if "__pycache__" not in path.parts], study.root)
 
 
 def bindings_files(study: Study) -> list[Path]:
@@ -72,7 +80,9 @@ def _used_files(path: Path, modified_ns: int, repository: Path) -> list[Path]:
     if path.suffix == ".py":
         used = _imported_files(_parsed(path, modified_ns), path, repository)
         return list(dict.fromkeys(file for file in used if file.exists()))
-    return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text())]
+    if path.suffix in CPP_SUFFIXES:
+        return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text())]
+    return []
 
 
 def _imported_files(module: ast.Module, path: Path, repository: Path) -> Iterator[Path]:
