@@ -16,7 +16,7 @@ from kernels.common.arrays import Bytes, bytes_at
 from kernels.common.outputs import POISON, wrong_byte
 from kernels.common.random_bytes import random_bytes
 
-from .neighbours import ALONE_S, Beside, NeighbourProcess, NeighbourThread
+from .neighbours import ALONE_S, Beside, NeighbourProcess, NeighbourThread, calling_process
 
 MIB: Final = 2**20
 GUARD: Final = 4096
@@ -38,7 +38,7 @@ class Workload:
     @classmethod
     def before_cuda(cls) -> None:
         """Fork the neighbour."""
-        cls._process = NeighbourProcess()
+        cls._process = calling_process()
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._constants = constants
