@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 from .patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
@@ -153,6 +153,7 @@ class CppReplay(Operation):
         self._allocator: Any = None
         self._runner: Any = None
         self._renew()
+        self.launcher = PythonLauncher(self._launch)
 
     def _renew(self) -> None:
         """Replace the allocator by an empty one. The old one returns its memory first."""
@@ -162,7 +163,7 @@ class CppReplay(Operation):
             self._allocator, self._pattern.tapes, self._streams, on_gpu=self._on_gpu
         )
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         """Replay once, and check every address against all live allocations.
 
         The first replay also writes to the allocations. A profiler sees the replay without the
@@ -327,8 +328,9 @@ class PythonReplay(Operation):
         self._tape = plain(pattern.tapes[0].tolist())
         self._slots: list[Any] = [None] * (1 + max(slot for _, slot, _ in self._tape))
         self._fault: str | None = "never replayed"
+        self.launcher = PythonLauncher(self._launch)
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         """Replay once and check that no live allocation is handed out again."""
         del stream
         self._fault = None
