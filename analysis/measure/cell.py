@@ -37,7 +37,7 @@ class PythonLauncher:
     """A Launcher of a Python function, timed by Python's clock: the call of the function is part of
     its time. A variant with such host times has `clock: python` in study.yaml."""
 
-    def __init__(self, launch: Callable[[int], None]) -> None:
+    def __init__(self, launch: Callable[[int], object]) -> None:
         self._launch = launch
 
     def launch(self, stream: int) -> None:

@@ -281,10 +281,9 @@ class Bench:
             if needs_warm_up:
                 bound.launch()
             discarded = DISCARDED_HOST_PASSES if needs_warm_up else 0
-            for times in islice(
-                bound.host_times(discarded + count, warm=cell.case.warm), discarded, None
-            ):
-                cell.values += ((name, times[name]) for name in by_host)
+            times = bound.host_times(discarded + count, warm=cell.case.warm)
+            for taken in islice(times, discarded, None):
+                cell.values += ((name, taken[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:
         """Launch until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, for at most

@@ -39,6 +39,7 @@ class FakePool:
 
 class Part:
     is_neighbour: bool
+    sources: list[int]
 
     def __init__(self, **values: Any) -> None:
         self.__dict__ |= values
