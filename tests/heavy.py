@@ -18,8 +18,8 @@ from analysis import ROOT
 
 MARK = "heavy"
 TOOLS = {
-    "tests.kernels.allocator.modules": {"Host", "built"},
-    "tests.kernels.allocator.native": {"native"},
+    "tests.kernels.phases.modules": {"Host", "built"},
+    "tests.kernels.phases.native": {"native"},
     "tests.compiled": {
         *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
         *("kept", "kernel_resources", "module", "module_file", "object_file", "program", "run"),
@@ -68,14 +68,12 @@ OTHERS = (
     "tests/results/store/test_hostile.py",
     "tests/results/store/test_samples.py::test_samples_survive_a_round_trip",
     "tests/results/store/test_spoiled.py",
-    "tests/results/store/test_submitted.py",
     "tests/results/tables/test_links.py",
     "tests/results/tables/test_model.py",
     "tests/results/tables/test_of_study.py",
     "tests/results/tables/test_ratios.py",
     "tests/results/tables/test_repeatability.py",
     "tests/results/test_host_speed.py::test_the_next_run",
-    "tests/results/test_submit.py",
     "tests/site/charts/test_cases.py",
     "tests/site/charts/test_naming.py",
     "tests/site/charts/test_rows.py",
@@ -100,7 +98,6 @@ OTHERS = (
     "tests/site/pages/test_inline.py",
     "tests/site/pages/test_model.py",
     "tests/site/pages/test_pages.py",
-    "tests/site/pages/test_readme.py",
     "tests/site/pages/test_sentences.py",
     "tests/site/pages/test_study_pages.py",
     "tests/site/pages/test_worked.py",
