@@ -149,6 +149,9 @@ PYBIND11_MODULE(variant, m) {
             allocator.record_stream(pointer(ptr), {device, stream});
           },
           py::arg("ptr"), py::arg("stream"), py::arg("device") = 0)
+      .def_property_readonly(
+          "address", [](const Allocator& allocator) { return address(&allocator); },
+          "Address of the Allocator, for other C++ code.")
       .def("trim", &Allocator::trim, py::arg("device") = 0, py::arg("keep") = 0)
       .def("set_limit", &Allocator::set_limit, py::arg("device"), py::arg("bytes"))
       .def("reset_statistics", &Allocator::reset_statistics, py::arg("device") = 0)
