@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Flag, auto
 from typing import Any, Final
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Operation, PythonLauncher
 
 from .patterns import Pattern
 
@@ -98,6 +98,7 @@ class CppReplay(Operation):
         self._allocator: Any = None
         self._runner: Any = None
         self._renew()
+        self.launcher = PythonLauncher(self._launch)
 
     def _renew(self) -> None:
         """Replace the allocator by an empty one. The old one returns its memory first."""
@@ -107,7 +108,7 @@ class CppReplay(Operation):
             self._allocator, self._pattern.tapes, self._streams, on_gpu=self._on_gpu
         )
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         """Replay once, and check every address against all live allocations.
 
         The first replay also writes to the allocations. A profiler sees the replay without the

@@ -32,6 +32,7 @@ from analysis.results.store.keys import Stages
 from analysis.results.store.samples import Sample, write_round
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
+from analysis.study.description import HOST_TIMES
 
 WARM_UP_S = 0.3
 """Maximum seconds of work before the first cell: an idle GPU may need this long to raise its
@@ -270,7 +271,7 @@ class Bench:
             cell.values += ((name, float(value)) for value in values)
         wanted = cell.case.metrics
         metrics = [name for name in self.study.metrics if wanted is None or name in wanted]
-        by_host = [name for name in ("host_time", "submit_time") if name in metrics]
+        by_host = [name for name in HOST_TIMES if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
             self._read_clocks(cell)

@@ -173,6 +173,11 @@ class VariantKeys(Keys):
         " fastest of the study.",
         None,
     )
+    beats: Mapping[Name, Sentence] = key(
+        "Ceilings of the study that it is faster than, with the reason. The publication check"
+        " reports any other ceiling that is beaten.",
+        factory=dict,
+    )
     source: Maybe[Name] = key(
         "Stem of its source file (.cu, .cpp or .py); left out, its name. Two entries may share one"
         " file.",

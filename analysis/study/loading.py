@@ -120,6 +120,8 @@ def _variants(study: StudyKeys, folder: Path, root: Path, where: str) -> tuple[V
             _refuse_circle(entry.name, after, f"{here}.after")
         for ceiling in entry.ceilings or ():
             require_known(f"{here}.ceilings", ceiling, ceilings)
+        for ceiling in entry.beats:
+            require_known(f"{here}.beats", ceiling, ceilings)
     variants = tuple(_variant(entry, study, folder, root, where) for entry in study.entries)
     for variant in variants:
         for case in variant.cases:

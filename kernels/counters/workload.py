@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores
+from analysis.api.measure import Operation, PythonLauncher, Skip, cores
 from analysis.api.study import Case, Variant
 
 MIN_RUN_S = 2e-3
@@ -42,9 +42,7 @@ class Counting(Operation):
         self._made = self._total = 0
         while self._run() < MIN_RUN_S * len(self._cores):
             self._batches *= 2
-
-    def launch(self, stream: int) -> None:
-        self._run()
+        self.launcher = PythonLauncher(lambda stream: self._run())
 
     def poison(self) -> None:
         self._made, self._total = -1, 0

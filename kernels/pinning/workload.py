@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.api.measure import Operation, Skip, random_bytes
+from analysis.api.measure import Operation, PythonLauncher, Skip, random_bytes
 from analysis.api.memory import DeviceArray, largest_pool, synchronize, wrong_byte
 from analysis.api.study import Case, FieldError, Variant
 
@@ -116,7 +116,7 @@ class Pinning(Operation):
         self._rng = rng
         self._pinned: Any = None
         self._samples: dict[str, float] = {}
-        self.launch = self._launch
+        self.launcher = PythonLauncher(self._launch)
 
     def _launch(self, stream: int) -> None:
         del stream

@@ -79,9 +79,11 @@ class Gatherer:
         self.sets: list[int] = []
         self.is_open = True
 
-    def launch(self, stream: int, set: int) -> None:
+    def launch(self, stream: int) -> None:
         assert self.is_open
-        self.sets.append(set)
+        current = self.arguments["current"]
+        current[0] = set = (current[0] + 1) % len(self.arguments["pairs"].array)
+        self.sets.append(int(set))
         dst, pairs = self.arguments["dst"].array, self.arguments["pairs"].array[set]
         rows = self.arguments["pool"][pairs[:, 0]]
         if self.arguments["scales"] is not None:

@@ -248,5 +248,7 @@ def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch
             "dst": inputs._dst,
             "pairs": inputs._drawn.pairs,
             "sm_launches": inputs._sm_launches,
+            "scales": None,
+            "current": inputs._drawn.cursor,
         }
         stubbed("packed_by_cpu").bind(**arguments, cpus=[0])
