@@ -139,17 +139,18 @@ class Bound:
             self.operation.reset(self.stream)
         self.launch()
 
-    def host_times(self, count: int) -> Iterator[dict[str, float]]:
+    def host_times(self, count: int, *, warm: bool = False) -> Iterator[dict[str, float]]:
         """Yield `count` times in seconds of the monotonic clock: host_time from the call until its
         result has arrived, submit_time until the call returns.
 
         Before each call, outside of its time: the reset, then a flush of the L2, as before device
-        times; data that the CPU itself reads is flushed from its caches. A variant without a GPU
-        gets stream 0.
+        times, unless the case is `warm`; data that the CPU itself reads is flushed from its caches.
+        A variant without a GPU gets stream 0.
         """
         launcher, reset = self.operation.launcher, self.operation.reset
         settle = self.operation.settle if self.variant.host_work else None
-        stream, l2 = (self.stream, _l2()) if self.variant.on_gpu else (0, NO_L2)
+        stream = self.stream if self.variant.on_gpu else 0
+        l2 = _l2() if self.variant.on_gpu and not warm else NO_L2
         for _ in range(count):
             if reset:
                 reset(self.stream)

@@ -281,7 +281,9 @@ class Bench:
             if needs_warm_up:
                 bound.launch()
             discarded = DISCARDED_HOST_PASSES if needs_warm_up else 0
-            for times in islice(bound.host_times(discarded + count), discarded, None):
+            for times in islice(
+                bound.host_times(discarded + count, warm=cell.case.warm), discarded, None
+            ):
                 cell.values += ((name, times[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:

@@ -23,7 +23,8 @@ class Case:
 
     `metrics` are the study's metrics that the engine takes here, None for all it can take.
     `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
-    round, and only one in `every` rounds has any.
+    round, and only one in `every` rounds has any. Before host times of a `warm` case, the L2 is not
+    flushed.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -33,6 +34,7 @@ class Case:
     samples: int | None = None
     visits: int = 1
     every: int = 1
+    warm: bool = False
 
     @cached_property
     def id(self) -> str:

@@ -140,6 +140,11 @@ class CaseSet(Keys):
         " comparison.",
         1,
     )
+    warm: Boolean = key(
+        "Whether host times follow the previous launch without a flush of the L2, as in a program"
+        " that repeats the operation and does nothing else. Device times always follow a flush.",
+        False,
+    )
     every: Count = key(
         "Only one in this many rounds measures these cases, the first one always. For cases that"
         " take seconds and repeat the operation themselves, or whose claims need no more rounds.",

@@ -222,7 +222,7 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        repeats = cases.samples, cases.visits, cases.every
+        repeats = cases.samples, cases.visits, cases.every, cases.warm
         found.append(Case(point, payload, cases.grid, cases.metrics, *repeats))
     return found
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from analysis.base.quantities import quantity
-from analysis.base.statistics import SAME_WITHIN
+from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
 from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import BINDS, TRANSLATION
 from analysis.site.charts.columns import WHOLE
 from analysis.site.check.faults import Fault
+from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimRow, MeasuredRow, rows_of
@@ -158,22 +159,28 @@ def _beyond_the_link(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _device_above_host(inputs: Inputs) -> Iterator[Fault]:
-    """Device times above the host time of the same cell, which contains it. Not of copies alone:
-    theirs are of a copy behind a kernel, which begins late."""
-    fresh, cases = _fresh(inputs), _cases(inputs)
-    times = fresh.pivot_table("median", CELL, "metric", aggfunc="first")
-    for clock in {"gpu_time", "host_time"} - {*times}:
-        times[clock] = math.nan
-    above = times[times["gpu_time"] > times["host_time"] * (1 + SAME_WITHIN)]
-    for machine, study, variant, case in above.index:
-        device, host = above.loc[(machine, study, variant, case), ["gpu_time", "host_time"]]
-        key = study, variant, case
-        if key in cases and not cases[key][0].copies_alone:
+    """Device times that in all of several runs exceed the host time of the same cell.
+
+    Not of copies alone: theirs are of a copy behind a kernel, which begins late. Nor of warm cases,
+    of which only the host times are warm.
+    """
+    cases = _cases(inputs)
+    rows = rows_of(_fresh(inputs), MeasuredRow)
+    times = {(row.machine, row.study, row.variant, row.case, row.metric): row for row in rows}
+    for (machine, study, name, at, metric), device in times.items():
+        host = times.get((machine, study, name, at, "host_time"))
+        variant, case = cases.get((study, name, at), (None, None))
+        if metric != "gpu_time" or host is None or variant is None or case is None:
+            continue
+        is_above = device.median > host.median * (1 + SAME_WITHIN)
+        runs = [*zip(figures_by_run(device), figures_by_run(host), strict=False)]
+        agree = len(runs) >= MIN_RUNS and all(one > other for one, other in runs)
+        if is_above and agree and not variant.copies_alone and not case.warm:
             what = (
-                f"expected at most the host time, {quantity(host, 's')}, as device time in {case},"
-                f" got {quantity(device, 's')}"
+                f"expected at most the host time, {quantity(host.median, 's')}, as device time in"
+                f" {at}, got {quantity(device.median, 's')}"
             )
-            yield Fault(f"{study}/{variant}", what, machine)
+            yield Fault(f"{study}/{name}", what, machine)
 
 
 def _beaten_ceilings(inputs: Inputs) -> Iterator[Fault]:
