@@ -43,7 +43,8 @@ HostTime time_launch(const Launch& launch, cudaStream_t stream, void* l2, size_t
 }
 
 // Adds launch() and time_launch() to the binding of a class whose member launch(cudaStream_t) does
-// the work once. Both release the GIL.
+// the work once, and the addresses by which other C++ code does the work without Python. Both
+// functions release the GIL.
 template <class Bound>
 void def_launch(Bound& bound) {
   using Operation = typename Bound::type;
@@ -69,7 +70,17 @@ void def_launch(Bound& bound) {
           },
           py::arg("stream"), py::arg("l2"), py::arg("l2_bytes"),
           "Flush the L2 by a memset, then launch and wait: seconds until the call returned, and "
-          "until its work was done.");
+          "until its work was done.")
+      .def_property_readonly(
+          "addresses",
+          [](Operation& operation) {
+            void (*const launch)(void*, cudaStream_t) = [](void* object, cudaStream_t stream) {
+              static_cast<Operation*>(object)->launch(stream);
+            };
+            return py::make_tuple(reinterpret_cast<std::uintptr_t>(launch),
+                                  reinterpret_cast<std::uintptr_t>(&operation));
+          },
+          "Addresses of a function (object, stream) that does the work once, and of the object.");
 }
 
 }  // namespace
