@@ -110,15 +110,12 @@ def headers(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.h"))
 
 
-def shared_bindings(study: Study) -> Study:
-    """The study itself, or the one with equal constants whose bindings its own consist of."""
+def bindings_owner(study: Study) -> str:
+    """The study, or the folder of the file that its bindings only include, which studies share."""
     assert study.bindings is not None, f"{study.name} has no bindings.cpp"
     lines = [line for line in study.bindings.read_text().splitlines() if not line.startswith("//")]
     other = re.fullmatch(r'#include "\.\./(\w+)/bindings\.cpp"', "\n".join(lines).strip())
-    if other is None:
-        return study
-    found = load_study(study.folder.parent / other[1] / "study.yaml")
-    return found if found.constants == study.constants else study
+    return other[1] if other else study.name
 
 
 COMPILING_CODE = [Path(compiling.__file__), Path(study_settings.__file__)]
@@ -143,14 +140,14 @@ def bindings_object(study: Study, optimisation: str, variant: Variant | None = N
     own."""
     name = bindings_name(study, variant) if variant else SHARED_BINDINGS
     if name == SHARED_BINDINGS:
-        study, variant = shared_bindings(study), None
+        variant = None
     made_of = bindings_made_of(study, variant)
     out = f"{name}.o"
 
     def make(folder: Path) -> None:
         compile_bindings(study, folder / out, optimisation, variant)
 
-    return kept(f"{study.name}.{name}{optimisation}", made_of, make) / out
+    return kept(f"{bindings_owner(study)}.{name}{optimisation}", made_of, make) / out
 
 
 def compile_bindings(

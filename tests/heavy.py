@@ -18,8 +18,8 @@ from analysis import ROOT
 
 MARK = "heavy"
 TOOLS = {
-    "tests.kernels.allocator.modules": {"Host", "built"},
-    "tests.kernels.allocator.native": {"native"},
+    "tests.kernels.phases.modules": {"Host", "built"},
+    "tests.kernels.phases.native": {"native"},
     "tests.compiled": {
         *("bindings_object", "device_code", "gpu_module", "gpu_module_file", "gpu_samples"),
         *("kept", "kernel_resources", "module", "module_file", "object_file", "program", "run"),

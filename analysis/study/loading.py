@@ -22,9 +22,12 @@ from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
 
+NO_STUDIES: Final = ("build", "docs", "results", "site", "tests")
+"""Top-level folders that have no studies; nor have hidden ones."""
+
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
-    """Every study of the repository by name: kernels/*/study.yaml.
+    """Every study of the repository by name: `<folder>/<name>/study.yaml.
 
     FieldError names the first invalid field, also where one study names another.
     """
@@ -49,8 +52,11 @@ def find_study(name: str, root: Path = ROOT) -> Study:
 
 def _descriptions(root: Path) -> dict[str, Path]:
     """The study.yaml of every study by name. FieldError if a folder's name is invalid."""
-    # Older revisions, which results are carried over from, have a study beside `kernels/`.
-    files = sorted([*root.glob("kernels/*/study.yaml"), *root.glob("*/study.yaml")])
+    files = [
+        file
+        for file in sorted(root.glob("*/*/study.yaml"))
+        if (top := file.parent.parent.name) not in NO_STUDIES and not top.startswith(".")
+    ]
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
     for name in names:

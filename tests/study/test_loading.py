@@ -257,17 +257,17 @@ def test_unknown_study_names_the_known_ones() -> None:
     ("folder", "message"),
     [
         ("kernels/Host-Sum", r"the folder of a study: expected a name like .*, got 'Host-Sum'"),
-        ("kernels/allocator", "the folders of studies: expected every entry once, got 'allocator'"),
+        ("other/host_sum", "the folders of studies: expected every entry once, got 'host_sum'"),
     ],
 )
 def test_invalid_folder_name_of_a_study_is_rejected(
     tmp_path: Path, folder: str, message: str
 ) -> None:
-    for each in ("allocator", folder):
+    for each in ("kernels/host_sum", folder):
         (tmp_path / each).mkdir(parents=True)
         (tmp_path / each / "study.yaml").touch()
     with pytest.raises(FieldError, match=message):
-        find_study("allocator", tmp_path)
+        find_study("host_sum", tmp_path)
 
 
 @pytest.mark.parametrize(

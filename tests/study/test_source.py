@@ -350,18 +350,6 @@ def test_timed_file_outside_the_study_belongs_to_its_variant(tmp_path: Path) -> 
     assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
 
 
-def test_files_of_tests_belong_to_no_variant(tmp_path: Path) -> None:
-    folder = shutil.copytree(ROOT / "kernels" / "allocator", tmp_path / "allocator")
-    edit = partial(replace_in, folder / "state_check.h", "capacity)", "capacity_)")
-    assert changed(folder, edit) == set()
-    study = load(folder)
-    final = study.variant("p4_final")
-    compiled_too = set(source_files(study, final)) - set(timed_files(study, final))
-    assert {path.name for path in compiled_too} >= {"state_check.h"}
-    only_there = {path.name for path in compiled_too}
-    assert not only_there & {"bindings.cpp", "runner.h", "allocator.h", "p4_final.cpp"}
-
-
 @pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
 def test_listed_file_must_exist(gather: Path, key: str) -> None:
     replace_in(gather / "study.yaml", "budget_s: ", f"{key}\nbudget_s: ")

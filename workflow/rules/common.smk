@@ -157,7 +157,7 @@ def output_folder(wildcards, output):
 # All studies and their shared headers: a result is stale when the code it belongs to changes.
 STUDIES = sorted(
     {
-        *sources("kernels/**/*.*"),
+        *sources(*{f"{study.folder.parent.name}/**/*.*" for study in CONFIG.known.values()}),
         *(path for name in CONFIG.known for path in files_of(name)),
     }
 )

@@ -114,7 +114,7 @@ def _unpack(variant: str) -> Cell:
 
 
 def _allocator(variant: str, pattern: str, metric: str = "op_time") -> Cell:
-    return Cell("allocator", variant, f"pattern={pattern}", metric)
+    return Cell("phases", variant, f"pattern={pattern}", metric)
 
 
 READS: Final = 1 << 20

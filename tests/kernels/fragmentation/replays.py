@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from allocator.lib.replay import Reported
 from analysis.toolchain.modules import load_python
-from kernels.allocator.workload import Reported
 from tests.repository import STUDIES
 
 STUDY = STUDIES["fragmentation"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from allocator.fragmentation.charts import charts, kept
 from analysis.site.charts.still import COLUMNS, Still
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
-from kernels.fragmentation.charts import charts, kept
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.allocator.patterns import ALLOCATE, FREE, MIB
-from kernels.fragmentation.patterns import ALONE, PATTERNS, HostAhead
-from tests.kernels.allocator.modules import Host, built
+from allocator.fragmentation.patterns import ALONE, PATTERNS, HostAhead
+from allocator.lib.patterns import ALLOCATE, FREE, MIB
+from tests.kernels.phases.modules import Host, built
 
 GPU_BYTES = 139 * 2**30
 

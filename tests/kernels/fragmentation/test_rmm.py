@@ -11,7 +11,6 @@ import pytest
 
 from tests.compiled import module, toolchain
 from tests.kernels.fragmentation.replays import STUDY, assert_memory_is_told, replay
-from tests.repository import STUDIES
 
 VARIANT = STUDY.variant("rmm_pool")
 
@@ -32,7 +31,7 @@ int main() {
 
 def test_without_rmm_it_is_built_and_says_so_when_used(tmp_path: Path) -> None:
     (tmp_path / "tried.cpp").write_text(TRIED)
-    includes = [f"-I{STUDIES[name].folder}" for name in ("fragmentation", "allocator")]
+    includes = [f"-I{STUDY.folder.parent / name}" for name in ("fragmentation", "lib")]
     command = [toolchain().cxx, "-std=c++20", *includes, str(tmp_path / "tried.cpp")]
     subprocess.run([*command, "-o", str(tmp_path / "tried")], check=True)
     said = subprocess.run(tmp_path / "tried", capture_output=True, text=True, check=True).stdout

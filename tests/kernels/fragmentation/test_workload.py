@@ -10,8 +10,8 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.study import Case
-from tests.kernels.allocator.modules import built
 from tests.kernels.fragmentation.replays import STUDY, WORKLOAD, assert_memory_is_told, replay
+from tests.kernels.phases.modules import built
 
 
 @pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from allocator.training.charts import charts, memory, share, speed
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
-from kernels.training.charts import charts, memory, share, speed
 from tests.charted import assert_page_is_drawn
 from tests.repository import STUDIES
 from tests.synthetic import measured_row

@@ -140,9 +140,9 @@ MUTATIONS: Final = {
 }
 """One of each kind, in a small study."""
 MORE: Final = {
-    "allocator, case": case(f"{H100}/allocator/p4_final", "pattern=same_size"),
-    "allocator, claim": claim("allocator", "storage_10k_at_first"),
-    "allocator, steps": on_page("allocator", r"{{ variants\('step'\) }}"),
+    "phases, case": case(f"{H100}/phases/p4_final", "pattern=same_size"),
+    "phases, claim": claim("phases", "storage_10k_at_first"),
+    "phases, steps": on_page("phases", r"{{ variants\('step'\) }}"),
     "fragmentation, variant": files("fragmentation", f"{H200}/fragmentation/p7_ordered.*"),
     "fragmentation, column": column("fragmentation", "kept", "over"),
     "fragmentation, run": run(f"{H100}/fragmentation/torch_caching", 2),

@@ -103,8 +103,8 @@ def test_link_opens_all_folds_around_its_target(visit: Visit) -> None:
 
 
 def test_links_to_former_names_lead_to_those_of_today(visit: Visit) -> None:
-    visit.open("studies/allocator/#seed_p1")
-    visit.page.wait_for_url("**/studies/allocator/#published_p1")
+    visit.open("studies/phases/#seed_p1")
+    visit.page.wait_for_url("**/studies/phases/#published_p1")
 
 
 def test_evidence_is_loaded_when_it_is_opened(visit: Visit) -> None:

@@ -31,7 +31,7 @@ def test_the_home_page_lists_what_the_results_lack(site: Path) -> None:
     assert "<li>box: " in lines
 
 
-COLOURED = {("allocator", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
+COLOURED = {("phases", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
 """Colours from slower to faster, for both palettes."""
 
 

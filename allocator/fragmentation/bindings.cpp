@@ -1,0 +1,2 @@
+// The bindings of every study that replays allocations.
+#include "../lib/bindings.cpp"

@@ -1,0 +1,78 @@
+// Phase 4, second step: recently freed small blocks are kept whole for requests of their exact
+// size.
+//
+// They are merged when nothing else fits, and before the pool grows.
+#include "../lib/allocation_counts.h"
+#include "../lib/exact_front.h"
+
+namespace {
+
+class ExactFrontTlsf : public Allocator {
+ public:
+  explicit ExactFrontTlsf(MemorySource& source) : arena_{source, 0} {}
+
+  void* allocate(size_t bytes, Place /*place*/) override {
+    if (bytes == 0) {
+      return nullptr;
+    }
+    if (bytes > kMaxRequest) {
+      out_of_memory(arena_, counts_, bytes);
+    }
+    const size_t size = rounded(bytes);
+    const bool is_small = size <= kSmallRequest;
+    Pool& pool = is_small ? small_ : large_;
+    Block* block = is_small ? front_.pop(size) : nullptr;
+    if (block == nullptr && (block = pool.take(size)) == nullptr && is_small) {
+      front_.flush();
+      block = pool.take(size);
+    }
+    if (block == nullptr && (block = pool.grow(size)) == nullptr) {
+      trim(0, 0);
+      if ((block = pool.grow(size)) == nullptr) {
+        out_of_memory(arena_, counts_, bytes);
+      }
+    }
+    return counts_.allocated(block, bytes);
+  }
+
+  void deallocate(void* ptr, Place /*place*/) override {
+    if (ptr == nullptr) {
+      return;
+    }
+    Block* block = used_block(arena_, ptr);
+    counts_.freed(block);
+    if (block->size <= kSmallRequest) {
+      front_.push(block);
+    } else {
+      block->pool->give(block);
+    }
+  }
+
+  void trim(int /*device*/, size_t keep) override {
+    front_.flush();
+    small_.release(keep);
+    large_.release(keep);
+  }
+
+  void set_limit(int /*device*/, size_t bytes) override { arena_.limit = bytes; }
+  Statistics statistics(int /*device*/) override { return counts_.statistics(arena_); }
+  std::vector<BlockInfo> snapshot(int /*device*/) override { return snapshot_of(arena_); }
+
+  void reset_statistics(int device) override {
+    arena_.source.reset_counts(device);
+    counts_.reset();
+  }
+
+ private:
+  Arena arena_;
+  AllocationCounts counts_;
+  Pool small_{arena_, true};
+  Pool large_{arena_, false};
+  ExactFront front_;
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
+  return std::make_unique<ExactFrontTlsf>(source);
+}

@@ -1,7 +1,0 @@
-// Phase 5 with the feature set of PyTorch's allocator.
-#include "full_featured.h"
-#include "make_dropin.h"
-
-std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_dropin<dropin::FullFeatured>(source);
-}

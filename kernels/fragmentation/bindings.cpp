@@ -1,2 +1,0 @@
-// The bindings of the allocator study.
-#include "../allocator/bindings.cpp"

@@ -1,2 +1,0 @@
-// The driver's stream-ordered pool.
-#include "../allocator/cuda_malloc_async.cpp"

@@ -1,2 +1,0 @@
-// The allocator study's fourth phase.
-#include "../allocator/p4_final.cpp"

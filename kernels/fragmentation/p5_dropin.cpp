@@ -1,2 +1,0 @@
-// The allocator study's fifth phase, with the feature set of PyTorch's allocator.
-#include "../allocator/p5_dropin.cpp"

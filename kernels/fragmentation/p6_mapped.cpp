@@ -1,7 +1,0 @@
-// Phase 5 over pages that are mapped on demand.
-#include "../allocator/full_featured.h"
-#include "../allocator/make_dropin.h"
-
-std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_dropin<dropin::FullFeatured, CudaMapping>(source);
-}

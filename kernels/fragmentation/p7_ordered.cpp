@@ -1,7 +1,0 @@
-// Phase 6 with streams that wait on the device for pending memory.
-#include "../allocator/full_featured.h"
-#include "../allocator/make_dropin.h"
-
-std::unique_ptr<Allocator> make_allocator(MemorySource& source) {
-  return dropin::make_dropin<dropin::FullFeatured, CudaOrder>(source);
-}

@@ -1,4 +1,0 @@
-// Phase 5 with the feature set of PyTorch's allocator, plugged into PyTorch.
-#include "../allocator/p5_dropin.cpp"
-
-#include "out_of_memory.h"
