@@ -214,6 +214,18 @@ class VariantKeys(Keys):
         " compared by gpu_time.",
         False,
     )
+    clock: Literal["cpp", "python"] = key(
+        "What takes its host times: the bindings of its module (kernels/common/host_clock.h), or"
+        " Python, whose call is then part of the time. Pages say `timed in Python`.",
+        "cpp",
+    )
+    copies_alone: Boolean = key(
+        "Whether its work is nothing but copies by copy engines. In a stream that is held until all"
+        " is enqueued, such a copy begins later than on an idle GPU, because the copy engine polls"
+        " for the work before it. So its device time is of a copy behind a kernel; pages label it"
+        " so, and host time leads.",
+        False,
+    )
     timed: Unique[File] = key(
         "Files outside of the study's folder that the variant times, by their path in the"
         " repository. They belong to its code: a change of theirs makes its results stale.",
