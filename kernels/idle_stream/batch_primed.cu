@@ -1,15 +1,13 @@
 // A short kernel, then one batched call, which does not find an idle stream.
 #include "primed.h"
 
-const Memory kMemory = Memory::kPinned;
-
-class Primed : public ListBatch {
+class Primed : public Batch {
  public:
-  using ListBatch::ListBatch;
+  using Batch::Batch;
 
   void launch(cudaStream_t stream) override {
     prime(stream);
-    copy_all(stream);
+    Batch::launch(stream);
   }
 };
 

@@ -1,7 +1,5 @@
 // One copy per piece, for any kind of memory.
-#pragma once
-
-#include "transfer.h"
+#include "../common/moves/transfer.h"
 
 class Loop : public Method {
  public:

@@ -1,26 +1,20 @@
-// CUDA events for timing and for ordering streams, destroyed with their owner.
+// Events that time a stream, and a second stream beside the caller's.
 #pragma once
 
-#include "transfer.h"
+#include "../memory.h"
 
-// An event of the device that is current at construction. Throws std::runtime_error with CUDA's
-// message.
+// A timing event of the device that is current at construction. Throws std::runtime_error with
+// CUDA's message.
 class Event {
  public:
-  explicit Event(unsigned flags = cudaEventDefault) {
-    check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate");
-  }
+  Event() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
 
-  // The event completes after all work that `stream` has so far; `delay` makes another stream wait
-  // for it.
+  // The event completes after all work that `stream` has so far.
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  void delay(cudaStream_t stream) const {
-    check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
-  }
-  // Waits for this event; seconds since `start`. Both must be timing events.
+  // Waits for this event; seconds since `start`.
   double since(const Event& start) const {
     float ms = 0;
     check(cudaEventSynchronize(event_), "cudaEventSynchronize");
@@ -30,4 +24,25 @@ class Event {
 
  private:
   cudaEvent_t event_ = nullptr;
+};
+
+// A stream whose work begins after all that the caller's stream has at fork(), and for which the
+// caller's stream waits from join() on.
+class SideStream {
+ public:
+  cudaStream_t fork(cudaStream_t from) const {
+    order(forked_.get(), from, stream_.get());
+    return stream_.get();
+  }
+  void join(cudaStream_t into) const { order(joined_.get(), stream_.get(), into); }
+
+ private:
+  static void order(cudaEvent_t event, cudaStream_t first, cudaStream_t then) {
+    check(cudaEventRecord(event, first), "cudaEventRecord");
+    check(cudaStreamWaitEvent(then, event, 0), "cudaStreamWaitEvent");
+  }
+
+  std::shared_ptr<CUstream_st> stream_ = new_stream();
+  std::shared_ptr<CUevent_st> forked_ = new_event();
+  std::shared_ptr<CUevent_st> joined_ = new_event();
 };

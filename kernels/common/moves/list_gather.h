@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "../common/loads_first.h"
-#include "places.h"
+#include "../loads_first.h"
+#include "transfer.h"
 
 constexpr int kTurns = 8;
 
 // `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
-constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
+constexpr int64_t kTileBytes = kTurns* kWarp* static_cast<int64_t>(sizeof(Vector));
 
 #ifdef __CUDACC__
 // Moves `count` pieces between host and device, `per_piece` tiles each. The place of a warp's next
@@ -45,10 +45,12 @@ __global__ void copy_places(const Place* places, uint8_t* host, uint8_t* device,
   }
 }
 
-class ListGather : public ListMethod {
+class ListGather : public Method {
  public:
   ListGather(const Pieces& moved, int64_t max_blocks)
-      : ListMethod(moved), max_blocks_(max_blocks), has_vectors_(has_vectors()) {}
+      : Method(moved), max_blocks_(max_blocks), has_vectors_(pieces.has_vectors()) {
+    pieces.require_places();
+  }
 
   void launch(cudaStream_t stream) override {
     if (has_vectors_) {
@@ -65,7 +67,7 @@ class ListGather : public ListMethod {
     const int64_t useful = blocks_for(per_piece * pieces.count * kWarp);
     const int blocks =
         pieces.blocks > 0 ? pieces.blocks : static_cast<int>(std::min(useful, max_blocks_));
-    copy_places<Vector><<<blocks, kBlock, 0, stream>>>(places(), pieces.host, pieces.device,
+    copy_places<Vector><<<blocks, kBlock, 0, stream>>>(pieces.places, pieces.host, pieces.device,
                                                        pieces.size, per_piece, pieces.count,
                                                        pieces.to_device);
     check(cudaGetLastError(), "copy_places");

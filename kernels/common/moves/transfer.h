@@ -43,6 +43,38 @@ struct Pieces {
   cudaMemcpyKind kind() const {
     return to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
   }
+
+  // Whether all pieces start and end on 16-byte boundaries on both sides.
+  bool has_vectors() const {
+    auto bits = reinterpret_cast<uintptr_t>(host) | reinterpret_cast<uintptr_t>(device) |
+                static_cast<uintptr_t>(size | (places ? 0 : pitch));
+    for (int64_t i = 0; places != nullptr && i < count; ++i) {
+      bits |= static_cast<uintptr_t>(places[i].host | places[i].device);
+    }
+    return bits % 16 == 0;
+  }
+
+  void require_places() const {
+    if (places == nullptr) {
+      throw std::invalid_argument("places: expected an address, got 0");
+    }
+  }
+  void require_vectors() const {
+    if (!has_vectors()) {
+      throw std::invalid_argument("size: expected pieces at multiples of 16 B, got size " +
+                                  std::to_string(size));
+    }
+  }
+  // One copy moves all pieces if they are packed on the device.
+  void require_packed_device() const {
+    for (int64_t i = 0; i < count; ++i) {
+      if (on_device(i) != device + i * size) {
+        throw std::invalid_argument("device: expected packed pieces in the order of the list, got" +
+                                    (" piece " + std::to_string(i)) + " at byte " +
+                                    std::to_string(on_device(i) - device));
+      }
+    }
+  }
 };
 
 // Samples that only one method takes, by metric.
