@@ -6,7 +6,7 @@
 
 #include "gather_at_once.h"
 
-constexpr int kTurns = 3;
+constexpr int kRepetitions = 3;
 constexpr int kTimed = 2;                      // runs of the timed part
 constexpr double kBatchSeconds = 2e-3;         // of a neighbour's batch, at least
 constexpr size_t kLargeOut = size_t{1} << 27;  // a copy so large that its commands cost little
@@ -86,7 +86,7 @@ class Neighbours : public GatherAtOnce {
         copy(large_landing_.get(), large_source_.get(), kLargeOut, cudaMemcpyDeviceToHost);
     const Work within = copy(scratch_.get(), pieces.source, bytes_, cudaMemcpyDeviceToDevice);
     Samples found;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int turn = 0; turn < kRepetitions; ++turn) {
       std::map<std::string, double> figures;
       figures["gather_alone"] = alone(gather, stream);
       figures["gather_kept_by_out"] = kept(gather, out, stream);

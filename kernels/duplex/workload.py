@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from analysis.api.measure import Operation
 from kernels.common.moves.layout import GUARD, Side
 from kernels.common.moves.moving import OnHost
@@ -21,9 +19,7 @@ class Workload(Pieces):
 
     def sides(self) -> tuple[Side, Side]:
         on_host, _ = super().sides()
-        side = Side(
-            on_host.size, on_host.count, on_host.size, self._rng.permutation(on_host.count)
-        )
+        side = Side(on_host.size, on_host.count, on_host.size, self._rng.permutation(on_host.count))
         return side, side
 
     def moving(self, kind: str, module: Any) -> Operation:

@@ -46,8 +46,8 @@ class Side:
         return slots.astype(np.int64) * self.pitch
 
     def put(self, memory: Bytes, payload: Bytes, around: int = UNASKED) -> Bytes:
-        """Make the start of `memory` a source: the packed `payload` in its pieces, the byte `around`
-        elsewhere. Returns this part of `memory`."""
+        """Make the start of `memory` a source: `payload` in its pieces, bytes `around` elsewhere.
+        Returns this part of `memory`."""
         for part in self._around(memory):
             part[:] = around
         self._rows(memory)[self._order, : self.size] = payload.reshape(self.count, self.size)

@@ -16,8 +16,8 @@ from .layout import GUARD, Bytes, Side, side_of
 from .moving import Moving, OnDevice, OnHost
 
 MARK_BYTES: Final = 32 * 2**20
-"""Bytes of device memory that a memset sets on a busy stream. That takes longer than a call needs to
-look at the stream."""
+"""Bytes of device memory that a memset sets on a busy stream. That takes longer than a call needs
+to look at the stream."""
 MAX_QUEUED_OPERATIONS: Final = 32
 """More operations than this may fill the driver's queue, and then submitting waits for the GPU."""
 
@@ -27,9 +27,9 @@ class Workload:
     cases and grows as needed.
 
     Case keys: `size`, `count`, `direction` (h2d or d2h). `host` and `device`, the layouts of both
-    sides, come with a list of places; without them, pieces are pitched on the host and packed on the
-    device. `busy`: 1 if the stream has work when the call is made. `streams`, `threads` and `blocks`
-    are arguments of bind().
+    sides, come with a list of places; without them, pieces are pitched on the host and packed on
+    the device. `busy`: 1 if the stream has work when the call is made. `streams`, `threads` and
+    `blocks` are arguments of bind().
     """
 
     operation: ClassVar[type[Moving]] = Moving
@@ -52,7 +52,9 @@ class Workload:
         if "count" in case.values:
             self.on_host, self.on_device = self.sides()
             self._arguments = {
-                key: case.number(key) for key in ("streams", "threads", "blocks") if key in case.values
+                key: case.number(key)
+                for key in ("streams", "threads", "blocks")
+                if key in case.values
             }
             if self.is_listed:
                 self._arguments["places"] = self._list()
@@ -136,7 +138,7 @@ class Workload:
         return memory
 
     def forget_source(self, kind: str, way: str) -> None:
-        """Write the pieces again for the next variant, because this one's operation changes them."""
+        """Write the pieces again for the next variant: this one's operation changes them."""
         self._sources.discard((kind, way))
 
     def device_source(self, way: str) -> DeviceArray:
