@@ -56,10 +56,3 @@ rule summary:
     input:
         new_results,
         SUMMARY_TABLES,
-
-
-rule submission:
-    input:
-        SUBMISSION,
-    message:
-        "Send the file in {input}: open an issue with it, see docs/submitting.md"

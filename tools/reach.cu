@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -49,18 +50,66 @@ inline Fit fit_curve(const std::vector<Point>& curve, double link_s) {
   return best;
 }
 
-// Free host memory: the system's, or a limit of this process's control groups.
+// The first number of a file, or the one after `key`; `missing` if there is none.
+inline double number_in(const std::string& path, const std::string& key, double missing) {
+  std::ifstream file(path);
+  for (std::string word; !key.empty() && file >> word && word != key;) continue;
+  double number;
+  return file >> number && number >= 0 ? number : missing;
+}
+
+inline bool is_listed(const std::string& word, const std::string& list) {
+  return ("," + list + ",").find("," + word + ",") != std::string::npos;
+}
+
+// A field of mountinfo, which has \040 for a blank.
+inline std::string unescaped(std::string s) {
+  for (size_t i = 0; (i = s.find('\\', i)) < s.size() && i + 3 < s.size(); ++i) {
+    s.replace(i, 4, 1, char((s[i + 1] - '0') * 64 + (s[i + 2] - '0') * 8 + s[i + 3] - '0'));
+  }
+  return s;
+}
+
+// Bytes that this control group (version 2 if `v2`) and its ancestors leave, by each mount.
+inline double left_up_from(const std::string& path, bool v2, const std::string& root) {
+  double least = INFINITY;
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string word, top, point, type, options;
+    fields >> word >> word >> word >> top >> point;
+    while (fields >> word && word != "-") continue;
+    fields >> type >> word >> options;
+    top = top == "/" ? "" : unescaped(top);
+    if (type != (v2 ? "cgroup2" : "cgroup") || !(v2 || is_listed("memory", options)) ||
+        (path + "/").compare(0, top.size() + 1, top + "/") != 0) {
+      continue;
+    }
+    std::string below = path.substr(top.size());
+    for (size_t end = below.size(); end != std::string::npos; end = below.rfind('/')) {
+      below.resize(end);
+      const std::string at = root + unescaped(point) + below + "/memory.";
+      const double use = number_in(at + (v2 ? "current" : "usage_in_bytes"), "", 0);
+      // The kernel drops these file pages before the group reaches its limit.
+      const char* cache = v2 ? "inactive_file" : "total_inactive_file";
+      const double needed = std::max(0.0, use - number_in(at + "stat", cache, 0));
+      const double limit = number_in(at + (v2 ? "max" : "limit_in_bytes"), "", INFINITY);
+      least = std::min(least, std::max(0.0, limit - needed));
+    }
+  }
+  return least;
+}
+
+// Free host memory: the system's, or less if a control group limits this process.
 inline double free_bytes(const std::string& root = "") {
-  double least = INFINITY, value;
-  std::string word;
-  std::ifstream memory(root + "/proc/meminfo"), groups(root + "/proc/self/cgroup");
-  while (memory >> word && word != "MemAvailable:") continue;
-  if (memory >> value) least = value * 1024;
-  while (std::getline(groups, word)) {
-    for (word.erase(0, word.rfind(':') + 1); !word.empty(); word.resize(word.rfind('/'))) {
-      for (auto file : {word + "/memory.max", "/memory" + word + "/memory.limit_in_bytes"}) {
-        if (std::ifstream(root + "/sys/fs/cgroup" + file) >> value) least = std::min(least, value);
-      }
+  double least = number_in(root + "/proc/meminfo", "MemAvailable:", INFINITY) * 1024;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // hierarchy:controllers:path
+    const size_t names = line.find(':') + 1, path = line.find(':', names) + 1;
+    if (names == 0 || path == 0) continue;
+    const bool v2 = path == names + 1;
+    if (v2 || is_listed("memory", line.substr(names, path - 1 - names))) {
+      least = std::min(least, left_up_from(line.substr(path), v2, root));
     }
   }
   return least;

@@ -19,6 +19,7 @@ from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError, require_known
+from analysis.base.memory_limit import allocatable_bytes
 from analysis.measure.cell import Skip
 from analysis.measure.data import random_bytes
 from analysis.measure.host_memory import HUGE_PAGE, NoHugePages, huge_bytes
@@ -46,7 +47,8 @@ LARGEST_SHARE: Final = 0.4
 """Maximum share of the host's memory."""
 
 LARGEST_SHARE_OF_FREE: Final = 0.8
-"""Maximum share of the host's free memory; the rest is for page tables and everything else."""
+"""Maximum share of the memory that this process may still allocate; the rest is for page tables and
+everything else."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -63,8 +65,8 @@ _MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 def largest_pool() -> int:
     """Bytes that a pool may have on this host now."""
-    memory = psutil.virtual_memory()
-    return int(min(memory.total * LARGEST_SHARE, memory.available * LARGEST_SHARE_OF_FREE))
+    total = psutil.virtual_memory().total
+    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))
 
 
 class LargePool:

@@ -16,7 +16,6 @@ from analysis.results.store import (
     keys,
     published,
     samples,
-    submission,
     telemetry,
     timelines,
 )
@@ -44,7 +43,6 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "METHOD_VERSION": store.METHOD_VERSION,
     "KEPT_RUNS": samples.KEPT_RUNS,
     "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
-    "SUBMISSION_LIMIT_KB": submission.SUBMISSION_LIMIT_KB,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""
@@ -78,7 +76,6 @@ PROGRAMS: Final = (
     "analysis.results.tables.of_study",
     "analysis.measure.cluster",
     "analysis.measure.bring",
-    "analysis.results.submit",
 )
 """Modules of programs that the reference lists, each with a `command_line()`."""
 

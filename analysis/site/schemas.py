@@ -1,4 +1,4 @@
-"""Write the JSON schemas of study.yaml, config.yaml and submissions, for editors and programs.
+"""Write the JSON schemas of study.yaml and config.yaml, for editors and programs.
 
 python -m analysis.site.schemas
 """
@@ -10,7 +10,6 @@ from typing import Final
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
-from analysis.results.store.submission import SubmissionKeys
 from analysis.site.pages.reference import schema_of, study_schema
 from analysis.study.config import Settings
 
@@ -19,8 +18,7 @@ DRAFT: Final = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 def schemas() -> dict[str, str]:
     """The text of each file, by its name in config/."""
-    sent = SubmissionKeys.model_json_schema()
-    found = {"study": study_schema(), "config": schema_of(Settings), "submission": sent}
+    found = {"study": study_schema(), "config": schema_of(Settings)}
     return {
         f"{name}.schema.json": json.dumps({**DRAFT, **one}, indent=1) + "\n"
         for name, one in found.items()

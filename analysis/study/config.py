@@ -35,13 +35,13 @@ CONFIG_FILE = ROOT / "config" / "config.yaml"
 FOLDERS = ("nvcc", "libfabric")
 """Keys whose values are paths."""
 
-RESERVED = ("published", "submitted")
-"""Folders of results that are of no machine."""
+RESERVED = "published"
+"""A folder of results that are of no machine."""
 
 MachineName = Annotated[
     Text,
     Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100, title="machine name"),
-    only(lambda name: name not in RESERVED, f"anything but {' or '.join(map(repr, RESERVED))}"),
+    only(lambda name: name != RESERVED, f"anything but {RESERVED!r}"),
 ]
 
 

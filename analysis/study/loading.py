@@ -54,7 +54,7 @@ def _descriptions(root: Path) -> dict[str, Path]:
     """The study.yaml of every study by name. FieldError if a folder's name is invalid."""
     files = [
         file
-        for file in sorted(root.glob("*/*/study.yaml"))
+        for file in sorted(root.glob("*/*/study.yaml"), key=lambda file: file.parent.name)
         if (top := file.parent.parent.name) not in NO_STUDIES and not top.startswith(".")
     ]
     names = [file.parent.name for file in files]

@@ -3,10 +3,9 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
-#include <fstream>
-#include <limits>
 #include <memory>
 
+#include "../common/memory_limit.h"
 #include "../common/require.h"
 #include "neighbour.h"
 #include "operation.h"
@@ -17,18 +16,6 @@ namespace {
 
 // Share of the free memory that may be pinned. The rest is for page tables and other programs.
 constexpr double kShareOfFree = 0.8;
-
-size_t free_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    if (word == "MemAvailable:") {
-      size_t kib = 0;
-      file >> kib;
-      return kib * 1024;
-    }
-  }
-  throw std::runtime_error("/proc/meminfo: expected MemAvailable, got none");
-}
 
 // Pinned memory, and when it was pinned.
 struct Pinned {
@@ -42,7 +29,7 @@ Pinned make_pinned(int64_t bytes, int64_t chunk_bytes, int threads) {
   require(chunk_bytes > 0 && chunk_bytes % kHugePage == 0, "chunk_bytes",
           "a positive multiple of " + std::to_string(kHugePage), std::to_string(chunk_bytes));
   require(threads >= 1, "threads", "at least 1", std::to_string(threads));
-  const auto limit = static_cast<int64_t>(double(free_bytes()) * kShareOfFree);
+  const auto limit = static_cast<int64_t>(double(allocatable_bytes()) * kShareOfFree);
   require(bytes <= limit, "bytes", "at most " + std::to_string(limit) + " of the free memory",
           std::to_string(bytes));
   const py::gil_scoped_release release;

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import psutil
 
 from analysis.api.measure import Operation, PythonLauncher, Skip
-from analysis.api.memory import HostMemory
+from analysis.api.memory import HostMemory, allocatable_bytes
 from kernels.common.moves.layout import POISON, Bytes, wrong_bytes
 
 WORK_BYTES = 4 * 2**20
@@ -18,7 +17,7 @@ WORK_TIMES = 50
 """How often the work is timed before, while and after memory is held. The fastest time counts:
 other activity on a machine slows down single runs by more than the held memory may."""
 HELD_SHARE = 4
-"""At most 1/HELD_SHARE of the free memory is held."""
+"""At most 1/HELD_SHARE of the memory that this process may still allocate is held."""
 
 
 class Price(Operation):
@@ -71,8 +70,7 @@ class Pressure(Operation):
     """
 
     def __init__(self, kind: str, held_bytes: int) -> None:
-        available = psutil.virtual_memory().available
-        if held_bytes > available // HELD_SHARE:
+        if held_bytes > (available := allocatable_bytes()) // HELD_SHARE:
             raise Skip(f"{held_bytes} B is more than a quarter of {available} B available")
         HostMemory(kind, WORK_BYTES).close()  # if this is refused, the case is skipped
         self._kind, self._held_bytes = kind, held_bytes

@@ -59,7 +59,7 @@ def on_made_up_gpu(*arguments: str, **gpu: float) -> subprocess.CompletedProcess
     return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
 
 
-def submitted(*arguments: str, **gpu: float) -> dict[str, Any]:
+def json_output(*arguments: str, **gpu: float) -> dict[str, Any]:
     """The object that such a run prints with --json."""
     done = on_made_up_gpu("--json", "--pool-gib", "2", *arguments, **gpu)
     assert (done.returncode, done.stderr) == (0, "")

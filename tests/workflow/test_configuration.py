@@ -70,7 +70,7 @@ FURTHER_MISTAKES = [
         (
             "mesure",
             "gpu=0",
-            "target: expected one of build, measure, profile, site, submission, summary, ",
+            "target: expected one of build, measure, profile, site, summary, ",
         ),
         (f"{MEASURED}/no/python", "gpu=0", f"target: expected one of {MEASURED}/calls/VARIANT, "),
         (f"{MEASURED}/calls/no", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),

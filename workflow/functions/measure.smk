@@ -127,12 +127,6 @@ def report_unpublished():
         )
 
 
-def submitted_machine(wildcards):
-    """The folder of this machine's results."""
-    where = here().where
-    return where.machine if where else CONFIG.machine
-
-
 def profiled_now(wildcards):
     """Marks of the studies that this invocation must profile."""
     return [profiled(study) for study in unfinished().captures]

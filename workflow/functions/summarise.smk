@@ -18,7 +18,6 @@ from analysis.study import calibrating
 NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
 SUMMARY_TABLES = [TABLES / name for name in NAMES]
 LINKS = TABLES / "links.json"
-SUBMISSION = TABLES / "submission"
 CHARTS = TABLES / "charts"
 ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
 COMMON_CHARTS = CHARTS / "all"

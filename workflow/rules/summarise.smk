@@ -81,29 +81,3 @@ rule summarise:
     shell:
         "{params.python:q} -m analysis.results.tables.together --tables {params.tables}/tables"
         " --links {input.links} --results {params.results} --out {params.tables} 2> {log}"
-
-
-rule submit:
-    input:
-        measured_now,
-        results(),
-        code_of_results(*CONFIG.known),
-        SUMMARISING,
-    output:
-        directory(SUBMISSION),
-    log:
-        "build/logs/submit.log",
-    benchmark:
-        "build/benchmarks/submit.tsv"
-    resources:
-        mem_mb=1000,
-    params:
-        python=PYTHON,
-        machine=submitted_machine,
-        results=RESULTS,
-        files=results_digest,
-    message:
-        "Putting the figures of {params.machine} into one file"
-    shell:
-        "{params.python:q} -m analysis.results.submit {params.machine:q} --results {params.results}"
-        " --out {output} 2> {log}"

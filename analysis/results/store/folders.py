@@ -4,7 +4,6 @@ link or opening anything.
 <root>/<machine>/machine.json
 <root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
 <root>/published/<study>.csv
-<root>/submitted/<name>.json
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from analysis.base.reading import LIMIT_BYTES, require_folder, require_plain
 from analysis.study import NAME as NAME
 
 PUBLISHED: Final = "published"
-SUBMITTED: Final = "submitted"
 DESCRIPTION: Final = "machine.json"
 MACHINE: Final = re.compile(r"[a-z0-9-]+")
 KINDS: Final = (".csv", ".json", ".telemetry.csv", ".ncu.csv", ".timeline.csv")
@@ -40,7 +38,7 @@ def machine_folders(root: Path) -> Iterator[Path]:
     """All entries under `root` in the place of machines' folders, valid or not."""
     for path in listed(root):
         is_file = stat.S_ISREG(path.lstat().st_mode)
-        if not is_file and path.name not in (PUBLISHED, SUBMITTED):
+        if not is_file and path.name != PUBLISHED:
             yield path
 
 
@@ -102,13 +100,12 @@ def plain_files(root: Path) -> Iterator[Path]:
         files = [folder / DESCRIPTION, *(path for one in inner for path in listed(one))]
         yield from (path for path in files if _is_result(path))
     yield from (path for path in listed(root / PUBLISHED) if _is_result(path))
-    yield from (path for path in listed(root / SUBMITTED) if _is_result(path, MACHINE))
 
 
-def _is_result(path: Path, form: re.Pattern[str] = NAME) -> bool:
-    """Whether it is a plain file whose name, of that `form`, says that it is one of results."""
+def _is_result(path: Path) -> bool:
+    """Whether it is a plain file with the name of a file of results."""
     name, _, kind = path.name.partition(".")
-    is_named = bool(form.fullmatch(name)) and f".{kind}" in KINDS
+    is_named = bool(NAME.fullmatch(name)) and f".{kind}" in KINDS
     return is_named and path.exists() and stat.S_ISREG(path.lstat().st_mode)
 
 

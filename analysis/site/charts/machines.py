@@ -25,7 +25,6 @@ from analysis.site.facts.comparison import (
     HOST,
     MACHINE,
     PUBLISHED,
-    SENT,
     SLOWER,
     UNCLEAR,
     Comparison,
@@ -39,7 +38,6 @@ FEW: Final = 30
 KINDS: Final = {
     MACHINE: "all other machines",
     HOST: "hosts of this machine",
-    SENT: "all sent by others",
     PUBLISHED: "all published",
 }
 VERDICTS: Final = [FASTER, SLOWER, EQUAL, *(" ", "  "), UNCLEAR]

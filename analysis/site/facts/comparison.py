@@ -17,21 +17,18 @@ from analysis.base.statistics import SAME_WITHIN
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import MeasuredRow
-from analysis.site.facts.sent import sent_times
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant
 
 MACHINE: Final = "machine"
 HOST: Final = "host"
 PUBLISHED: Final = "published"
-SENT: Final = "sent"
 """Kinds of subjects."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A machine, or one of its hosts; `machine` is empty for a published source and for a machine
-    that somebody sent."""
+    """A machine, or one of its hosts; `machine` is empty for a published source."""
 
     name: str
     kind: str
@@ -170,14 +167,9 @@ class Comparison:
             machine: {} for machine in self.machines
         }
         for facts in self.studies.values():
-            for subject, figure in (*self._of_study(facts), *self._sent(facts)):
+            for subject, figure in self._of_study(facts):
                 found.setdefault(subject, {})[figure.key] = figure
         return found
-
-    @property
-    def sent(self) -> list[Subject]:
-        """Machines that others sent."""
-        return [Subject(f"{name} ({SENT})", SENT) for name in self.inputs.submissions.accepted]
 
     def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
         """Ratios of all variants and cases that both have, in the order of the studies, each by the
@@ -191,12 +183,11 @@ class Comparison:
 
     def others(self, base: Subject) -> list[Subject]:
         """Subjects to compare the machine `base` with: other machines, its hosts if it has several,
-        machines that others sent, and published texts."""
+        and published texts."""
         hosts = [one for one in self.figures if one.kind == HOST and one.machine == base.machine]
         return [
             *(one for one in self.figures if one.kind == MACHINE and one != base),
             *(hosts if len(hosts) > 1 else []),
-            *(one for one in self.sent if one in self.figures),
             *self.published,
         ]
 
@@ -260,17 +251,6 @@ class Comparison:
                         row = facts.figures.find(machine, variant.name, case, metric)
                         if row is not None and not row.stale:
                             yield from self._of_row(facts, variant, payload, row)
-
-    def _sent(self, facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
-        """Figures of today's code that others sent."""
-        study = facts.study
-        accepted = self.inputs.submissions.accepted.values()
-        for subject, submission in zip(self.sent, accepted, strict=True):
-            for variant in study.subjects:
-                case = study.shown_case(variant)
-                place = (study.name, variant, case.id, case.payload_bytes)
-                for one in sent_times(submission, study, variant):
-                    yield subject, Figure(*place, one.metric, one.seconds, one.low, one.high)
 
     def _of_row(
         self, facts: StudyFacts, variant: Variant, payload: int, row: MeasuredRow

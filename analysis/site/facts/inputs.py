@@ -14,12 +14,10 @@ import pandas as pd
 from analysis.base.errors import HotpathError
 from analysis.results.store.collect import VariantKey as VariantKey
 from analysis.results.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
-from analysis.results.store.folders import SUBMITTED as SUBMITTED
 from analysis.results.store.provenance import Provenance, read_provenance
 from analysis.results.store.published import NOTHING, load_published
 from analysis.results.store.results import read_machine
 from analysis.results.store.samples import read_samples as read_samples
-from analysis.results.store.submitted import Submissions, load_submissions
 from analysis.results.tables.registry import TABLES
 from analysis.results.tables.rows import ParameterRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
@@ -60,20 +58,6 @@ class Inputs:
             else load_published(self.results, study)
             for name, study in self.studies.items()
         }
-
-    @cached_property
-    def submissions(self) -> Submissions:
-        """Machines that others sent, and the refused files."""
-        return load_submissions(self.results, self.studies)
-
-    def submission_file(self, name: str) -> Path:
-        """The file of an accepted submission."""
-        return self.results / SUBMITTED / f"{name}.json"
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """Refused results and submissions, with the reasons."""
-        return {**self.refused, **self.submissions.refused}
 
     @cached_property
     def machine_names(self) -> dict[str, str]:

@@ -15,8 +15,8 @@ from analysis import ROOT
 from analysis.base import keys
 from analysis.base.schema import read_json
 from analysis.results.model.translation import Walker, walk_seconds
-from analysis.results.store.submission import SUBMISSION_LIMIT_BYTES, ReachKeys
 from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.probe_keys import LIMIT_BYTES, ReachKeys
 from analysis.site.facts.rows import MeasuredRow, rows_of
 from analysis.study import parse_case
 
@@ -70,7 +70,7 @@ def probes(folder: Path) -> dict[Path, dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = read_json(path, SUBMISSION_LIMIT_BYTES)
+    content: dict[str, Any] = read_json(path, LIMIT_BYTES)
     keys.read(ReachKeys, content, path.name)
     return content
 

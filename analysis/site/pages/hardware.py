@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, Final
 
 from markupsafe import Markup, escape
@@ -12,12 +13,15 @@ from analysis.base.quantities import (
     INTERVAL,
     listing,
     percent,
+    quantity,
+    quantity_interval,
     ratio,
     ratio_interval,
     speed,
     with_interval,
 )
-from analysis.base.statistics import CONFIDENCE
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS
+from analysis.results.model.terms import ABOUT
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.basis import basis_phrase, is_settled
 from analysis.site.facts.comparison import (
@@ -30,13 +34,13 @@ from analysis.site.facts.comparison import (
     host_of,
 )
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.sent import Submission, sent_times
+from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, folded_tables, joined, plain, table, without_empty
 from analysis.site.pages.machines import described_facts
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
-from analysis.study import Study, Variant
+from analysis.study import Variant, calibrating
 
 NAMED: Final = 12
 """Number of variants in the table of two machines: those that differ most."""
@@ -57,7 +61,7 @@ def pairs(comparison: Comparison) -> str:
         return f"Only {only} has been measured, so there is no other machine to compare with."
     found = [
         (f"{comparison.called(one)} and {comparison.called(other)}", ratios)
-        for one, other in (*combinations(machines, 2), *product(machines, comparison.sent))
+        for one, other in combinations(machines, 2)
         if (ratios := _ranked(comparison, one, other))
     ]
     # assets/pairs.js adds a select; without it, the first pair is shown.
@@ -177,21 +181,15 @@ def figures_table(comparison: Comparison) -> str | Markup:
     machines = comparison.machines
     if not machines:
         return NOTHING
-    sent = comparison.inputs.submissions.accepted
     groups = {}
     for facts in comparison.studies.values():
         rows = [
-            [
-                code(variant.name),
-                *(_cell(facts, one, variant) for one in machines),
-                *(_sent_cell(facts.study, one, variant) for one in sent.values()),
-            ]
+            [code(variant.name), *(_cell(facts, one, variant) for one in machines)]
             for variant in facts.study.subjects
         ]
         if filled := [row for row in rows if any(row[1:])]:
             groups[facts.study.title] = filled
     columns = ["variant", *map(comparison.called, machines)]
-    columns += [subject.name for subject in comparison.sent]
     return folded_tables(columns, groups, numeric=columns[1:])
 
 
@@ -207,14 +205,6 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
     shown = f"{figure} · {percent(share.share)}" if share else figure
     return with_interval(shown, "" if is_settled(row) else basis_phrase(row))
-
-
-def _sent_cell(study: Study, submission: Submission, variant: Variant) -> str:
-    """The rate or time that somebody sent; empty if it is of other code."""
-    for one in sent_times(submission, study, variant):
-        figure = speed(delivered_bytes(study.shown_case(variant), one.metric), one.seconds)
-        return with_interval(figure, "" if is_settled(one) else basis_phrase(one))
-    return ""
 
 
 @macro("machine_differences")
@@ -266,3 +256,50 @@ def _differing(described: Mapping[str, Mapping[str, Any]], names: Sequence[str])
     if same and len(names) > 1:
         parts.append(f"Equal on all: {plain(', '.join(same))}.")
     return "\n\n".join(parts)
+
+
+@macro("machine_parameters")
+def parameters_table(inputs: Inputs) -> str | Markup:
+    """Link and translation of every machine."""
+    found: dict[str, dict[str, str]] = {}
+    for row in inputs.parameters:
+        found.setdefault(inputs.called(row.machine), {})[row.parameter] = _parameter(row)
+    rows = [
+        [about.meaning, *(of_machine.get(name, "") for of_machine in found.values())]
+        for name, about in ABOUT.items()
+    ]
+    rows = [row for row in rows if any(row[1:])]
+    return table(["parameter", *found], rows, numeric=[*found]) if rows else ""
+
+
+def _parameter(row: ParameterRow) -> str:
+    """The value with its interval; with fewer than MIN_RUNS runs, with their number, because their
+    interval says nothing about other hosts."""
+    unit = row.unit if row.unit == "1" else row.unit.removeprefix("1")
+    few = "one run" if row.runs == 1 else f"{row.runs} runs"
+    interval = quantity_interval(row.value, row.ci_low, row.ci_high, unit)
+    figure = quantity(row.value, unit)
+    return with_interval(figure, interval if row.runs >= MIN_RUNS else few) if figure else ""
+
+
+@macro()
+def physical_machines(inputs: Inputs) -> str:
+    """The physical machines; without one, the command that measures it."""
+    physical = [name for name, one in inputs.machines.items() if one.get("hypervisor") is False]
+    if physical:
+        found = f"Physical machines: {listing([inputs.called(name) for name in physical])}."
+        without = [
+            inputs.called(name) for name in physical if inputs.machines[name].get("iommu") is False
+        ]
+        return f"{found} Without an IOMMU: {listing(without)}." if without else found
+    studies = json.dumps(calibrating(inputs.studies))
+    command = 'env/run snakemake --cores "$(nproc)" measure --config machine=my-box'
+    return (
+        "**A control is missing:** a physical machine, with its IOMMU on and off. All machines here"
+        " are virtual, and their hosts' IOMMU cannot be set from within. So the host's share of a"
+        " page walk is unknown. If you have a physical machine, this command measures link and"
+        " translation, and writes results [to send](machines.md#another-machine):"
+        f"\n\n```sh\n{command} 'studies={studies}'\n```\n\n"
+        "For the other half of the control, boot with the kernel"
+        " parameter `intel_iommu=off` or `amd_iommu=off`, and run it again as another `machine`."
+    )

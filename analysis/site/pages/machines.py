@@ -61,7 +61,7 @@ def freshness(inputs: Inputs) -> str:
     columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
     columns += ["stale cases", "stale cases of the full grid", "disturbed rounds"]
     parts: list[str] = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
-    refused = inputs.left_out.items()
+    refused = inputs.refused.items()
     parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
     return "\n\n".join(parts)
 

@@ -43,7 +43,6 @@ from analysis.site.pages import (
     repeatability,
     study_pages,
     study_tables,
-    submissions,
     templates,
     variants,
     walkthrough,

@@ -16,7 +16,7 @@ from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
-from analysis.site.facts.inputs import SUBMITTED, Inputs, VariantKey
+from analysis.site.facts.inputs import Inputs, VariantKey
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
 from analysis.site.pages.common import ALL, facts_of, write_common_charts
@@ -74,10 +74,6 @@ def stage(
             shutil.copy(tables / name, data / name)
         else:
             (data / name).write_text(",".join(FILES[name]) + "\n")
-    (data / SUBMITTED).mkdir()
-    for name in inputs.submissions.accepted:
-        file = inputs.submission_file(name)
-        (data / SUBMITTED / file.name).write_bytes(read_bytes(file))
     samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
     return Staged(
         inputs=inputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -28,8 +27,7 @@ def checked(workload: Any, name: str, **values: int) -> Any:
 def test_pinning_is_skipped_if_memory_is_short(
     workload: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = SimpleNamespace(available=100)
-    monkeypatch.setattr(PRICE.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr(PRICE, "allocatable_bytes", lambda: 100)
     assert PRICE.Pressure("registered_huge", 25).check() is not None  # nothing ran
     with pytest.raises(Skip, match="26 B is more than a quarter of 100 B"):
         PRICE.Pressure("registered_huge", 26)

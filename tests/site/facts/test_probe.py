@@ -18,7 +18,6 @@ from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.probe import HELD, READS, WALKS, agreements, is_current, probes
 from analysis.site.facts.rows import MeasuredRow
 from tests.results.model.test_translation import KNOWN
-from tests.results.store.submissions import whole
 
 GIB = 2**30
 
@@ -54,8 +53,22 @@ def inputs(*, fitted: bool = True) -> Inputs:
 
 def write(folder: Path, **changes: Any) -> Path:
     """An output of the probe on `box`."""
-    content = whole()["reach"] | {"held": 9000.0, "reach_bytes": 9000.0 * 65536}
-    content |= {"covers_bytes": 65536, "pools": [[GIB, 44e9, 38e9, 3e8]], **changes}
+    content = {
+        "gpu": "NVIDIA H200",
+        "sm": 90,
+        "host_page_tables": 0,
+        "pool_bytes": 40 * GIB,
+        "held": 9000.0,
+        "covers_bytes": 65536,
+        "reach_bytes": 9000.0 * 65536,
+        "walks_per_s": 1.2e8,
+        "walk_s": 8e-9,
+        "doubling_s": 1e-9,
+        "fit_error": 0.02,
+        "row_bytes": 656,
+        "advice": "Keep the pool within 0.5 GiB.",
+        "pools": [[GIB, 44e9, 38e9, 3e8]],
+    } | changes
     (folder / "box").mkdir(exist_ok=True)
     file = folder / "box" / f"reach_{content['pool_bytes']}.json"
     file.write_text(json.dumps(content))
@@ -97,8 +110,23 @@ def test_outputs_come_by_size_and_a_wrong_one_is_named(tmp_path: Path) -> None:
     found = probes(tmp_path / "box")
     assert [probe["pool_bytes"] / GIB for probe in found.values()] == [4, 40]
     assert probes(tmp_path / "another") == {}
-    file = write(tmp_path, held=-1)
-    with pytest.raises(FieldError, match=f"{file.name}: held"):
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"held": -1}, "held"),
+        ({"reach_bytes": 1e15}, "held times covers_bytes"),
+        ({"pools": [[1, 2, 3]]}, "pools.0"),
+        ({"pools": []}, "pools"),
+        ({"advice": "a\nb"}, "advice"),
+        ({"gpu": "<script>"}, "gpu"),
+        ({"serial": "1"}, "serial"),
+    ],
+)
+def test_a_wrong_output_is_named(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    file = write(tmp_path, **changes)
+    with pytest.raises(FieldError, match=f"{file.name}: .*{expected}"):
         probes(tmp_path / "box")
 
 

@@ -35,7 +35,7 @@ ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
     *("machine_pairs", "machine_gaps", "machine_figures", "machine_differences", "machine_hosts"),
     *("predicted_links", "stated_links"),
-    *("submitted_machines", "submitted_reach", "machine_parameters", "physical_machines"),
+    *("machine_parameters", "physical_machines"),
 )
 """The macros of the pages about no one study."""
 
@@ -115,17 +115,40 @@ def test_two_machines_are_compared_in_all_they_share(several: dict[int, dict[str
     assert shares and all(int(share) in range(95, 106) for share in shares)
 
 
-def test_pages_without_submissions_say_so(several: dict[int, dict[str, str]]) -> None:
-    assert several[2]["submitted_machines"] == "Nobody has sent a machine yet."
-    assert several[2]["submitted_reach"].startswith("Nobody has sent the output of")
-    assert 'class="hp-gap"' in several[2]["machine_parameters"]
+def test_parameters_of_few_runs_come_with_their_number(calibrated: Inputs) -> None:
+    fitted = calibrated.tables["model_parameters"]
+    rows = fitted[fitted["parameter"] == "link_rate"].assign(
+        value=59e9, ci_low=58e9, ci_high=60e9, runs=3
+    )
+    text = said(calibrated.with_tables(model_parameters=rows))["machine_parameters"]
+    assert "59.0 GB/s (58.0 to 60.0 GB/s)" in text
+    text = said(calibrated.with_tables(model_parameters=rows.assign(runs=1)))["machine_parameters"]
+    assert "59.0 GB/s (one run)" in text and "58.0" not in text
+
+
+def test_a_physical_machine_is_the_control(calibrated: Inputs) -> None:
+    physical = {
+        name: {**one, "hypervisor": False, "iommu": False}
+        for name, one in calibrated.machines.items()
+    }
+    assert said(replace(calibrated, machines=physical))["physical_machines"] == (
+        "Physical machines: box. Without an IOMMU: box."
+    )
+
+
+def test_a_refused_folder_is_one_line_and_its_markup_is_text(calibrated: Inputs) -> None:
+    refused = {"<i>x</i>": "<script>hit(1)</script>: expected\nanother name"}
+    text = said(replace(calibrated, refused=refused))["freshness"]
+    (line,) = [line for line in text.splitlines() if "expected" in line]
+    assert "is left out" in line and "another name" in line
+    assert "<script" not in text and "<i>" not in text
 
 
 def test_a_missing_control_comes_with_the_command_that_supplies_it(
     several: dict[int, dict[str, str]],
 ) -> None:
     assert "A control is missing" in several[2]["physical_machines"]
-    assert "submission --config machine=my-box 'studies=[" in several[2]["physical_machines"]
+    assert "measure --config machine=my-box 'studies=[" in several[2]["physical_machines"]
 
 
 def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:

@@ -150,7 +150,6 @@ def test_programs_are_listed_with_their_options() -> None:
         ("results.tables.of_study", "--results"),
         ("site.pages", "--charts"),
         ("measure.bring", "--results"),
-        ("results.submit", "--without-hosts"),
     ):
         assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (
             name

@@ -1,0 +1,154 @@
+"""Made-up systems: their memory, control groups, and the bytes that a process may allocate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+GIB: Final = 2**30
+AVAILABLE: Final = 20 * GIB
+"""Bytes that each system has available."""
+HUGE: Final = 2**62
+"""Less than what is left if nothing is known."""
+_OTHER: Final = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw"
+_FIRST_UNLIMITED: Final = 9223372036854771712
+
+
+@dataclass(frozen=True)
+class System:
+    """Bytes left, lines of /proc/self/cgroup and mountinfo, and files of control groups."""
+
+    left: int
+    groups: str
+    mounts: str
+    files: Mapping[str, str | int] = field(default_factory=dict)
+
+    def write(self, root: Path) -> None:
+        """Put the files under `root`."""
+        texts = {
+            "proc/meminfo": f"MemTotal: 99 kB\nMemAvailable: {AVAILABLE // 1024} kB\n",
+            "proc/self/cgroup": f"9:name=systemd:/\n{self.groups}\n",
+            "proc/self/mountinfo": f"{_OTHER}\n{self.mounts}\n",
+        }
+        texts |= {f"sys/fs/cgroup/{name}": f"{value}\n" for name, value in self.files.items()}
+        for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+
+
+def _mount(top: str = "/") -> str:
+    return f"31 23 0:28 {top} /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw"
+
+
+def _v1_mount(top: str = "/", controllers: str = "memory") -> str:
+    place = f"/sys/fs/cgroup/{controllers}"
+    return f"36 32 0:33 {top} {place} rw,relatime shared:9 - cgroup cgroup rw,{controllers}"
+
+
+def _limit(group: str, limit: str | int, use: int = 0, cache: int = 0) -> dict[str, str | int]:
+    """Files of a group of version 2."""
+    return {
+        f"{group}memory.max": limit,
+        f"{group}memory.current": use,
+        f"{group}memory.stat": f"anon 7\ninactive_file {cache}\nactive_file 9",
+    }
+
+
+def _v1_limit(group: str, limit: int, use: int = 0, cache: int = 0) -> dict[str, str | int]:
+    return {
+        f"{group}memory.limit_in_bytes": limit,
+        f"{group}memory.usage_in_bytes": use,
+        f"{group}memory.stat": f"inactive_file 1\ntotal_inactive_file {cache}",
+    }
+
+
+SYSTEMS: Final[Mapping[str, System]] = {
+    "no group": System(AVAILABLE, "0::/", _mount()),
+    "no limit": System(AVAILABLE, "0::/job", _mount(), _limit("job/", "max", GIB)),
+    "v2": System(8 * GIB, "0::/", _mount(), _limit("", 8 * GIB)),
+    "v2 in use": System(5 * GIB, "0::/job", _mount(), _limit("job/", 8 * GIB, 3 * GIB)),
+    "v2 with page cache": System(
+        7 * GIB, "0::/job", _mount(), _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)
+    ),
+    "more in use than allowed": System(0, "0::/", _mount(), _limit("", GIB, 2 * GIB)),
+    "more cache than use": System(GIB, "0::/", _mount(), _limit("", GIB, GIB, 2 * GIB)),
+    "a limit above the available memory": System(
+        AVAILABLE, "0::/", _mount(), _limit("", 30 * GIB, GIB)
+    ),
+    "an ancestor's limit": System(
+        4 * GIB,
+        "0::/a/b/c",
+        _mount(),
+        _limit("a/", 6 * GIB, 2 * GIB) | _limit("a/b/", "max") | _limit("a/b/c/", 9 * GIB),
+    ),
+    "the mount's root's limit": System(2 * GIB, "0::/a/b", _mount(), _limit("", 2 * GIB)),
+    "the mount's root": System(
+        3 * GIB, "0::/docker/1f/job", _mount("/docker/1f"), _limit("job/", 3 * GIB)
+    ),
+    "the process in the mount's root": System(
+        3 * GIB, "0::/docker/1f", _mount("/docker/1f"), _limit("", 3 * GIB)
+    ),
+    "another container's mount": System(
+        AVAILABLE, "0::/docker/2e/job", _mount("/docker/1f"), _limit("", GIB) | _limit("job/", GIB)
+    ),
+    "two mounts": System(
+        2 * GIB,
+        "0::/job",
+        f"{_mount('/other')}\n{_mount()}",
+        _limit("job/", 2 * GIB),
+    ),
+    "a colon in the path": System(
+        2 * GIB, "0::/job:7/a:b", _mount(), _limit("job:7/a:b/", 2 * GIB)
+    ),
+    "a backslash in the path": System(
+        2 * GIB, "0::/a\\x2d1/job", _mount(r"/a\134x2d1"), _limit("job/", 2 * GIB)
+    ),
+    "v1": System(
+        GIB, "4:memory:/job", _v1_mount(), _v1_limit("memory/job/", 4 * GIB, 5 * GIB, 2 * GIB)
+    ),
+    "v1 without a limit": System(
+        AVAILABLE,
+        "4:memory:/job",
+        _v1_mount(),
+        _v1_limit("memory/job/", _FIRST_UNLIMITED, GIB) | _v1_limit("memory/", _FIRST_UNLIMITED),
+    ),
+    "v1, an ancestor's limit": System(
+        GIB,
+        "4:memory:/a/b",
+        _v1_mount(),
+        _v1_limit("memory/a/", 2 * GIB, GIB) | _v1_limit("memory/a/b/", 9 * GIB),
+    ),
+    "v1, joined controllers": System(
+        2 * GIB,
+        "4:cpu,memory:/job",
+        _v1_mount(controllers="cpu,memory"),
+        _v1_limit("cpu,memory/job/", 2 * GIB),
+    ),
+    "v1, the mount's root": System(
+        2 * GIB,
+        "4:memory:/docker/1f/job",
+        _v1_mount("/docker/1f"),
+        _v1_limit("memory/", 9 * GIB) | _v1_limit("memory/job/", 2 * GIB),
+    ),
+    "v1, another controller": System(
+        AVAILABLE, "4:cpu:/job", _v1_mount(), _v1_limit("memory/job/", GIB)
+    ),
+    "both versions": System(
+        2 * GIB,
+        "4:memory:/job\n0::/unified",
+        f"{_v1_mount()}\n{_mount()}",
+        _v1_limit("memory/job/", 2 * GIB) | _limit("unified/", 3 * GIB),
+    ),
+    "lines without a meaning": System(
+        2 * GIB,
+        "\n:\n::\n4:memory\n0::job\n0::/job",
+        f"\n-\n1 2 3 4 5 - cgroup2\n1 2 3\n{_mount()}",
+        _limit("job/", 2 * GIB) | _limit("", "none"),
+    ),
+    "files without a number": System(
+        AVAILABLE, "0::/job", _mount(), _limit("job/", "-5") | _limit("", "", 7)
+    ),
+}
+"""By what is particular to each."""
