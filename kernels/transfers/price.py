@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.memory import HostMemory, allocatable_bytes
-
-from .layout import POISON, Bytes, wrong_bytes
+from kernels.common.moves.layout import POISON, Bytes, wrong_bytes
 
 WORK_BYTES = 4 * 2**20
 """Small enough for the private caches: the available share of the last-level cache varies."""
@@ -32,7 +31,7 @@ class Price(Operation):
         self._kind, self._payload = kind, payload
         self._out = np.zeros_like(payload)
         self._is_page_locked: bool | None = None
-        self.launch = self._launch
+        self.launcher = PythonLauncher(self._launch)
 
     def poison(self) -> None:
         self._out[:] = POISON
@@ -76,7 +75,7 @@ class Pressure(Operation):
         HostMemory(kind, WORK_BYTES).close()  # if this is refused, the case is skipped
         self._kind, self._held_bytes = kind, held_bytes
         self._sum: int | None = None
-        self.launch = lambda _: self._work()
+        self.launcher = PythonLauncher(lambda _: self._work())
 
     def poison(self) -> None:
         self._sum = None

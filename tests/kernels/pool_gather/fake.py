@@ -11,8 +11,7 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import FakeDevice
-from tests.kernels.transfers.fake import FakeHost
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 POOL = STUDIES["pool_gather"]
