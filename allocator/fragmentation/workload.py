@@ -78,12 +78,12 @@ class Replay(CppReplay):
         if isinstance(self._pattern, Limited):
             self._allocator.set_limit(0, self._pattern.limit)
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         """Replay once; running out of memory is a fault of the cell, not an error."""
         if self._runner.operations > MAX_WRITTEN_OPERATIONS:
             self._fault = None  # nothing is written where a replay was checked before
         try:
-            super().launch(stream)
+            super()._launch(stream)
         except MemoryError as error:
             self._fault = str(error)
 
@@ -109,5 +109,5 @@ class Replay(CppReplay):
 
             for stream in self._streams:
                 synchronize(stream)
-        seconds: float = self._runner.run(1)
+        seconds: float = self._runner.run_after_other_work()
         return seconds

@@ -14,7 +14,7 @@ import numpy as np
 
 from allocator.lib.patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 from allocator.lib.replay import MIN_TIMING_S, REPEATS, WARM_UP_S, CppReplay, Reported, brief
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 FULLY_REPORTED: Final = ("p4_final", "torch_caching")
@@ -160,8 +160,9 @@ class PythonReplay(Operation):
         self._tape = plain(pattern.tapes[0].tolist())
         self._slots: list[Any] = [None] * (1 + max(slot for _, slot, _ in self._tape))
         self._fault: str | None = "never replayed"
+        self.launcher = PythonLauncher(self._launch)
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         """Replay once and check that no live allocation is handed out again."""
         del stream
         self._fault = None

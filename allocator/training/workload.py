@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 from .child import Message
@@ -166,8 +166,9 @@ class RemoteWork(Operation):
         self._ended = fault
         self._answer: Message = {}
         self._fault: str | None = "never done"
+        self.launcher = PythonLauncher(self._launch)
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         del stream
         if self._ended is None:
             try:

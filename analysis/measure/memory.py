@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -110,6 +111,23 @@ class DeviceArray:
 
 def synchronize(stream: int) -> None:
     cuda(cudart.cudaStreamSynchronize(stream))
+
+
+@cache
+def l2_buffer() -> DeviceArray:
+    """Device memory of the size of the first GPU's L2, whose memset flushes the L2. Kept until the
+    process ends."""
+    attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
+    size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
+    return DeviceArray((size,), np.uint8, "flush of the L2")
+
+
+def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:
+    """Flush the L2 as NVBench does, by a memset of `l2_bytes` at `l2` (0: no flush), and wait until
+    the stream is idle."""
+    if l2_bytes:
+        cuda(cudart.cudaMemsetAsync(l2, 0, l2_bytes, stream))
+    synchronize(stream)
 
 
 def largest_pool() -> int:

@@ -56,32 +56,22 @@ def run_under_nvbench(
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
             # An operation that waits would wait forever behind NVBench's blocking kernel.
             waits = cell.variant.host_work if operation.waits is None else operation.waits
-            reset = operation.reset
-            takes_long = count == 1 and cell.case.samples != 1
-            if reset is None and not takes_long:
+            # The check has already warmed up a long operation, so NVBench's first call skips it.
+            skips_warm_up = count == 1 and cell.case.samples != 1
 
-                def launch(_: Any) -> None:
+            def reset_and_launch(_: Any, timer: Any) -> None:
+                nonlocal skips_warm_up
+                if operation.reset:
+                    operation.reset(stream)
+                timer.start()  # flushes the L2 and waits for the stream, then blocks it
+                if not skips_warm_up:
                     operation.launch(stream)
                     if not waits:
                         spin(random.uniform(0, STILL_HELD_S))
-
-                state.exec(launch, sync=waits, batched=False)
-                return
-            # The check has already warmed up a long operation, so NVBench's first call skips it.
-            is_warm_up = takes_long
-
-            def reset_and_launch(_: Any, timer: Any) -> None:
-                nonlocal is_warm_up
-                if reset:
-                    reset(stream)
-                timer.start()
-                if not is_warm_up:
-                    operation.launch(stream)
                 timer.stop()
-                is_warm_up = False
+                skips_warm_up = False
 
-            sync = waits or reset is not None
-            state.exec(reset_and_launch, timer=True, sync=sync, batched=False)
+            state.exec(reset_and_launch, timer=True, sync=waits, batched=False)
 
         try:
             measure(cell, stream, time_device)

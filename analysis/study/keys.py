@@ -136,6 +136,11 @@ class CaseSet(Keys):
         " comparison.",
         1,
     )
+    warm: Boolean = key(
+        "Whether host times follow the previous launch without a flush of the L2, as in a program"
+        " that repeats the operation and does nothing else. Device times always follow a flush.",
+        False,
+    )
     every: Count = key(
         "Only one in this many rounds measures these cases, the first one always. For cases that"
         " take seconds and repeat the operation themselves, or whose claims need no more rounds.",
@@ -168,6 +173,11 @@ class VariantKeys(Keys):
         " share of the fastest of these. A variant with an empty list is no contender for the"
         " fastest of the study.",
         None,
+    )
+    beats: Mapping[Name, Sentence] = key(
+        "Ceilings of the study that it is faster than, with the reason. The publication check"
+        " reports any other ceiling that is beaten.",
+        factory=dict,
     )
     source: Maybe[Name] = key(
         "Stem of its source file (.cu, .cpp or .py); left out, its name. Two entries may share one"
@@ -208,6 +218,18 @@ class VariantKeys(Keys):
     host_work: Boolean = key(
         "Whether the CPU takes part in the operation, so that it is timed synchronously and not"
         " compared by gpu_time.",
+        False,
+    )
+    clock: Literal["cpp", "python"] = key(
+        "What takes its host times: the bindings of its module (kernels/common/host_clock.h), or"
+        " Python, whose call is then part of the time. Pages say `timed in Python`.",
+        "cpp",
+    )
+    copies_alone: Boolean = key(
+        "Whether its work is nothing but copies by copy engines. In a stream that is held until all"
+        " is enqueued, such a copy begins later than on an idle GPU, because the copy engine polls"
+        " for the work before it. So its device time is of a copy behind a kernel; pages label it"
+        " so, and host time leads.",
         False,
     )
     link: Maybe[Mapping[Text, Expression]] = key(

@@ -116,6 +116,8 @@ def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]
             _refuse_circle(entry.name, after, f"{here}.after")
         for ceiling in entry.ceilings or ():
             require_known(f"{here}.ceilings", ceiling, ceilings)
+        for ceiling in entry.beats:
+            require_known(f"{here}.beats", ceiling, ceilings)
     variants = tuple(_variant(entry, study, folder, where) for entry in study.entries)
     for variant in variants:
         for case in variant.cases:
@@ -206,7 +208,7 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        repeats = cases.samples, cases.visits, cases.every
+        repeats = cases.samples, cases.visits, cases.every, cases.warm
         found.append(Case(point, payload, cases.grid, cases.metrics, *repeats))
     return found
 

@@ -118,9 +118,10 @@ def fingerprint(study: Study, variant: Variant) -> str:
     """SHA-256 in hex of the variant's sources and of the settings in study.yaml that affect its
     times.
 
-    These are flags, constants, options, role (a ceiling moves contiguous bytes) and host_work.
+    These are flags, constants, options, role (a ceiling moves contiguous bytes), host_work and
+    clock.
     """
-    settings = [*_compile_settings(variant), variant.role, variant.host_work]
+    settings = [*_compile_settings(variant), variant.role, variant.host_work, variant.clock]
     return _hash(source_files(study, variant), settings)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush_rows
+from analysis.api.measure import Launcher, Operation, PythonLauncher, flush_rows
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
 from kernels.common.arrays import managed, move_to_host, pinned
@@ -110,7 +110,11 @@ class Workload:
         src = self._managed_src() if "managed" in variant.needs else self._src
         bound = module.bind(src, self._dst, rows.pairs, self._sm_launches)
         operation = Bound(
-            bound.launch, self._dst, self._landed, rows.reference.bytes, self._sm_launches
+            bound if variant.is_compiled else PythonLauncher(bound.launch),
+            self._dst,
+            self._landed,
+            rows.reference.bytes,
+            self._sm_launches,
         )
         if src is self._managed:
             operation.reset = partial(move_to_host, src)
@@ -129,13 +133,14 @@ class Workload:
 class Bound(Operation):
     """One variant bound to one case."""
 
-    launch: Callable[[int], None]
+    launcher: Launcher
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
     sm_launches: DeviceArray
     reset: Callable[[int], None] | None = None
     settle: Callable[[], None] | None = None
+    sms_used: int = 0
 
     def poison(self) -> None:
         self.dst.fill(POISON)
@@ -144,9 +149,9 @@ class Bound(Operation):
     def check(self) -> str | None:
         """None if the whole destination pool equals the CPU reference, else the first
         difference."""
+        self.sms_used = int(np.count_nonzero(self.sm_launches.get()))
         return wrong_row(self.dst.get(self.landed), self.expected)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them."""
-        used = int(np.count_nonzero(self.sm_launches.get()))
-        return {"sms_used": [used]} if used else {}
+        """sms_used: SMs that ran a block of the checked launch, if the variant counts them."""
+        return {"sms_used": [self.sms_used]} if self.sms_used else {}

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Operation, PythonLauncher
 from analysis.api.study import Case, Variant
 
 from .policies import fetched_rows
@@ -60,8 +60,9 @@ class Simulation(Operation):
         self._policy = policy
         self._inputs = inputs
         self._fetched = np.zeros(0)
+        self.launcher = PythonLauncher(self._launch)
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         self._fetched = self._module.fetched_rows(
             self._policy, self._inputs.ids, self._inputs.slots, CONTEXT_ROWS
         )

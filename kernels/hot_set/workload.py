@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush_rows
+from analysis.api.measure import Operation, PythonLauncher, flush_rows
 from analysis.api.memory import DeviceArray, synchronize
 from analysis.api.study import Case, FieldError, Variant
 from kernels.common.arrays import Bytes
@@ -39,8 +39,9 @@ REFERENCES: Mapping[str, type[HotSet | Clock]] = {"lru": HotSet, "clock": Clock}
 
 SMALL_POOL = 1024 * MIB
 
-FLUSHED_STEPS = 6
-"""Coming steps whose new rows are flushed from the CPU's caches after a check."""
+FLUSHED_STEPS = 8
+"""Coming steps whose new rows are flushed from the CPU's caches after a check: more than the engine
+launches until the next one."""
 
 _SHARED = Shared()
 atexit.register(_SHARED.close)  # later, the modules that free memory may be unloaded
@@ -188,14 +189,12 @@ class HotSetSteps(Operation):
 
     def __init__(self, bound: Any, inputs: Inputs, variant: Variant) -> None:
         self._bound = bound
+        self.launcher = bound if variant.is_compiled else PythonLauncher(bound.launch)
         self._inputs = inputs
         self._policy = variant.options.get("policy", "lru")
         self._flushed_steps = 1 if variant.host_work else FLUSHED_STEPS
         self._played: list[int] = []
         self.reset = self.advance
-
-    def launch(self, stream: int) -> None:
-        self._bound.launch(stream)
 
     def advance(self, stream: int) -> None:
         """Enqueue copies that make the next step of the trace current."""

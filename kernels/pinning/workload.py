@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.memory import DeviceArray, largest_pool, synchronize
 from analysis.api.study import Case, FieldError, Variant
 from kernels.common.arrays import Bytes, bytes_at
@@ -114,7 +114,7 @@ class Pinning(Operation):
         self._rng = rng
         self._pinned: Any = None
         self._samples: dict[str, float] = {}
-        self.launch = self._launch
+        self.launcher = PythonLauncher(self._launch)
 
     def _launch(self, stream: int) -> None:
         del stream

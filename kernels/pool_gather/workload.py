@@ -94,14 +94,14 @@ class Launches:
 
     def __init__(self, sources: np.ndarray) -> None:
         self.sources = sources
+        self.cursor = np.zeros(1, np.int64)  # of all variants; their modules move it on
         self.pairs = DeviceArray((*sources.shape, 2), np.int32, "pairs")
         self.pairs.put(pairs_of(sources))
-        self.current = 0
 
-    def advance(self) -> int:
-        """Move on to the next set; return it."""
-        self.current = self.upcoming
-        return self.current
+    @property
+    def current(self) -> int:
+        """The set of the latest launch."""
+        return int(self.cursor[0])
 
     @property
     def upcoming(self) -> int:
@@ -142,6 +142,7 @@ class Inputs:
             sm_launches=self._sm_launches,
             scales=self._table.scales_on_device,
             cpus=cpus,
+            current=launches.cursor,
         )
         return PoolGather(
             *(_SHARED.use(bound), self._table, launches, self._dst, self._sm_launches),
@@ -162,16 +163,14 @@ class PoolGather(Operation):
         beside: Neighbour | None,
         pause_s: float,
     ) -> None:
-        self._bound = bound
+        self._bound = self.launcher = bound
         self._table = table
         self._launches = launches
         self._dst = dst
         self._sm_launches = sm_launches
         self._beside = beside
         self._pause_s = pause_s
-
-    def launch(self, stream: int) -> None:
-        self._bound.launch(stream, self._launches.advance())
+        self._sms_used = 0
 
     def poison(self) -> None:
         self._dst.fill(POISON)
@@ -180,6 +179,7 @@ class PoolGather(Operation):
     def check(self) -> str | None:
         """None if all rows are those of the last launch's set and the guard is unchanged, else the
         first difference."""
+        self._sms_used = int(np.count_nonzero(self._sm_launches.get()))
         landed = self._dst.get(_SHARED.landing(*self._dst.shape))
         sources = self._launches.sources[self._launches.current]
         return _difference(self._table, sources, landed)
@@ -196,12 +196,11 @@ class PoolGather(Operation):
         time.sleep(self._pause_s)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them.
+        """sms_used: SMs that ran a block of the checked launch, if the variant counts them.
         neighbour_slowdown: ratio of the neighbour's time beside the gather to its time alone."""
         found: dict[str, Sequence[float]] = {}
-        used = int(np.count_nonzero(self._sm_launches.get()))
-        if used:
-            found["sms_used"] = [used]
+        if self._sms_used:
+            found["sms_used"] = [self._sms_used]
         if self._beside is not None:
             slowdowns = [self._beside.slowdown(self.launch, stream) for _ in range(count)]
             found["neighbour_slowdown"] = slowdowns

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores
+from analysis.api.measure import Operation, PythonLauncher, Skip, cores
 from analysis.api.study import Case, FieldError, Variant
 
 from .peers import SHARED_MEMORY, Peers, Session, Unavailable
@@ -115,9 +115,7 @@ class Transfer(Operation):
         self._rng = rng
         self._is_profiled = is_profiled
         self._wrong = ""
-
-    def launch(self, stream: int) -> None:
-        self._fill()
+        self.launcher = PythonLauncher(lambda stream: self._fill())
 
     def poison(self) -> None:
         """The client overwrites its memory before every request."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.memory import allocatable_bytes
+from kernels.common.arrays import Bytes
 from kernels.common.host_memory import HostMemory
-
-from .layout import POISON, Bytes, wrong_bytes
+from kernels.common.moves.layout import wrong_bytes
+from kernels.common.outputs import POISON
 
 WORK_BYTES = 4 * 2**20
 """Small enough for the private caches: the available share of the last-level cache varies."""
@@ -33,7 +34,7 @@ class Price(Operation):
         self._kind, self._payload = kind, payload
         self._out = np.zeros_like(payload)
         self._is_page_locked: bool | None = None
-        self.launch = self._launch
+        self.launcher = PythonLauncher(self._launch)
 
     def poison(self) -> None:
         self._out[:] = POISON
@@ -77,7 +78,7 @@ class Pressure(Operation):
         HostMemory(kind, WORK_BYTES).close()  # if this is refused, the case is skipped
         self._kind, self._held_bytes = kind, held_bytes
         self._sum: int | None = None
-        self.launch = lambda _: self._work()
+        self.launcher = PythonLauncher(lambda _: self._work())
 
     def poison(self) -> None:
         self._sum = None

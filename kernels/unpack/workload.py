@@ -298,7 +298,7 @@ class Bound(Operation):
         self._expected = expected
         self._role = role
         self._wrong_bytes = 0
-        self.launch: Callable[[int], None] = bound.launch
+        self.launcher = bound
         self.waits = bound.waits()
         if bound.must_get_ready():
             self.reset = lambda _: bound.get_ready()

@@ -25,7 +25,7 @@ GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
-from analysis.measure.cell import Operation
+from analysis.measure.cell import Operation, PythonLauncher
 
 POISON = 0xA5
 
@@ -46,12 +46,13 @@ class Workload:
 class Bound(Operation):
     def __init__(self, module, out):
         self.module, self.out = module, out
+        self.launcher = PythonLauncher(self._launch)
         self.reset = getattr(module, "reset", None)
 
     def poison(self):
         self.out[:] = bytes([POISON]) * len(self.out)
 
-    def launch(self, stream):
+    def _launch(self, stream):
         self.module.fill(self.out)
 
     def check(self):
@@ -130,7 +131,7 @@ def write_study(folder: Path, *variants: dict[str, Any], **cases: Mapping[str, A
         "Fill",
         {"host_time": ("s", "host time"), "filled": ("B", "bytes")},
         {"sizes": {}, **cases} | {"sizes": {**SIZES, **cases.get("sizes", {})}},
-        variants,
+        [{"clock": "python", **variant} for variant in variants],
         headline={"n": 1},
     )
     study = write_description(folder, described)

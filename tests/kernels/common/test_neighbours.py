@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.measure.cell import Skip
+from analysis.measure.cell import PythonLauncher, Skip
 from kernels.common import neighbours as NEIGHBOURS
 from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
 
@@ -92,7 +92,7 @@ def test_slowdowns_are_samples_of_cases_with_a_neighbour(monkeypatch: pytest.Mon
     at = case()
     at.values["beside"] = "gemm"  # type: ignore[index]
     operation = fake_workload(monkeypatch).prepare(at).bind(POOL.variant("sorted"), python_module())
-    monkeypatch.setattr(operation, "launch", clock.launch)
+    monkeypatch.setattr(operation, "launcher", PythonLauncher(clock.launch))
     found = operation.own_samples(7, 3)["neighbour_slowdown"]
     assert found == pytest.approx([2, 2, 2])
 

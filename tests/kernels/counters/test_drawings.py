@@ -22,4 +22,4 @@ def test_drawn_layout_is_that_of_the_sources() -> None:
         each = int(padded[1]) if padded else drawings.COUNTER_BYTES
         assert layout.stride_bytes == (each if "std::array<" in source else 0)
         assert padded is None or each == HOST_LINE_BYTES
-        assert layout.in_register == ("kPublishEvery" in source)
+        assert layout.in_register == ("++finished;" in source)

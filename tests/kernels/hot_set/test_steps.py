@@ -12,11 +12,11 @@ import pytest
 from kernels.common import shared_pool
 from kernels.hot_set.comparison import Source
 from kernels.hot_set.traces import Shape
+from tests.kernels.device import FakeHost
 from tests.kernels.hot_set import on_gpu
 from tests.kernels.hot_set.faulty import Fault
 from tests.kernels.hot_set.faulty import Variant as PythonVariant
 from tests.kernels.pool_gather.fake import DeviceMemory
-from tests.kernels.transfers.fake import FakeHost
 
 STEPS = 80
 SHAPE = Shape(requests=2, topk=24, slots=40, context_rows=128, steps=STEPS)

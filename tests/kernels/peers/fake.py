@@ -14,8 +14,7 @@ from analysis.toolchain.modules import load_python
 from kernels.common import shared_pool
 from kernels.common.arrays import bytes_at
 from kernels.common.random_bytes import random_bytes
-from tests.kernels.device import FakeDevice
-from tests.kernels.transfers.fake import FakeHost
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 PEERS = STUDIES["peers"]
@@ -41,6 +40,7 @@ class FakePool:
 
 class Part:
     is_neighbour: bool
+    sources: list[int]
 
     def __init__(self, **values: Any) -> None:
         self.__dict__ |= values
@@ -61,9 +61,15 @@ class Mover:
     def Bound(self, parts: list[Part], gpus: int, cpus: list[int]) -> Mover:
         assert cpus
         self.parts, self.gpus = parts, gpus
+        self.sets_in_all = len(parts[0].sources) if parts else 2
         return self
 
-    def launch(self, stream: int, number: int) -> None:
+    def restart(self) -> None:
+        self.sets.clear()
+
+    def launch(self, stream: int) -> None:
+        turn = len(self.sets)
+        number = 1 + (turn - 1) % (self.sets_in_all - 1) if turn else 0
         self.sets.append(number)
         for part in self.parts:
             move(part, number, self.how(part), self.fault)

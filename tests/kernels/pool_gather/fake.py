@@ -12,8 +12,7 @@ from analysis.measure.cell import Skip
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
 from kernels.common import shared_pool
-from tests.kernels.device import FakeDevice
-from tests.kernels.transfers.fake import FakeHost
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 POOL = STUDIES["pool_gather"]
@@ -80,9 +79,11 @@ class Gatherer:
         self.sets: list[int] = []
         self.is_open = True
 
-    def launch(self, stream: int, set: int) -> None:
+    def launch(self, stream: int) -> None:
         assert self.is_open
-        self.sets.append(set)
+        current = self.arguments["current"]
+        current[0] = set = (current[0] + 1) % len(self.arguments["pairs"].array)
+        self.sets.append(int(set))
         dst, pairs = self.arguments["dst"].array, self.arguments["pairs"].array[set]
         rows = self.arguments["pool"][pairs[:, 0]]
         if self.arguments["scales"] is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Operation, PythonLauncher
 from analysis.api.study import Case, Variant
 
 
@@ -24,11 +24,12 @@ class Workload:
 class Calls(Operation):
     def __init__(self, module: Any, calls: int) -> None:
         self.module, self.calls, self.made = module, calls, -1
+        self.launcher = PythonLauncher(self._launch)
 
     def poison(self) -> None:
         self.made = -1
 
-    def launch(self, stream: int) -> None:
+    def _launch(self, stream: int) -> None:
         self.made = self.module.call(self.calls)
 
     def check(self) -> str | None:
