@@ -24,6 +24,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   move([=] { std::memcpy(to, from, size); });
   return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t) {
+  move([=] { std::memset(to, value, size); });
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind, cudaStream_t) {
   for (size_t row = 0; row < height; ++row) {

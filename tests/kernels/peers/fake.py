@@ -59,9 +59,15 @@ class Mover:
     def Bound(self, parts: list[Part], gpus: int, cpus: list[int]) -> Mover:
         assert cpus
         self.parts, self.gpus = parts, gpus
+        self.sets_in_all = len(parts[0].sources) if parts else 2
         return self
 
-    def launch(self, stream: int, number: int) -> None:
+    def restart(self) -> None:
+        self.sets.clear()
+
+    def launch(self, stream: int) -> None:
+        turn = len(self.sets)
+        number = 1 + (turn - 1) % (self.sets_in_all - 1) if turn else 0
         self.sets.append(number)
         for part in self.parts:
             move(part, number, self.how(part), self.fault)

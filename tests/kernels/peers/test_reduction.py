@@ -65,6 +65,7 @@ def test_a_gather_is_launched_while_all_gpus_reduce(monkeypatch: pytest.MonkeyPa
     assert torch.reduced == 2 * REDUCTION.TURNS
     assert [stream.device for stream in torch.callers[CALLER].waited] == [0, 1]
     assert len(mover.sets) == 1
+    assert not operation.waits, "its stream can be held: the launch is a plain gather"
 
 
 @pytest.mark.parametrize("name", ["all_reduce", "from_host_beside_all_reduce"])

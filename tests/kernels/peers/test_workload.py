@@ -89,6 +89,8 @@ def test_the_set_of_the_check_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(5):
         operation.launch(0)
     assert mover.sets == [0, 1, 2, 3, 1, 2]
+    operation.poison()
+    assert mover.sets == []
 
 
 def test_rows_of_a_launch_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:

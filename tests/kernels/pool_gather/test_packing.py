@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
@@ -27,6 +28,8 @@ from tests.kernels.pool_gather.fake import (
 from tests.kernels.pool_gather.late_runtime import late_runtime
 
 HERE = Path(__file__).parent
+STREAM = 64
+"""Address of a stream, which this runtime only tells apart from others."""
 
 
 def flags(*more: str) -> list[str]:
@@ -234,6 +237,22 @@ def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: s
             assert operation.check() is None
             if has_threads:
                 operation.settle()
+
+
+def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    name = "ceiling_copy_engine"
+    operation = fake_workload(monkeypatch).prepare(case()).bind(POOL.variant(name), stubbed(name))
+    l2 = np.ones(4096, np.uint8)
+    for size in (0, 100):
+        operation.poison()
+        submit_s, host_s = operation.launcher.time_launch(STREAM, l2.ctypes.data, size)
+        assert 0 < submit_s < host_s < 1
+        assert np.count_nonzero(l2 == 0) == size
+        assert operation.check() is None
+    operation.launcher.time_launch(0, l2.ctypes.data, l2.nbytes)
+    assert np.count_nonzero(l2 == 0) == size, "a null stream is work of the CPU alone"
+    assert operation.check() is not None, "nothing waits for a null stream"
 
 
 def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
