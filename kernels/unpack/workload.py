@@ -23,13 +23,6 @@ GUARD = 256
 AT_RANDOM, IN_ORDER = 1, 2
 """The order in which the fragments of a chunk arrive: `arrival` in study.yaml."""
 
-LONG_HELD_S = 100e-6
-"""Time for which a stream stays blocked after everything is enqueued, unless a case names another. A
-copy that has waited for long begins later than one that has just been enqueued."""
-
-HELD_SPREAD_S = 10e-6
-"""Range of the random part of that time."""
-
 PARTS_BUDGET_S = 0.01
 MAX_PART_CALLS = 20
 """Limits of one sample of the parts: total time of its calls in seconds, and their number."""
@@ -240,11 +233,15 @@ class Workload:
         self._buffers = Buffers(rng)
         self._scattered: Receive | None = None
         self._contiguous: Receive | None = None
-        self._held_s = LONG_HELD_S
+        self._held_s = Operation.held_s
 
     def prepare(self, case: Case) -> None:
         self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
-        self._held_s = case.number("held_us") * 1e-6 if "held_us" in case.values else LONG_HELD_S
+        if "held_us" in case.values:
+            held = case.number("held_us") * 1e-6
+            self._held_s = held, held
+        else:
+            self._held_s = Operation.held_s
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
@@ -265,7 +262,7 @@ class Workload:
                 self._contiguous = Receive(ordered, self._buffers, self._buffers.expected[1])
             receive = self._contiguous
         bound = receive.bind(module, variant.role)
-        bound.held_s = (self._held_s, self._held_s + HELD_SPREAD_S)
+        bound.held_s = self._held_s
         return bound
 
 
