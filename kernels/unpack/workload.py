@@ -9,17 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, random_bytes
-from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, first_difference, same_bytes
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 VECTOR = 16
 GUARD = 256
 """Bytes before and after the destination that must not change."""
 
 AT_RANDOM, IN_ORDER = 1, 2
 """The order in which the fragments of a chunk arrive: `arrival` in study.yaml."""
+
+LONG_HELD_S = 100e-6
+"""Time for which a stream stays blocked after everything is enqueued, unless a case names another. A
+copy that has waited for long begins later than one that has just been enqueued."""
+
+HELD_SPREAD_S = 10e-6
+"""Range of the random part of that time."""
 
 PARTS_BUDGET_S = 0.01
 MAX_PART_CALLS = 20
@@ -231,9 +240,11 @@ class Workload:
         self._buffers = Buffers(rng)
         self._scattered: Receive | None = None
         self._contiguous: Receive | None = None
+        self._held_s = LONG_HELD_S
 
     def prepare(self, case: Case) -> None:
         self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
+        self._held_s = case.number("held_us") * 1e-6 if "held_us" in case.values else LONG_HELD_S
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
@@ -253,7 +264,9 @@ class Workload:
                 ordered = in_order(receive.plan)
                 self._contiguous = Receive(ordered, self._buffers, self._buffers.expected[1])
             receive = self._contiguous
-        return receive.bind(module, variant.role)
+        bound = receive.bind(module, variant.role)
+        bound.held_s = (self._held_s, self._held_s + HELD_SPREAD_S)
+        return bound
 
 
 class Receive:
