@@ -154,6 +154,11 @@ class Study(StudyKeys):
     metrics: Mapping[str, Metric]
     claims: tuple[Claim, ...] = ()
 
+    @property
+    def root(self) -> Path:
+        """The repository, of which the study's folder is at depth two."""
+        return self.folder.parents[1]
+
     def variant(self, name: str) -> Variant:
         for variant in self.variants:
             if variant.name == name:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field
@@ -61,9 +60,6 @@ CaseValue = Annotated[
 ]
 Case = Annotated[Mapping[Text, CaseValue], Field(min_length=1)]
 CaseFilter = Annotated[Mapping[Text, Unique[CaseValue]], Field(min_length=1)]
-File = Annotated[
-    Path, only(lambda value: isinstance(value, str) and value.isprintable(), "the path of a file")
-]
 Constants = Mapping[Name, Count]
 Expression = Annotated[
     int | str,
@@ -236,11 +232,6 @@ class VariantKeys(Keys):
         " so, and host time leads.",
         False,
     )
-    timed: Unique[File] = key(
-        "Files outside of the study's folder that the variant times, by their path in the"
-        " repository. They belong to its code: a change of theirs makes its results stale.",
-        (),
-    )
     link: Maybe[Mapping[Text, Expression]] = key(
         "How the variant reads host memory, for the link model; without it there is no prediction."
         " Values are whole-number arithmetic of the case's keys and the constants.",
@@ -283,11 +274,6 @@ class StudyKeys(Keys):
     )
     widgets_use: Unique[Name] = key(
         "Other studies whose results the widgets of this one use.",
-        (),
-    )
-    tests: Unique[File] = key(
-        "Files of the study that only tests use. They are in no variant's code, and a change of"
-        " theirs makes no result stale; nor does one of the files that only they include.",
         (),
     )
     imports: Unique[Text] = key(

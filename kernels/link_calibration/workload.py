@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Launcher, Operation, flush_rows, random_bytes
-from analysis.api.memory import DeviceArray, pinned, wrong_byte
+from analysis.api.measure import Launcher, Operation, flush_rows
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, wrong_byte
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 VECTOR = np.dtype("V16")
 GUARD = 4096
 """Bytes after the destination that must not change."""
@@ -118,4 +120,4 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if the rows arrived in order and the guard after them is unchanged."""
-        return wrong_byte(self.dst.get(self.landed), self.expected, POISON)
+        return wrong_byte(self.dst.get(self.landed), self.expected)

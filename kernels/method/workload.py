@@ -14,20 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.api.measure import (
-    Launcher,
-    Operation,
-    PythonLauncher,
-    Skip,
-    flush,
-    random_bytes,
-)
+from analysis.api.measure import Launcher, Operation, PythonLauncher, Skip, flush
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.outputs import POISON, wrong_byte
+from kernels.common.random_bytes import random_bytes
 
 if TYPE_CHECKING:
     from analysis.api.memory import DeviceArray
 
-POISON = 0xA5
 AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
 ASLEEP_AFTER_S = 0.003
 """Seconds in which an idle core goes to sleep."""
@@ -56,7 +50,8 @@ class Workload:
             self._dst = None
             return
         # Imported here because a machine without a GPU measures the cases without bytes.
-        from analysis.api.memory import DeviceArray, pinned
+        from analysis.api.memory import DeviceArray
+        from kernels.common.arrays import pinned
 
         self._src = pinned((size,), np.uint8)
         self._expected = random_bytes(size, self._rng)
@@ -95,13 +90,7 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if every byte arrived; without bytes, always."""
-        if self.dst is None:
-            return None
-        landed = self.dst.get()
-        if np.array_equal(landed, self.expected):
-            return None
-        byte = int(np.argmax(landed != self.expected))
-        return f"byte {byte}: expected {self.expected[byte]}, got {landed[byte]}"
+        return wrong_byte(self.dst.get(), self.expected) if self.dst else None
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """resolution: the smallest step of the host clock, if the module measures it. python_cost:

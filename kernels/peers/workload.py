@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from analysis.api.measure import Operation, PythonLauncher, cores
-from analysis.api.memory import Bytes
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import Bytes
+from kernels.common.outputs import POISON, wrong_row
+from kernels.common.shared_pool import MIB, Buffers
 
 from .draws import Launches, consecutive, drawn
 from .gpus import connect, synchronize
-from .outputs import HOST, POISON, Buffers, Output, touched, wrong_byte
+from .outputs import HOST, Output, touched
 from .pools import MAX_ROW_BYTES, VECTOR, Pool, Pools
 from .reduction import AllReduce
 
-MIB = 2**20
 ALL_REDUCE = "all_reduce"
 """Value of `how` and `beside` in a plan: an all-reduce by PyTorch's NCCL."""
 
@@ -31,7 +32,8 @@ class Workload:
         self._rng = rng
         self._pools = Pools(constants["largest_mib"] * MIB, rng)
         self._buffers = Buffers()
-        atexit.register(self._pools.close)  # later, the modules that free memory may be unloaded
+        for memory in (self._pools, self._buffers):  # later, what frees it may be unloaded
+            atexit.register(memory.close)
 
     def prepare(self, case: Case) -> Inputs:
         return Inputs(case, self._pools, self._buffers, self._rng)
@@ -203,8 +205,8 @@ class Gather(Operation):
             expected = self._buffers.of("expected", (part.end - part.begin, landed.shape[1]))
             part.pool.gather(part.checked, expected)
             got, end = landed[part.begin : part.end], part.end
-            if wrong := wrong_byte(got, expected, part.begin, part.gpu):
-                return wrong
+            if wrong := wrong_row(got, expected, part.begin):
+                return f"GPU {part.gpu}: {wrong}"
         return touched(landed, end, len(landed))
 
 

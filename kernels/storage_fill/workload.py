@@ -10,8 +10,8 @@ import numpy as np
 from analysis.api.measure import Launcher, Operation, PythonLauncher
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, Variant
+from kernels.common.outputs import POISON
 
-POISON = 0xA5
 GUARD = 256
 """Elements after the square that no fill may change."""
 

@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from analysis.api.measure import Operation, PythonLauncher, Skip
-from analysis.api.memory import HostMemory, allocatable_bytes
-from kernels.common.moves.layout import POISON, Bytes, wrong_bytes
+from analysis.api.memory import allocatable_bytes
+from kernels.common.arrays import Bytes
+from kernels.common.host_memory import HostMemory
+from kernels.common.moves.layout import wrong_bytes
+from kernels.common.outputs import POISON
 
 WORK_BYTES = 4 * 2**20
 """Small enough for the private caches: the available share of the last-level cache varies."""

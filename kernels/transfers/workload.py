@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from analysis.api.measure import Operation
-from analysis.api.memory import move_to_host
 from analysis.api.study import Case, FieldError, Variant
-from kernels.common.moves.layout import GUARD, POISON, Bytes, wrong_bytes
+from kernels.common.arrays import Bytes, move_to_host
+from kernels.common.moves.layout import GUARD, wrong_bytes
 from kernels.common.moves.moving import Moving, OnDevice, OnHost
 from kernels.common.moves.workload import Workload as Pieces
+from kernels.common.outputs import POISON
 
 from .kinds import memory_of
 from .price import Pressure, Price

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, random_bytes
-from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, first_difference, same_bytes
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 VECTOR = 16
 GUARD = 256
 """Bytes before and after the destination that must not change."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.memory import bytes_at
 from analysis.study import Case, CaseValue
+from kernels.common.arrays import bytes_at
 from kernels.common.moves import moving, workload
 from tests.kernels.device import FakeDevice, FakeHost
 

@@ -7,18 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from analysis.api.memory import first_difference, same_bytes
 from analysis.api.study import Case, FieldError, require_known
+from kernels.common.arrays import Bytes
+from kernels.common.outputs import POISON, first_difference, same_bytes
 
-POISON: Final = 0xA5
 UNASKED: Final = 0x5A
 """Fills the space around and between the pieces of a source. A target with such bytes received too
 many."""
 GUARD: Final = 4096
 """Bytes before and after all pieces that must not change; also the largest gap."""
 LAYOUTS: Final = ("packed", "pitched", "scattered")
-
-Bytes = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from analysis.api.measure import Operation, PythonLauncher
-from analysis.api.memory import DeviceArray, HostMemory
+from analysis.api.memory import DeviceArray
+from kernels.common.arrays import Bytes
+from kernels.common.host_memory import HostMemory
+from kernels.common.outputs import POISON
 
-from .layout import POISON, Bytes, Side
+from .layout import Side
 
 CPU_CALLS: Final = 7
 """Calls whose CPU time counts, where they are short."""

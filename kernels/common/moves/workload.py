@@ -8,11 +8,14 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush, random_bytes
-from analysis.api.memory import DeviceArray, HostMemory
+from analysis.api.measure import Operation, flush
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import Bytes
+from kernels.common.host_memory import HostMemory
+from kernels.common.random_bytes import random_bytes
 
-from .layout import GUARD, Bytes, Side, side_of
+from .layout import GUARD, Side, side_of
 from .moving import Moving, OnDevice, OnHost
 
 MARK_BYTES: Final = 32 * 2**20

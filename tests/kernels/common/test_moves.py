@@ -11,8 +11,9 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.study import Case
 from kernels.common.moves import moving
-from kernels.common.moves.layout import GUARD, POISON
+from kernels.common.moves.layout import GUARD
 from kernels.common.moves.workload import MARK_BYTES, Workload
+from kernels.common.outputs import POISON
 from tests.kernels.device import outcome
 from tests.kernels.moves import drawn, fake_memory, listed, move, python_module
 from tests.kernels.stubbed import stubbed

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import bytes_at
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import FakeDevice
+from kernels.common import shared_pool
+from kernels.common.arrays import bytes_at
+from kernels.common.random_bytes import random_bytes
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 PEERS = STUDIES["peers"]
@@ -116,10 +117,10 @@ def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int 
     for module in (OUTPUTS, POOLS, DRAWS):
         monkeypatch.setattr(module, "DeviceArray", FakeDevice)
     monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)
-    monkeypatch.setattr(OUTPUTS, "pinned", np.empty)
+    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
     monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
     monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)
-    monkeypatch.setattr(POOLS, "LargePool", FakePool)
+    monkeypatch.setattr(shared_pool, "LargePool", FakePool)
     monkeypatch.setattr(POOLS, "room", lambda gpu: room)
     monkeypatch.setattr(POOLS, "fill", fill)
     return WORKLOADS.Workload({**PEERS.constants, "largest_mib": 1}, np.random.default_rng(0))

@@ -16,11 +16,11 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.toolchain.compile import OPTIMISATION, defines
 from analysis.toolchain.modules import COMPILED_NAME
+from kernels.common import shared_pool
 from tests.compiled import QUICK, bindings_object, object_file, program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import (
     DRAWS,
     POOL,
-    WORKLOADS,
     case,
     fake_workload,
     python_module,
@@ -222,7 +222,7 @@ def stubbed(name: str) -> Any:
     ],
 )
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
     monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)  # one row would take a million sets
     workload = fake_workload(monkeypatch)
     module = stubbed(name)
@@ -240,7 +240,7 @@ def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: s
 
 
 def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
     name = "ceiling_copy_engine"
     operation = fake_workload(monkeypatch).prepare(case()).bind(POOL.variant(name), stubbed(name))
     l2 = np.ones(4096, np.uint8)
@@ -256,7 +256,7 @@ def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.Mo
 
 
 def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0])
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0])
     inputs = fake_workload(monkeypatch).prepare(case())
     with pytest.raises(Skip, match="there is only one"):
         inputs.bind(POOL.variant("packed_by_cpu"), python_module())

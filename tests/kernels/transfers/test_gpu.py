@@ -90,7 +90,7 @@ def test_check_finds_a_wrong_kernel(name: str, tmp_path: Path, stream: int) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_is_of_its_kind(kind: str) -> None:
-    from analysis.measure.host_memory import HostMemory, NoHugePages
+    from kernels.common.host_memory import HostMemory, NoHugePages
 
     try:
         memory = HostMemory(kind, 4 * 2**20)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from analysis.measure import host_memory
 from analysis.measure.cell import PythonLauncher, Skip
+from kernels.common import host_memory
 from kernels.common.moves import workload as pieces
 from kernels.transfers.kinds import memory_of
 from tests.kernels.device import outcome

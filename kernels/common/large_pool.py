@@ -7,23 +7,20 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
-import psutil
 from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
-from analysis.base.errors import FieldError, require_known
-from analysis.base.memory_limit import allocatable_bytes
-from analysis.measure.cell import Skip
-from analysis.measure.data import random_bytes
-from analysis.measure.host_memory import HUGE_PAGE, NoHugePages, huge_bytes
-from analysis.measure.memory import CudaError, bytes_at, cuda
+from analysis.api.measure import Skip, threads
+from analysis.api.memory import CudaError, cuda, largest_pool
+from analysis.api.study import FieldError, require_known
+from kernels.common.arrays import Bytes, bytes_at
+from kernels.common.host_memory import HUGE_PAGE, NoHugePages, huge_bytes
+from kernels.common.random_bytes import random_bytes
 
 KINDS: Final = (
     *("pinned", "registered", "registered_huge", "registered_1gib"),
@@ -43,15 +40,6 @@ TILE: Final = 64 * 2**20 + 16 * 1001
 """Bytes after which the content repeats: no power of two is a multiple of it, so bytes that are a
 power of two apart differ."""
 
-LARGEST_SHARE: Final = 0.4
-"""Maximum share of the host's memory."""
-
-LARGEST_SHARE_OF_FREE: Final = 0.8
-"""Maximum share of the memory that this process may still allocate; the rest is for page tables and
-everything else."""
-
-Bytes = npt.NDArray[np.uint8]
-
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -61,12 +49,6 @@ _PRIVATE: Final = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _MAP_FIXED: Final = 0x10
 _MAP_HUGETLB_1GIB: Final = 0x40000 | 30 << 26
 _MAP_FAILED: Final = ctypes.c_void_p(-1).value
-
-
-def largest_pool() -> int:
-    """Bytes that a pool may have on this host now."""
-    total = psutil.virtual_memory().total
-    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))
 
 
 class LargePool:
@@ -88,10 +70,7 @@ class LargePool:
         if size < 1:
             raise FieldError("size", "at least 1", size)
         if size > (limit := largest_pool()):
-            raise Skip(
-                f"a pool of {size} B: this host allows {limit} B, {LARGEST_SHARE:.0%} of its "
-                f"memory or {LARGEST_SHARE_OF_FREE:.0%} of what is free"
-            )
+            raise Skip(f"a pool of {size} B: this host allows {limit} B")
         self.memory = memory
         self.seconds: dict[str, float] = {}
         self._undo = ExitStack()
@@ -161,8 +140,7 @@ def fill(memory: Bytes, rng: np.random.Generator) -> None:
         piece = memory[start : start + TILE]
         piece[:] = tile[: piece.size]  # NumPy lets other threads run meanwhile
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        list(threads.map(copy, range(0, memory.size, TILE)))
+    list(threads().map(copy, range(0, memory.size, TILE)))
 
 
 def _pinned(size: int, undo: ExitStack) -> int:

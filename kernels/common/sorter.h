@@ -1,8 +1,12 @@
-// Sorts the pairs of a launch by their source rows, on the stream of the launch.
+// Sorting of pairs (source row, destination row) on the GPU, on the stream of a launch.
 #pragma once
 
-#include "../common/memory.h"
-#include "../common/sort_pairs.h"
+#include <cstddef>
+#include <cstdint>
+#include <cub/device/device_radix_sort.cuh>
+#include <memory>
+
+#include "memory.h"
 #include "sort_bits.h"
 
 class Sorter {
@@ -26,10 +30,12 @@ class Sorter {
   }
 
  private:
-  // As sort_pairs().
+  // Without scratch memory, only sets `scratch_bytes_` to the size needed. The source row is the
+  // lower half of a pair read as one number.
   cudaError_t sort(uint8_t* scratch, const int2* pairs, cudaStream_t stream) {
-    return sort_pairs(scratch, scratch_bytes_, pairs, sorted_.get(), rows_, bits_.low, bits_.high,
-                      stream);
+    return cub::DeviceRadixSort::SortKeys(
+        scratch, scratch_bytes_, reinterpret_cast<const uint64_t*>(pairs),
+        reinterpret_cast<uint64_t*>(sorted_.get()), rows_, bits_.low, bits_.high, stream);
   }
 
   int64_t rows_;

@@ -10,10 +10,9 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.measure.cell import PythonLauncher, Skip
-from analysis.toolchain.modules import load_python
-from tests.kernels.pool_gather.fake import POOL, case, fake_workload, python_module
+from kernels.common import neighbours as NEIGHBOURS
+from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
 
-NEIGHBOURS = load_python(POOL, "neighbours")
 WORK_S = 0.004
 
 
@@ -88,9 +87,8 @@ def test_the_slowdown_is_that_of_work_among_gathers() -> None:
 
 def test_slowdowns_are_samples_of_cases_with_a_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(slower=2)
-    workloads = load_python(POOL, "workload")
     made = NEIGHBOURS.Neighbour(clock, clock.work)
-    monkeypatch.setattr(workloads, "neighbour", lambda kind: made)
+    monkeypatch.setattr(WORKLOADS, "neighbour", lambda kind: made)
     at = case()
     at.values["beside"] = "gemm"  # type: ignore[index]
     operation = fake_workload(monkeypatch).prepare(at).bind(POOL.variant("sorted"), python_module())

@@ -11,7 +11,7 @@ import pytest
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError
-from analysis.measure import host_memory
+from kernels.common import host_memory
 
 
 class FakeCudart:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.measure.memory import wrong_byte
+from kernels.common.outputs import POISON, wrong_byte, wrong_row
 
-POISON = 0xA5
 EXPECTED = np.arange(4, dtype=np.uint32)
 SIZE = EXPECTED.nbytes
 
@@ -21,8 +20,8 @@ def landed(**changes: int) -> np.ndarray:
 
 
 def test_the_expected_bytes_and_an_unchanged_guard_pass() -> None:
-    assert wrong_byte(landed(), EXPECTED, POISON) is None
-    assert wrong_byte(landed()[:SIZE], EXPECTED, POISON) is None
+    assert wrong_byte(landed(), EXPECTED) is None
+    assert wrong_byte(landed()[:SIZE], EXPECTED) is None
 
 
 @pytest.mark.parametrize(
@@ -35,4 +34,13 @@ def test_the_expected_bytes_and_an_unchanged_guard_pass() -> None:
     ],
 )
 def test_the_first_wrong_byte_is_reported(changes: dict[str, int], message: str) -> None:
-    assert wrong_byte(landed(**changes), EXPECTED, POISON) == message
+    assert wrong_byte(landed(**changes), EXPECTED) == message
+
+
+def test_the_first_wrong_byte_of_rows_is_reported() -> None:
+    expected = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    got = expected.copy()
+    assert wrong_row(got, expected) is None
+    got[2, 1] = got[3, 0] = 99
+    assert wrong_row(got, expected) == "destination row 2, byte 1: expected 7, got 99"
+    assert wrong_row(got[2:], expected[2:], first_row=2) == wrong_row(got, expected)

@@ -14,11 +14,12 @@ from cuda.bindings import driver
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError
-from analysis.measure import large_pool
 from analysis.measure.cell import Skip
-from analysis.measure.host_memory import HUGE_PAGE
-from analysis.measure.large_pool import LargePool, largest_pool
-from analysis.measure.memory import bytes_at
+from analysis.measure.memory import largest_pool
+from kernels.common import large_pool
+from kernels.common.arrays import bytes_at
+from kernels.common.host_memory import HUGE_PAGE
+from kernels.common.large_pool import LargePool
 
 MIB = 2**20
 SIZE = 5 * MIB + 48
@@ -233,7 +234,7 @@ def test_a_pool_leaves_memory_for_the_rest_of_the_host(
     monkeypatch: pytest.MonkeyPatch, total: int, available: int, limit: int
 ) -> None:
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=total))
-    monkeypatch.setattr(large_pool, "allocatable_bytes", lambda: available)
+    monkeypatch.setattr("analysis.measure.memory.allocatable_bytes", lambda: available)
     assert largest_pool() == limit
     with pytest.raises(Skip, match=f"a pool of {limit + 1} B: this host allows {limit} B"):
         make("registered", limit + 1)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from cuda.bindings import runtime as cudart
 
-from analysis.base.errors import FieldError, require_known
-from analysis.measure.cell import Skip
-from analysis.measure.memory import cuda, managed
+from analysis.api.measure import Skip
+from analysis.api.memory import cuda
+from analysis.api.study import FieldError, require_known
+from kernels.common.arrays import Bytes, bytes_at, managed
 
 KINDS: Final = (
     *("pageable", "pinned", "write_combined"),
@@ -31,8 +31,6 @@ registered_huge: the same on transparent huge pages
 managed: migrates by page between host and device; never freed"""
 
 HUGE_PAGE: Final = 2 * 2**20
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class NoHugePages(Skip):
@@ -102,7 +100,7 @@ class HostMemory:
         flags = cudart.cudaHostAllocMapped
         if self.kind == "write_combined":
             flags |= cudart.cudaHostAllocWriteCombined
-        return _array(int(cuda(cudart.cudaHostAlloc(size, flags))), size)
+        return bytes_at(int(cuda(cudart.cudaHostAlloc(size, flags))), size)
 
     def _mapped(self, size: int) -> Bytes:
         """Anonymous pages that start at a huge-page boundary, each touched once."""
@@ -117,7 +115,7 @@ class HostMemory:
                 raise NoHugePages(f"the kernel has none: {error}") from error
         # If this view stayed alive, the mapping could not be closed.
         start = ctypes.addressof(ctypes.c_uint8.from_buffer(self._mapping))
-        found = _array(-(-start // HUGE_PAGE) * HUGE_PAGE, size)
+        found = bytes_at(-(-start // HUGE_PAGE) * HUGE_PAGE, size)
         found[:: mmap.PAGESIZE] = 0
         return found
 
@@ -126,10 +124,6 @@ class HostMemory:
         start = time.perf_counter_ns()
         yield
         self.seconds[part] = (time.perf_counter_ns() - start) * 1e-9
-
-
-def _array(pointer: int, size: int) -> Bytes:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
 
 
 def huge_bytes(pointer: int, smaps: Path = Path("/proc/self/smaps")) -> int:

@@ -1,4 +1,4 @@
-"""Random inputs for workloads."""
+"""Random inputs of workloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.measure.cores import threads
+from analysis.api.measure import threads
 
 PIECE_WORDS: Final = 2**20
 
