@@ -13,8 +13,9 @@ from .measured import is_kernel, ways
 
 IN_WORDS: Final = {
     "loop": "one cudaMemcpyAsync per piece",
-    "packed": "pack the pieces by all CPU threads, then one cudaMemcpyAsync",
-    "packed_1": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "packed": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "list_packed": "pack the pieces by all CPU threads, then one cudaMemcpyAsync",
+    "list_packed_1": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
     "2d": "one cudaMemcpy2DAsync",
     "batch": "one cudaMemcpyBatchAsync for all pieces",
     "graph": "a CUDA graph of copies, one after the other",
@@ -22,7 +23,7 @@ IN_WORDS: Final = {
     "gather_8": "our copy kernel with eight thread blocks",
     "bulk": "our kernel of bulk copies (TMA)",
 }
-"""Calls by method, whether for rows of a matrix or for pieces of a list."""
+"""Calls by method. One without an entry for pieces of a list has that for rows of a matrix."""
 OF_MEMORY: Final = {
     "pageable": "from pageable memory",
     "write_combined": "from write-combined memory",
@@ -35,8 +36,8 @@ _HEADER: Final = re.compile(r'^#include "([\w./]+\.h)"$', re.MULTILINE)
 def in_words(variant: str) -> str:
     """The call of a variant in words, with its memory unless that is plain pinned memory."""
     memory = memory_of(variant)
-    method = method_of(variant).removeprefix("list_")
-    call = IN_WORDS.get(method, variant)
+    method = method_of(variant)
+    call = IN_WORDS.get(method) or IN_WORDS.get(method.removeprefix("list_"), variant)
     return f"{call}, {OF_MEMORY[memory]}" if memory in OF_MEMORY else call
 
 

@@ -11,8 +11,7 @@ from analysis.api.measure import Operation, PythonLauncher, Skip
 from analysis.api.memory import allocatable_bytes
 from kernels.common.arrays import Bytes
 from kernels.common.host_memory import HostMemory
-from kernels.common.moves.layout import wrong_bytes
-from kernels.common.outputs import POISON
+from kernels.common.outputs import POISON, wrong_byte
 
 WORK_BYTES = 4 * 2**20
 """Small enough for the private caches: the available share of the last-level cache varies."""
@@ -44,7 +43,7 @@ class Price(Operation):
         expected = self._kind != "pageable"
         if self._is_page_locked != expected:
             return f"page-locked: expected {expected}, got {self._is_page_locked}"
-        return wrong_bytes(self._out, self._payload)
+        return wrong_byte(self._out, self._payload)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """Seconds to allocate (pages present), register, write, read and free all of it."""

@@ -12,10 +12,10 @@ import numpy as np
 from analysis.api.measure import Operation
 from analysis.api.study import Case, FieldError, Variant
 from kernels.common.arrays import Bytes, move_to_host
-from kernels.common.moves.layout import GUARD, wrong_bytes
+from kernels.common.moves.layout import GUARD
 from kernels.common.moves.moving import Moving, OnDevice, OnHost
 from kernels.common.moves.workload import Workload as Pieces
-from kernels.common.outputs import POISON
+from kernels.common.outputs import POISON, wrong_byte
 
 from .kinds import memory_of
 from .price import Pressure, Price
@@ -120,4 +120,4 @@ class ToTensor(Moving):
             self.method.output = None
 
     def check(self) -> str | None:
-        return wrong_bytes(self.method.output.cpu().numpy(), self._payload)
+        return wrong_byte(self.method.output.cpu().numpy(), self._payload)

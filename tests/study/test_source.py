@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -382,16 +383,21 @@ def test_each_file_of_the_measured_code_counts_and_no_other(
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
-def test_every_module_that_a_workload_loads_belongs_to_its_variants(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def loaded() -> dict[str, Path]:
+def test_every_module_that_a_workload_loads_belongs_to_its_variants(study: Study) -> None:
+    def loaded() -> dict[str, ModuleType]:
         files = {name: getattr(one, "__file__", None) for name, one in sys.modules.items()}
         paths = {name: Path(file).resolve() for name, file in files.items() if file}
-        return {name: path for name, path in paths.items() if set(path.parents) & set(TOPS)}
+        return {n: sys.modules[n] for n, path in paths.items() if set(path.parents) & set(TOPS)}
 
-    for variant in {variant.workload: variant for variant in study.variants}.values():
+    before = loaded()
+    try:
+        for variant in {variant.workload: variant for variant in study.variants}.values():
+            for name in loaded():
+                del sys.modules[name]
+            load_python(study, variant.workload)
+            files = {Path(str(one.__file__)).resolve() for one in loaded().values()}
+            assert files <= set(source_files(study, variant))
+    finally:  # no module of this test stays, as it would use copies of those that others have
         for name in loaded():
-            monkeypatch.delitem(sys.modules, name)
-        load_python(study, variant.workload)
-        assert set(loaded().values()) <= set(source_files(study, variant))
+            del sys.modules[name]
+        sys.modules.update(before)

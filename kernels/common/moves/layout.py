@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.api.study import Case, FieldError, require_known
 from kernels.common.arrays import Bytes
-from kernels.common.outputs import POISON, first_difference, same_bytes
+from kernels.common.outputs import POISON, wrong_byte
 
 UNASKED: Final = 0x5A
 """Fills the space around and between the pieces of a source. A target with such bytes received too
@@ -54,7 +54,7 @@ class Side:
     def wrong(self, memory: Bytes, payload: Bytes, where: str) -> str | None:
         """The first fault of a target that was POISON before; None if all bytes are right."""
         landed = self._rows(memory)[self._order, : self.size].reshape(-1)
-        if wrong := wrong_bytes(landed, payload):
+        if wrong := wrong_byte(landed, payload):
             return wrong
         changed = sum(int(np.count_nonzero(part != POISON)) for part in self._around(memory))
         return f"{changed} bytes around the pieces on the {where} changed" if changed else None
@@ -81,11 +81,3 @@ def side_of(layout: str, case: Case, rng: np.random.Generator) -> Side:
             raise FieldError(f"case {case.id}: {key}", "at least 1", number)
     pitch = size if layout == "packed" else size + min(size, GUARD)
     return Side(size, count, pitch, rng.permutation(count) if layout == "scattered" else None)
-
-
-def wrong_bytes(landed: Bytes, payload: Bytes) -> str | None:
-    """The first byte that differs, or None."""
-    if same_bytes(landed, payload):
-        return None
-    byte = first_difference(landed, payload)
-    return f"byte {byte}: expected {payload[byte]}, got {landed[byte]}"
