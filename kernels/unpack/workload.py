@@ -24,8 +24,8 @@ AT_RANDOM, IN_ORDER = 1, 2
 """The order in which the fragments of a chunk arrive: `arrival` in study.yaml."""
 
 LONG_HELD_S = 100e-6
-"""Time for which a stream stays blocked after everything is enqueued, unless a case names another. A
-copy that has waited for long begins later than one that has just been enqueued."""
+"""Time for which a stream stays blocked after everything is enqueued, unless a case names another.
+A copy that has waited for long begins later than one that has just been enqueued."""
 
 HELD_SPREAD_S = 10e-6
 """Range of the random part of that time."""
