@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.base.records import write_records
 from analysis.measure.profile.ncu import parse
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store.counters import Counter
-from analysis.results.store.results import set_capture
-from analysis.results.store.timelines import write_events
-from analysis.study import Study, discover
-from analysis.study.source import fingerprint
+from analysis.study import CAPTURE_KINDS, discover
 from tests.roots import make_root
-from tests.synthetic import write_machine
+from tests.synthetic import set_capture, write_machine
 
 REAL = (Path(__file__).parent / "measure" / "profile" / "h100_gather.ncu.csv").read_text()
 """Report of Nsight Compute on the gather's variants."""
-
-
-def captured(root: Path, study: Study, name: str, kind: str, text: str, **entry: Any) -> None:
-    """Put a capture of a variant beside its samples on `box`."""
-    where = root / "results" / "box" / study.name / f"{name}.{kind}.csv"
-    where.write_text(text)
-    default = {
-        "status": "captured",
-        "case": study.headline,
-        "at": "2026-01-02T03:04:05Z",
-        "source_sha256": fingerprint(study, study.variant(name)),
-    }
-    set_capture(root / "results", "box", study.name, name, kind, default | entry)
+EVENTS: Any = [
+    (1, 200_000_001, None, "host call", "cudaLaunchKernel", None, 1),
+    (2_001, 200_000_001, 7, "kernel", "_Z4copyv", None, 1),
+    (200_000_001, 200_002_001, 7, "memcpy", "memcpy", 64, 2),
+]
 
 
 def captured_root(folder: Path) -> Path:
@@ -38,25 +27,17 @@ def captured_root(folder: Path) -> Path:
     stale ones, of the fourth a refusal, and of the fifth nothing."""
     root = make_root(folder / "root")
     study = discover(root)["copy"]
-    steps = [step.name for step in study.with_role("step")]
+    steps = [step.name for step in study.with_role("step")][:4]
     write_machine(root / "results", "box", study)
     counted: dict[str, list[Counter]] = {}
-    for variant, counter in parse(REAL, study.headline):
-        counted.setdefault(variant, []).append(counter)
+    for counter in parse(REAL, study.headline):
+        counted.setdefault(counter.variant, []).append(counter)
     one = next(iter(counted.values()))
-    for name, source in ((steps[0], {}), (steps[1], {}), (steps[2], {"source_sha256": "0" * 64})):
-        write_records(folder / "c.csv", Counter, one)
-        captured(root, study, name, "ncu", (folder / "c.csv").read_text(), **source)
-        events = normalised(
-            [
-                (1, 200_000_001, None, "host call", "cudaLaunchKernel", None, 1),
-                (2_001, 200_000_001, 7, "kernel", "_Z4copyv", None, 1),
-                (200_000_001, 200_002_001, 7, "memcpy", "memcpy", 64, 2),
-            ]
-        )
-        write_events(folder / "t.csv", events)
-        captured(root, study, name, "timeline", (folder / "t.csv").read_text(), **source)
-    for kind in ("ncu", "timeline"):
-        status = "not captured: counters need <permission>"
-        set_capture(root / "results", "box", "copy", steps[3], kind, {"status": status})
+    counters = [replace(counter, variant=name) for name in steps[:3] for counter in one]
+    events = [event for name in steps[:3] for event in normalised(name, EVENTS)]
+    stale = {"source_sha256": "0" * 64}
+    refused = {"status": "not captured: counters need <permission>"}
+    variants = dict(zip(steps, ({}, {}, stale, refused), strict=True))
+    for kind, records in zip(CAPTURE_KINDS, (counters, events), strict=True):
+        set_capture(root / "results", "box", study, kind, variants, records)
     return root

@@ -158,22 +158,22 @@ def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="session")
 def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machine whose link is known has measured the gather, and counted once."""
-    from analysis.base.records import write_records
     from analysis.results.store.counters import Counter
     from tests.linked import GATHER, made_up
+    from tests.synthetic import set_capture
 
     root = made_up(tmp_path_factory.mktemp("calibrated"))
     name = "v3_loads_first"
     requests = "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum"
     counted = [
-        Counter(GATHER.headline, "gather_rows", *found)
+        Counter(name, GATHER.headline, "gather_rows", *found)
         for found in (
             ("pcie__read_bytes.sum", "byte", 195e6),
             (requests, "", 1.6e6),
             ("sm__cycles_active.avg", "cycle", 5.0),
         )
     ]
-    write_records(root / "results" / "box" / GATHER.name / f"{name}.ncu.csv", Counter, counted)
+    set_capture(root / "results", "box", GATHER, "counters", {name: {}}, counted)
     return root
 
 

@@ -15,7 +15,6 @@ from unittest.mock import patch
 import vl_convert
 
 from analysis import ROOT
-from analysis.results.store.samples import Sample
 from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
@@ -26,7 +25,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.site import build_site
 from analysis.study import Study, Variant, calibrating, discover
 from tests import synthetic
-from tests.synthetic import samples_of
+from tests.synthetic import Sample, samples_of
 
 
 def make_root(folder: Path) -> Path:
@@ -133,12 +132,10 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
         (root / STUDIES[name].folder.relative_to(ROOT) / "study.yaml").unlink()
     for folder in sorted((ROOT / "results").glob(f"*/{study}")):
         machine = folder.parent.name
-        for name in (*names, "machine.json"):
+        for name in names:
             source, target = (top / "results" / machine / name for top in (ROOT, root))
             if source.exists():
-                copy = shutil.copytree if source.is_dir() else shutil.copy
-                target.parent.mkdir(parents=True, exist_ok=True)
-                copy(source, target)
+                shutil.copytree(source, target)
     change(root)
     write_tables(
         root / "results",

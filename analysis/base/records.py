@@ -107,7 +107,12 @@ def write_records(
     path: Path, record: type[Record], records: Iterable[Record], number: str = ""
 ) -> None:
     """Write `records`; `number` is the format of floats."""
-    write_whole(path, to_text(columns(record), map(astuple, records), number))
+    write_whole(path, records_text(record, records, number))
+
+
+def records_text(record: type[Record], records: Iterable[Record], number: str = "") -> str:
+    """The text of a file of `records`; `number` is the format of floats."""
+    return to_text(columns(record), map(astuple, records), number)
 
 
 def read_records(

@@ -21,9 +21,9 @@ from analysis.base.errors import HotpathError
 from analysis.base.statistics import SAME_WITHIN
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
-from analysis.compare.results import at_revision, read_results
+from analysis.compare.results import at_revision, is_machine, read_results
 from analysis.compare.side import Side
-from analysis.results.store.folders import DESCRIPTION, machines
+from analysis.results.store.folders import machines
 
 
 def main() -> None:
@@ -79,9 +79,7 @@ def read(text: str, stack: ExitStack, metric: str = "") -> Side:
             raise HotpathError(f"{text}: expected a folder of results at this revision")
     elif path.is_file():
         return read_files(text, [path])
-    if (path / DESCRIPTION).exists() or any(
-        (path / m / DESCRIPTION).exists() for m in machines(path)
-    ):
+    if is_machine(path) or any(is_machine(path / name) for name in machines(path)):
         return read_results(text, path, runs, metric)
     if files := sorted(path.glob("*.json")):
         return read_files(text, files)

@@ -13,51 +13,59 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from analysis.base.errors import HotpathError, visible
 from analysis.compare.side import Row, Run, Side, spread_of
-from analysis.results.store.folders import (
-    DESCRIPTION,
-    check_machine,
-    machines,
-    samples_files,
-    study_folders,
-)
-from analysis.results.store.results import VariantResults, load_variant
-from analysis.results.store.samples import Sample
+from analysis.results.store.collect import Collected, collect
+from analysis.results.store.folders import described, listed
 from analysis.study import Study, discover
-from analysis.study.source import fingerprint
 
 PREFERRED: Final = ("gpu_time", "host_time", "op_time")
 """Times of whole operations, for results whose study is unknown."""
+
+
+def is_machine(folder: Path) -> bool:
+    """Whether it is the folder of one machine."""
+    return any(described(study) for study in listed(folder))
 
 
 def read_results(name: str, folder: Path, runs: str = "", metric: str = "") -> Side:
     """The results in `folder`, a machine or a folder of machines.
 
     `runs` is a number of newest runs of each variant, a negative number of newest runs to leave
-    out, or the beginning of the start times. `metric` replaces the preferred time.
+    out, or the beginning of the runs' names. `metric` replaces the preferred time.
     """
     side = Side(name)
-    is_machine = (folder / DESCRIPTION).exists()
-    root = folder.parent if is_machine else folder
-    names = [folder.name] if is_machine else machines(folder)
+    is_one = is_machine(folder)
+    root = folder.parent if is_one else folder
     studies = _studies(root.resolve().parent, side)
-    for machine in names:
-        try:
-            check_machine(root / machine)
-        except HotpathError as error:
-            side.notes.append(f"refused: {visible(str(error))}")
-            continue
-        for inner in study_folders(root / machine):
-            try:
-                variants = [load_variant(path) for path in samples_files(inner)]
-            except HotpathError as error:
-                side.notes.append(f"refused: {visible(str(error))}")
-                continue
-            for loaded in variants:
-                _add(side, () if is_machine else (machine,), loaded, studies, runs, metric)
+    found = collect(root, studies, machine=folder.name if is_one else None)
+    side.notes += [f"refused: {reason}" for reason in found.refused.values()]
+    samples = found.samples
+    if not studies:
+        samples = samples.assign(stale=_of_other_code(found))
+    for key, rows in samples.groupby(["machine", "study", "variant"]):
+        machine, study, variant = map(str, key)
+        place = (study, variant) if is_one else (machine, study, variant)
+        _add(side, place, rows, studies.get(study), runs, metric)
     return side
+
+
+def _of_other_code(found: Collected) -> list[bool]:
+    """Of each sample, whether it is of other code than the newest run of its variant."""
+    codes = {
+        (run.machine, run.study, variant): one.source_sha256
+        for run in found.runs
+        for variant, one in run.variants.items()
+    }
+    of_run = {
+        (run.machine, run.study, variant, run.run): one.source_sha256
+        for run in found.runs
+        for variant, one in run.variants.items()
+    }
+    keys = found.samples[["machine", "study", "variant", "run"]].itertuples(index=False, name=None)
+    return [of_run[key] != codes[key[:3]] for key in keys]
 
 
 def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
@@ -73,36 +81,24 @@ def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
 
 
 def _add(
-    side: Side,
-    machine: Row,
-    loaded: VariantResults,
-    studies: Mapping[str, Study],
-    runs: str,
-    metric: str,
+    side: Side, place: Row, samples: pd.DataFrame, study: Study | None, runs: str, metric: str
 ) -> None:
-    """Add the rows of a variant to `side`."""
-    study = studies.get(loaded.study)
-    variant = next((v for v in study.variants if v.name == loaded.variant), None) if study else None
-    code = loaded.provenance["source_sha256"]
-    if studies:
-        code = fingerprint(study, variant) if study and variant else ""
-    fresh = loaded.fresh_runs(code)
-    chosen = set(_chosen(fresh, runs))
-    of_case: dict[str, list[Sample]] = {}
-    for sample in loaded.samples:
-        of_case.setdefault(sample.case, []).append(sample)
+    """Add the rows of a variant, whose `place` names it, to `side`."""
+    variant = next((v for v in study.variants if v.name == place[-1]), None) if study else None
+    fresh = samples[~samples["stale"]]
+    chosen = _chosen(sorted(set(fresh["run"]), reverse=True), runs)
     times = study.metrics_for(variant) if study and variant else PREFERRED
-    for case, samples in of_case.items():
-        row = (*machine, loaded.study, loaded.variant, case)
-        kept = [sample for sample in samples if sample.run in chosen]
+    for case, of_case in samples.groupby("case"):
+        row = (*place, str(case))
+        kept = of_case[~of_case["stale"] & of_case["run"].isin(chosen)]
         named = _metric(kept, (metric,) if metric else times)
-        if failed := [s.reason for s in kept if s.status == "failed"]:
-            side.absent[row] = f"failed: {visible(failed[0])}"
+        if not (failed := kept[kept["status"] == "failed"]).empty:
+            side.absent[row] = f"failed: {visible(failed['reason'].iloc[0])}"
         elif named:
-            side.runs[(*row, named)] = _runs(kept, named)
-        elif kept:
-            side.absent[row] = visible(next((s.reason for s in kept if s.reason), "no time"))
-        elif not fresh:
+            side.runs[(*row, named)] = _runs(kept[kept["metric"] == named])
+        elif not kept.empty:
+            side.absent[row] = visible(next(filter(None, kept["reason"]), "no time"))
+        elif fresh.empty:
             side.stale[row] = "its code has changed since"
 
 
@@ -114,22 +110,19 @@ def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
     return [run for run in runs if run.startswith(which)]
 
 
-def _metric(samples: Sequence[Sample], preferred: Sequence[str]) -> str:
-    found = {sample.metric for sample in samples if sample.unit == "s" and sample.value}
+def _metric(samples: pd.DataFrame, preferred: Sequence[str]) -> str:
+    found = set(samples.loc[(samples["unit"] == "s") & (samples["value"] > 0), "metric"])
     return next((name for name in preferred if name in found), "")
 
 
-def _runs(samples: Sequence[Sample], metric: str) -> list[Run]:
+def _runs(samples: pd.DataFrame) -> list[Run]:
     """The runs of a row: the medians of their rounds are the samples of a run."""
-    rounds: dict[str, dict[int, list[float]]] = {}
-    for sample in samples:
-        if sample.metric == metric and sample.value:
-            rounds.setdefault(sample.run, {}).setdefault(sample.round, []).append(sample.value)
-    found = []
-    for run, by_round in sorted(rounds.items()):
-        logs = np.log([float(np.median(values)) for values in by_round.values()])
-        found.append(Run(float(np.exp(np.median(logs))), spread_of(logs), run))
-    return found
+    times = samples[samples["value"] > 0]
+    by_round = np.log(times.groupby(["run", "round"])["value"].median())
+    return [
+        Run(float(np.exp(logs.median())), spread_of(logs.to_numpy()), str(run))
+        for run, logs in by_round.groupby("run")
+    ]
 
 
 @contextmanager

@@ -22,21 +22,16 @@ from analysis.base.gpu import Gpu, GpuError, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
 from analysis.measure.commit import commit_of
 from analysis.measure.forecast import forecasts
-from analysis.measure.journal import discard_outdated, settle
+from analysis.measure.journal import discard_outdated
+from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import (
-    Plan,
-    Target,
-    pending,
-    refuse_damaged,
-    target,
-    with_companions,
-)
+from analysis.measure.plan import Plan, plan_again, plan_pending, target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
-from analysis.results.store.folders import DESCRIPTION
-from analysis.results.store.results import read_machine
+from analysis.results.store.collect import bad_files
+from analysis.results.store.copying import require_same_kind
+from analysis.results.store.keys import HostKeys
 from analysis.study import Study, Variant
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.arch import resolve_arch
@@ -83,27 +78,34 @@ class Session:
         self._arch = resolve_arch(config.arch, config.gpus)
         self._provision = Provision.of(gpus, config)
         self._where = target(config, gpus)
+        self._here: HostKeys | None = None
 
     def plan(self, study: Study, variant: str | None) -> Plan | None:
         """Plan a study: `variant` again together with its baselines, or every variant that lacks a
         fresh sample. None if none does.
 
-        HotpathError if its results cannot be extended.
+        HotpathError if the results are of another kind of machine.
         """
-        where, grid, provision = self._where, self._config.grid, self._provision
+        where, config = self._where, self._config
         require_room(where.folder / study.name)
-        for line in settle(study, where, grid.name):
-            print(line, flush=True)
         if variant:
-            chosen = study.shown_again(variant)
+            plan: Plan | None = plan_again(study, config.grid, where, variant)
         else:
-            chosen = with_companions(study, pending(study, where, grid.name, provision))
-        if not chosen:
+            plan = plan_pending(study, config.grid, where, self._provision, config.runs)
+        if plan is None:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return None
-        refuse_other_machine(where, self._gpus)
-        refuse_damaged(study, where, grid.name)
-        return Plan(study, tuple(chosen), grid, where)
+        self._refuse_other_machine()
+        for path, error in bad_files(where.folder / study.name, study):
+            print(f"{study.name}: {path.name} is left out: {error}", flush=True)
+        return plan
+
+    def _refuse_other_machine(self) -> None:
+        """HotpathError if the results are those of a machine of another kind: rows of skipped cases
+        would replace its samples."""
+        if self._here is None:
+            self._here = describe(self._gpus)
+            require_same_kind(self._here, self._where.folder, "config: machine")
 
     def run(self, plans: Sequence[Plan]) -> None:
         """Run the plans in their order and publish each when it is finished."""
@@ -120,7 +122,7 @@ class Session:
                 flush=True,
             )
         for plan, forecast in zip(plans, forecasts(plans, self._provision), strict=True):
-            for line in discard_outdated(plan, self._provision):
+            for line in discard_outdated(plan, self._provision, self._config.runs):
                 print(line, flush=True)
             used = in_use(self._gpus, runnable[plan.study.name])
             host = Host(
@@ -141,34 +143,12 @@ class Session:
 
 
 def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str, object]) -> str:
-    """The command for provenance: quoted, with the settings that differ from the defaults."""
+    """The command that run files name: quoted, with the settings that differ from the defaults."""
     words = ["python", "-m", "analysis.measure", *studies]
     words += ["--variant", variant] if variant else []
     settings = changed(overrides)
     words += ["--config", json.dumps(settings, sort_keys=True)] if settings else []
     return shlex.join(words)
-
-
-def refuse_other_machine(where: Target, gpus: Sequence[Gpu]) -> None:
-    """Raise HotpathError if the results are those of a machine with another kind of GPU, or with
-    more GPUs than are found now: rows of skipped cases would replace its samples."""
-    if not (where.folder / DESCRIPTION).exists():
-        return
-    described = read_machine(where.folder)
-    named = described.get("gpu")
-    if named and gpus and gpus[0].name != named:
-        raise HotpathError(
-            f"config: machine: {where.machine} was measured with another kind of GPU ({named}) "
-            f"than this one ({gpus[0].name}); its results are left unchanged, give another name"
-        )
-    had = described.get("gpus", 1) if named else 0
-    if len(gpus) < had:
-        with_what = f"a GPU ({named})" if had == 1 else f"{had} GPUs ({named})"
-        here = f"only {len(gpus)} of them is in use" if gpus else "no GPU was found"
-        raise HotpathError(
-            f"config: machine: {where.machine} was measured with {with_what}, but {here} here; its "
-            "results are left unchanged"
-        )
 
 
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:

@@ -18,17 +18,18 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError
-from analysis.measure.cluster import merge_runs
-from analysis.results.store.collect import collect
-from analysis.results.store.folders import MACHINE, MACHINE_LIMIT_BYTES, machines
+from analysis.results.store.copying import copy_runs
+from analysis.results.store.folders import MACHINE, machines
 from analysis.study import discover
 
-_FILE: Final = re.compile(rf"results/{MACHINE.pattern}/([a-z][a-z0-9_]*/)?[a-z][a-z0-9_.]*")
+LIMIT_BYTES: Final = 256 * 2**20
+"""Of the unpacked files of an archive."""
+_FILE: Final = re.compile(rf"results/{MACHINE.pattern}/[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Write the results in the archive to `folder`; HotpathError for anything else in it."""
-    room = MACHINE_LIMIT_BYTES
+    room = LIMIT_BYTES
     try:
         with tarfile.open(archive, "r:gz") as packed:
             for member in packed:
@@ -36,31 +37,29 @@ def unpack(archive: Path, folder: Path) -> None:
                     continue
                 room -= member.size
                 if not (member.isreg() and _FILE.fullmatch(member.name)):
-                    raise FieldError(f"{archive}", "plain files of results/<machine>", member.name)
+                    expected = "plain files of results/<machine>/<study>"
+                    raise FieldError(f"{archive}", expected, member.name)
                 if room < 0:
-                    raise FieldError(f"{archive}", f"at most {MACHINE_LIMIT_BYTES} bytes", "more")
-                content = packed.extractfile(member)
-                path = folder / member.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content.read() if content else b"")
+                    raise FieldError(f"{archive}", f"at most {LIMIT_BYTES} bytes", "more")
+                packed.extract(member, folder, filter="data")
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise HotpathError(f"{archive}: not an archive of env/offline: {error}") from error
 
 
-def bring(archive: Path, results: Path) -> Iterator[str]:
-    """Add the runs in the archive to `results`; a line for each. HotpathError if any of its files
-    is wrong, before anything is added."""
+def bring(archive: Path, results: Path, name: str = "") -> Iterator[str]:
+    """Add the runs in the archive to `results`, under `name` if it is given; a line per machine.
+
+    HotpathError if any of its files is wrong, before anything is added.
+    """
     with TemporaryDirectory() as work:
         unpack(archive, Path(work))
         measured = Path(work) / "results"
         found = machines(measured)
-        if not found:
-            raise FieldError(f"{archive}", "results of a machine", found)
-        for reason in collect(measured, discover()).refused.values():
-            raise HotpathError(f"{archive}: {reason}")
+        if len(found) != 1 and (name or not found):
+            raise FieldError(f"{archive}", "results of one machine", found)
         for machine in found:
-            added = set[str]().union(*merge_runs(measured, results, machine))
-            yield f"{machine}: {', '.join(sorted(added)) or 'every run is here already'}"
+            added = list(copy_runs(measured, results, machine, discover(), name))
+            yield f"{name or machine}: {', '.join(added) or 'every run is here already'}"
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -69,13 +68,14 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="where the runs go"
     )
+    parser.add_argument("--as", dest="name", default="", help="another name for the machine")
     return parser
 
 
 def main() -> None:
     arguments = command_line().parse_args()
     for archive in arguments.archives:
-        for line in bring(archive, arguments.results):
+        for line in bring(archive, arguments.results, arguments.name):
             print(line)
 
 

@@ -70,13 +70,15 @@ class Operation(ABC):
     `waits` says whether a launch waits for the GPU or submits more than about 32 operations: its
     stream cannot be blocked until everything is enqueued. None means the variant's host_work.
     `settle`, if not None, flushes the host memory that is read from the CPU's caches. Otherwise it
-    would be chance which lines a check leaves there and whether their cores sleep.
+    would be chance which lines a check leaves there and whether their cores sleep. `held_s` limits
+    the random time for which a blocked stream stays blocked after everything is enqueued.
     """
 
     launcher: Launcher
     reset: Callable[[int], None] | None = None
     waits: bool | None = None
     settle: Callable[[], None] | None = None
+    held_s: tuple[float, float] = (0.0, 50e-6)
 
     def launch(self, stream: int) -> None:
         """Do the work once by the launcher."""

@@ -4,8 +4,8 @@ python -m analysis.measure.cluster measure MACHINE RUN --config JSON
 python -m analysis.measure.cluster merge MACHINE --config JSON
 
 `measure` is for the node. It runs the ordinary pipeline in a copy of the sources, where modules are
-built, what is pending is found out and results are written: nodes share no file. `merge` puts the
-runs of a machine into the results, one after the other.
+built, what is pending is found out and results are written: nodes share no file. Run `n` measures
+what has fewer than `n` fresh runs. `merge` copies the runs of a machine into the results.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from typing import Any
 from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
-from analysis.base.files import write_all, write_whole
+from analysis.base.files import write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
-from analysis.results.store.folders import variant_files
-from analysis.results.store.results import Draft, load_variant
-from analysis.results.store.samples import KEPT_RUNS
+from analysis.results.store.copying import copy_runs
+from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config
-from analysis.study.source import fingerprint
 
 NOT_COPIED = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})
 """Not copied into a tree: each tree makes these, or does not need them."""
@@ -50,7 +48,7 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     settings_file = tree / "build" / "settings.json"
-    of_this_run = {"machine": machine, "machines": [], **several}
+    of_this_run = {"machine": machine, "machines": [], "runs": run, **several}
     write_whole(settings_file, json.dumps({**overrides, **of_this_run}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
     command += ["--configfile", str(settings_file)]
@@ -98,68 +96,21 @@ def copy_sources(tree: Path) -> None:
 
 
 def take_over(config: Config, machine: str, run: int) -> None:
-    """Give the tree of `run` the results of variants that have this run already."""
-    tree = tree_of(machine, run)
-    results = tree / config.results.relative_to(ROOT)
-    for path in variant_files(config.results, machine):
-        study = config.studies.get(path.parent.name)
-        target = results / path.relative_to(config.results)
-        if study is None or path.stem not in study.variant_names or target.exists():
-            continue
-        source = fingerprint(study, study.variant(path.stem))
-        if len(load_variant(path).fresh_runs(source)) >= run:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            for file in path.parent.glob(f"{path.stem}.*"):
-                shutil.copy2(file, target.parent)
+    """Copy the machine's results into the tree of `run`, so that it measures what they lack."""
+    results = tree_of(machine, run) / config.results.relative_to(ROOT)
+    if (config.results / machine).is_dir():
+        list(copy_runs(config.results, results, machine, config.studies, is_strict=False))
 
 
 def merge(config: Config, machine: str) -> Iterator[str]:
-    """Put what the nodes have measured into the machine's results; a line for each new run."""
+    """Put what the nodes have measured into the machine's results, and delete what is superfluous
+    then; a line for each run."""
     for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
-        for added in merge_runs(measured, config.results, machine):
-            yield f"{machine}: run {run}: {', '.join(sorted(added))}"
-
-
-def merge_runs(measured: Path, results: Path, machine: str) -> Iterator[set[str]]:
-    """Add to each variant the runs that the results lack, the oldest first; yields the studies that
-    got one, after each write."""
-    lacking = {path: _lacking(path, results, measured) for path in variant_files(measured, machine)}
-    for place in range(max(map(len, lacking.values()), default=0)):
-        draft = Draft(results, machine)
-        added = set()
-        for path, runs in lacking.items():
-            if place < len(runs):
-                study, new, run = path.parent.name, load_variant(path), runs[place]
-                samples = [sample for sample in new.samples if sample.run == run]
-                draft.add_run(study, path.stem, samples, new.run_provenance()[run])
-                for extra in path.parent.glob(f"{path.stem}.*.csv"):
-                    draft.put(f"{study}/{extra.name}", extra.read_text())
-                added.add(study)
-        draft.put("machine.json", (measured / machine / "machine.json").read_text())
-        draft.shrink()
-        write_all({results / name: text for name, text in draft.texts.items()})
-        yield added
-
-
-def _lacking(path: Path, results: Path, measured: Path) -> list[str]:
-    """Runs of a variant that the results lack, oldest first.
-
-    If these have as many runs as are kept, runs older than theirs of the same host may be runs that
-    were dropped, and are left out.
-    """
-    there = results / path.relative_to(measured)
-    had = load_variant(there).run_provenance() if there.exists() else {}
-    runs = load_variant(path).run_provenance()
-    latest: dict[str | None, str] = {}
-    if len(had) >= KEPT_RUNS:
-        for run, entry in reversed(had.items()):
-            latest[entry["machine"].get("host")] = run
-    return [
-        run
-        for run, entry in reversed(runs.items())
-        if run not in had and run > latest.get(entry["machine"].get("host"), "")
-    ]
+        added = list(copy_runs(measured, config.results, machine, config.studies))
+        yield f"{machine}: run {run}: {', '.join(added) or 'nothing new'}"
+    for study in config.studies.values():
+        discard_superfluous(config.results / machine / study.name, study)
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""A description of this machine, for machine.json and for every provenance."""
+"""A description of this host, for every run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import re
+import resource
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -16,7 +17,10 @@ import psutil
 import pynvml
 
 from analysis.base.gpu import Gpu
-from analysis.measure.topology import topology
+from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.records import MAX_NUMBER
+from analysis.measure.topology import numa_node, topology
+from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
 LIBRARIES = (
@@ -39,14 +43,9 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """CPU, memory, system and library versions, the first GPU if there is one, and how several are
-    connected.
-
-    A value that cannot be read here is None, so that a reader sees that it was queried.
-    """
+def describe(gpus: Sequence[Gpu]) -> HostKeys:
+    """CPU, memory, system and library versions, the GPUs, and how several are connected."""
     host: dict[str, Any] = {
-        "host": host_id(gpus),
         "cpu": _cpu_model(),
         "cpu_id": _cpu_id(),
         "cpu_caches": _cpu_caches(),
@@ -57,26 +56,47 @@ def describe(gpus: Sequence[Gpu]) -> dict[str, Any]:
         "hypervisor": "hypervisor" in _cpu_flags(),
         "iommu": any(path.exists() and any(path.iterdir()) for path in IOMMUS),
         "python": platform.python_version(),
-        "libraries": {name: _version(name) for name in LIBRARIES},
     }
-    gpu = describe_gpu(gpus[0]) if gpus else {"gpu": None}
-    return gpu | topology(gpus) | host
+    described = [describe_gpu(gpu) for gpu in gpus]
+    if gpus:
+        cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+        host["driver"] = pynvml.nvmlSystemGetDriverVersion()
+        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}"
+    unknown = {key for one in (host, *described) for key, value in one.items() if value is None}
+    unknown.discard("gpu_numa_node")  # there may be one node
+    installed = {name: version for name in LIBRARIES if (version := _version(name))}
+    _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    content = {
+        "id": host_id(gpus),
+        "gpus": described,
+        **host,
+        **topology(gpus),
+        "libraries": installed,
+        "limits": {
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": room if (room := allocatable_bytes()) < MAX_NUMBER else None,
+            "locked_bytes": locked if locked != resource.RLIM_INFINITY else None,
+        },
+        "unsupported": sorted(unknown),
+    }
+    return HostKeys.model_validate(content)
 
 
-def host_id(gpus: Sequence[Gpu]) -> str | None:
-    """An anonymous identity of the host: 12 hex digits of a hash.
+def host_id(gpus: Sequence[Gpu]) -> str:
+    """An anonymous identity of the host: 8 hex digits of a hash.
 
     It is the first GPU's where there is one: a virtual machine has no other lasting mark of where
-    it runs. Two GPUs of one host therefore count as two hosts. None where there is neither.
+    it runs. Two GPUs of one host therefore count as two hosts. UNKNOWN_HOST if there is neither.
     """
     mark = gpus[0].uuid if gpus else ""
     for path in MACHINE_IDS:
         with suppress(OSError):
             mark = mark or path.read_text().strip()
-    return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:12] if mark else None
+    return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:8] if mark else UNKNOWN_HOST
 
 
 def describe_gpu(gpu: Gpu) -> dict[str, Any]:
+    """The keys of GpuKeys; None for a value that cannot be read here."""
     handle = gpu.handle
 
     def ask(query: Callable[..., Any], *arguments: Any) -> Any:
@@ -87,13 +107,10 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
     ecc = ask(pynvml.nvmlDeviceGetEccMode)
-    cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
         "sms": _multiprocessors(gpu),
-        "driver": pynvml.nvmlSystemGetDriverVersion(),
-        "cuda": f"{cuda // 1000}.{cuda % 1000 // 10}",
         "gpu_memory_bytes": memory and memory.total,
         "power_limit_w": power_limit and power_limit / 1e3,
         "max_sm_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM),
@@ -102,6 +119,7 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
         "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration),
         "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth),
         **_pcie_sizes(gpu.sysfs / "config"),
+        "gpu_numa_node": numa_node(gpu),
     }
 
 

@@ -18,12 +18,6 @@ STATE_TIMEOUT_S = 60.0
 """After this time, NVBench ends a cell with the samples it has. A cell takes much less than a
 second."""
 
-STILL_HELD_S = 50e-6
-"""After everything is enqueued, a stream stays blocked for a random time of up to this length. The
-copy engine checks only every few microseconds whether the work it waits for is done. If streams
-were released in step with these checks, every sample would contain the same part of the wait,
-depending on the speed of the CPU."""
-
 BLOCKING_TIMEOUT_S = 5.0
 """After this time, NVBench reports an operation that cannot be enqueued without waiting as a
 deadlock."""
@@ -67,7 +61,10 @@ def run_under_nvbench(
                 if not skips_warm_up:
                     operation.launch(stream)
                     if not waits:
-                        spin(random.uniform(0, STILL_HELD_S))
+                        # The copy engine checks only every few microseconds whether the work it
+                        # waits for is done. A release in step with these checks would leave the
+                        # same part of the wait in every sample.
+                        spin(random.uniform(*operation.held_s))
                 timer.stop()
                 skips_warm_up = False
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis import ROOT
 from analysis.measure.clock import changed_at
 from analysis.measure.plan import Target
-from analysis.results.store.samples import Sample, read_newest_run
+from analysis.results.store.samples import Row
 from analysis.study import Study
 
 
@@ -25,14 +25,14 @@ def outcome(
     skipped: list[tuple[str, str]] = []
     newest = [(study, _newest_log(study, pending, logs)) for study in studies]
     tried = [(study, log) for study, log in newest if changed_at(log) >= since]
-    new = [_samples_since(since, study, where) for study, _ in tried]
-    for (study, log), samples in zip(tried, new, strict=True):
-        done = {(s.variant, s.case) for s in samples if s.status == "ok"}
-        wrong = {(s.variant, s.case) for s in samples if s.status == "failed"}
+    new = [_rows_since(since, study, where) for study, _ in tried]
+    for (study, log), rows in zip(tried, new, strict=True):
+        done = {row.cell for row in rows if row.status == "ok"}
+        wrong = {row.cell for row in rows if row.status == "failed"}
         skipped += {
-            (s.reason, f"{study.name}/{s.variant}") for s in samples if s.status == "skipped"
+            (row.reason, f"{study.name}/{row.variant}") for row in rows if row.status == "skipped"
         }
-        if not samples:
+        if not rows:
             yield f"{study.name}: not measured, see {log}"
         elif done or wrong:
             variants = {variant for variant, _ in done}
@@ -52,7 +52,8 @@ def _newest_log(study: Study, pending: Container[str], logs: Path) -> Path:
     return max([*of_pending, *of_variants], key=changed_at, default=logs / study.name)
 
 
-def _samples_since(since: str, study: Study, where: Target) -> list[Sample]:
-    """The newest run of each variant that was published since; it may have begun before."""
-    paths = where.samples_files(study).values()
-    return [s for path in paths if changed_at(path) >= since for s in read_newest_run(path)]
+def _rows_since(since: str, study: Study, where: Target) -> list[Row]:
+    """The samples of the runs that were published since; they may have begun before."""
+    folder = where.folder / study.name
+    new = (r for r in where.runs(study) if changed_at(folder / f"{r.about.run}.json") >= since)
+    return [row for run in new for row in run.rows]

@@ -1,125 +1,177 @@
-"""From the finished rounds of a run to the results folder: samples, provenance, telemetry."""
+"""From the finished rounds of a run to its files in the results."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 
-from analysis import ROOT
-from analysis.measure.clock import utc_now
-from analysis.measure.commit import commit_of
+from analysis.base.errors import HotpathError
+from analysis.base.files import remove_together
 from analysis.measure.conditions import recent_conditions
-from analysis.measure.journal import Journal, RoundRecord, complete
+from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
-from analysis.measure.plan import PUBLISHING, Plan
+from analysis.measure.plan import Plan
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
 from analysis.measure.telemetry import by_variant, telemetry_text, whole_rows, with_clocks
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.keys import Stages
-from analysis.results.store.results import Draft
-from analysis.results.store.samples import Sample
+from analysis.results.store.keys import (
+    FORMAT,
+    Compiler,
+    Disturbance,
+    Look,
+    RunFile,
+    Stages,
+    VariantKeys,
+    start_of,
+    without_private,
+)
+from analysis.results.store.runs import add, discard_superfluous
+from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, to_text
 from analysis.study import Variant
 from analysis.study.source import fingerprint
 
 
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
-    """Add the run to the results, delete its journal, and yield a log line for each variant.
+    """Put the run's files into the results, delete its journal, and yield a line per variant.
 
-    All of it is made ready before any of it is put into place; HotpathError as `complete` says.
+    It can be stopped and restarted at any point. If an output was wrong, HotpathError at the end,
+    after all results are stored.
     """
     journal = Journal(plan)
-    draft, messages, wrong = drafted(plan, provision, host, journal)
-    draft.shrink()
-    names = ", ".join(wrong)
-    error = f"{plan.study.name}: wrong output of {names}; marked failed in the results"
-    journal.stage(draft.texts, messages, error if wrong else "")
-    yield from complete(journal.folder / PUBLISHING, plan.where)
-
-
-def drafted(
-    plan: Plan, provision: Provision, host: Host, journal: Journal
-) -> tuple[Draft, list[str], list[str]]:
-    """The results with this run, a line for each variant, and the variants with wrong output."""
-    draft = Draft(plan.where.root, plan.where.machine)
-    messages: list[str] = []
-    wrong: list[str] = []
-    skipped = {variant.name: provision.unmet(variant) for variant in plan.variants}
-    samples, records = journal.samples(), [record for _, record in sorted(journal.records.items())]
-    machine = describe(provision.gpus)
-    draft.put("machine.json", json.dumps(machine, indent=1) + "\n")
-    of_run = _of_run(plan, host, journal, records, machine)
-    telemetry = _telemetry(journal, records)
-    samples = list(with_clocks(samples, telemetry))
-    bounds = journal.bounds()
-    for variant in plan.variants:
-        if not _cases(plan, variant):
-            continue  # a companion without a case in this grid
-        reason = skipped[variant.name]
-        variant_samples = [sample for sample in samples if sample.variant == variant.name]
-        if reason:
-            variant_samples = [
-                _skipped(plan, variant, case_id, journal.run, reason)
-                for case_id in _cases(plan, variant)
-            ]
-        provenance = of_run | _of_variant(plan, variant, host) | {"unmet": reason}
-        provenance["bounds"] = bounds.get(variant.name, {})
-        telemetry_rows = telemetry.get(variant.name)
-        status = "captured" if telemetry_rows else f"not captured: {_no_telemetry(plan, host)}"
-        provenance["captures"] = {"telemetry": {"status": status, "at": journal.run}}
-        draft.add_run(plan.study.name, variant.name, variant_samples, provenance)
-        if telemetry_rows:
-            name = f"{plan.study.name}/{variant.name}.telemetry.csv"
-            draft.put(name, telemetry_text(telemetry_rows))
-        failed = sorted({s.case for s in variant_samples if s.status == "failed"})
-        wrong += [variant.name] if failed else []
-        outcome = f"skipped: {reason}" if reason else f"{len(variant_samples)} samples"
-        messages.append(
-            f"{plan.study.name}/{variant.name}: {outcome}"
-            + (f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else "")
+    unmet = {v.name: provision.unmet(v) for v in plan.variants if v.in_grid(plan.grid.name)}
+    telemetry = _telemetry(journal)
+    rows = [
+        *with_clocks(journal.rows(), telemetry),
+        *(
+            _skipped(variant, case.id, journal.run, reason)
+            for variant in plan.variants
+            for case in variant.in_grid(plan.grid.name)
+            if (reason := unmet[variant.name])
+        ),
+    ]
+    is_skipped = all(row.status == "skipped" for row in rows)
+    if is_skipped:  # such a run has no rounds
+        rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
+    texts = {f"{journal.run}.csv": to_text(rows)}
+    reason = _no_telemetry(plan, host)
+    if telemetry:
+        text = telemetry_text(telemetry)
+        if len(text) > CSV_LIMIT_BYTES:
+            telemetry, reason = {}, f"more than {CSV_LIMIT_BYTES} bytes"
+        else:
+            texts[f"{journal.run}.telemetry.csv"] = text
+    status = {v: "captured" if v in telemetry else f"not captured: {reason}" for v in unmet}
+    about = _run_file(plan, provision, host, journal, unmet, status)
+    if is_skipped:
+        about = about.model_copy(update={"rounds": 0, "disturbed": [], "repeated": []})
+    add(plan.results, about, texts)
+    if journal.folder.exists():
+        remove_together(journal.folder)
+    for deleted in discard_superfluous(plan.results, plan.study, plan.where.host):
+        yield f"{plan.study.name}: {deleted} is deleted: enough newer runs have its cells"
+    yield from _outcome(plan, rows, unmet)
+    if seconds := sum(record.seconds for record in journal.records.values()):
+        yield f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
+    if wrong := sorted({row.variant for row in rows if row.status == "failed"}):
+        names = ", ".join(wrong)
+        raise HotpathError(
+            f"{plan.study.name}: wrong output of {names}; marked failed in the results"
         )
-    if records:
-        seconds = sum(record.seconds for record in records)
-        messages.append(
-            f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
-        )
-    return draft, messages, wrong
 
 
-def _cases(plan: Plan, variant: Variant) -> list[str]:
-    return [case.id for case in variant.in_grid(plan.grid.name)]
+def _outcome(plan: Plan, rows: Sequence[Row], unmet: Mapping[str, str | None]) -> Iterator[str]:
+    """A line per variant."""
+    for name, reason in unmet.items():
+        of_variant = [row for row in rows if row.variant == name]
+        samples = sum(len(values) for row in of_variant for values in row.values.values())
+        failed = sorted({row.case for row in of_variant if row.status == "failed"})
+        outcome = f"skipped: {reason}" if reason else f"{samples} samples"
+        wrong = f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
+        yield f"{plan.study.name}/{name}: {outcome}{wrong}"
 
 
-def _skipped(plan: Plan, variant: Variant, case_id: str, run: str, reason: str) -> Sample:
-    return Sample(
+def _run_file(
+    plan: Plan,
+    provision: Provision,
+    host: Host,
+    journal: Journal,
+    unmet: Mapping[str, str | None],
+    telemetry: Mapping[str, str],
+) -> RunFile:
+    """The description of the run, without its files."""
+    begin, records = journal.begin(), [record for _, record in sorted(journal.records.items())]
+    energies = [record.energy_j for record in records]
+    known = [energy for energy in energies if energy is not None]
+    variants = {v.name: v for v in plan.variants if v.name in unmet}
+    now = start_of(journal.run)
+    return RunFile(
+        format=FORMAT,
+        method_version=METHOD_VERSION,
+        machine=plan.where.machine,
         study=plan.study.name,
-        variant=variant.name,
-        case=case_id,
-        metric="",
-        unit="",
-        value=None,
-        run=run,
-        round=0,
-        sample=0,
-        verified=0,
-        status="skipped",
-        reason=reason,
-        throttle="",
-        sm_mhz=None,
-        started_at=run,
+        run=begin.run,
+        grid=plan.grid.name,
+        rounds=len(records),
+        asked=list(plan.asked),
+        start=min((record.start for record in records), default=now),
+        end=max((record.end for record in records), default=now),
+        commit=begin.commit,
+        dirty=begin.dirty,
+        command=without_private(host.command),
+        files={},
+        host=describe(provision.gpus).model_copy(update={"id": plan.where.host}),
+        telemetry=dict(telemetry),
+        compiler=Compiler(
+            nvcc=host.toolchain.version, cxx=host.toolchain.cxx_version, arch=host.arch
+        ),
+        variants={
+            name: VariantKeys(
+                source_sha256=fingerprint(plan.study, variant),
+                flags=list(variant.flags),
+                unmet=unmet[name],
+            )
+            for name, variant in variants.items()
+        },
+        bounds=begin.bounds,
+        # Before every round, and once more now.
+        conditions=[
+            *(record.conditions for record in records),
+            Look(**asdict(recent_conditions())),
+        ],
+        disturbed=[Disturbance(**one) for one in disturbed(journal)],
+        repeated=[Disturbance(round=one["round"], why=one["why"]) for one in journal.repeated],
+        stages_s=_stages(records),
+        # Energy of the whole run: all variants, and the gaps between them.
+        energy_j=round(sum(known), 3) if records and len(known) == len(records) else None,
+        discarded_host_passes=DISCARDED_HOST_PASSES,
+        other_processes=host.others,
     )
 
 
-def _telemetry(journal: Journal, records: Sequence[RoundRecord]) -> dict[str, list[list[str]]]:
+def _stages(records: Sequence[RoundRecord]) -> Stages | None:
+    """The seconds of all rounds by stage."""
+    if not records:
+        return None
+    names = Stages.model_fields
+    return Stages(**{n: round(sum(getattr(r.stages_s, n) for r in records), 3) for n in names})
+
+
+def _skipped(variant: Variant, case: str, run: str, reason: str) -> Row:
+    at = start_of(run)
+    return Row(variant.name, case, 0, {}, 0, "skipped", without_private(reason), "", None, at)
+
+
+def _telemetry(journal: Journal) -> dict[str, list[list[str]]]:
+    """Telemetry rows by variant."""
     if not journal.telemetry_file.exists():
         return {}
     rows, lost = whole_rows(journal.telemetry_file)
     if lost:
         print(f"{journal.telemetry_file}: {lost} damaged rows are left out", flush=True)
-    return by_variant(rows, journal.visits(), [record.end for record in records])
+    ends = [record.end for record in journal.records.values()]
+    return by_variant(rows, journal.visits(), ends)
 
 
 def _no_telemetry(plan: Plan, host: Host) -> str:
@@ -128,62 +180,3 @@ def _no_telemetry(plan: Plan, host: Host) -> str:
     if not plan.study.telemetry:
         return "off: this study measures nanoseconds"
     return "no sample fell into a cell of this variant"
-
-
-def _of_run(
-    plan: Plan,
-    host: Host,
-    journal: Journal,
-    records: Sequence[RoundRecord],
-    machine: dict[str, Any],
-) -> dict[str, Any]:
-    """The provenance shared by every variant of the run."""
-    commit = commit_of(ROOT)
-    energies = [record.energy_j for record in records]
-    known = [energy for energy in energies if energy is not None]
-    return {
-        "run": journal.run,
-        "commit": commit.name,
-        "dirty": commit.dirty,
-        "method_version": METHOD_VERSION,
-        "command": host.command,
-        "grid": plan.grid.name,
-        "rounds": len(records),
-        # Before every round, and once more now.
-        "conditions": [
-            *(record.conditions.model_dump() for record in records),
-            asdict(recent_conditions()),
-        ],
-        "discarded_host_passes": DISCARDED_HOST_PASSES,
-        "start": min((record.start for record in records), default=journal.run),
-        "end": max((record.end for record in records), default=utc_now()),
-        "disturbed": disturbed(journal),
-        "repeated": [{"round": entry["round"], "why": entry["why"]} for entry in journal.repeated],
-        # Energy of the whole run: all variants, and the gaps between them.
-        "energy_j": round(sum(known), 3) if records and len(known) == len(records) else None,
-        "stages_s": _stages(records),
-        "shared_with_processes": host.others,
-        "machine": machine,
-    }
-
-
-def _stages(records: Sequence[RoundRecord]) -> dict[str, float] | None:
-    """The seconds of all rounds by stage."""
-    if not records:
-        return None
-    names = Stages.model_fields
-    return {name: round(sum(getattr(r.stages_s, name) for r in records), 3) for name in names}
-
-
-def _of_variant(plan: Plan, variant: Variant, host: Host) -> dict[str, Any]:
-    """The part of the provenance that is specific to this variant."""
-    return {
-        "source_sha256": fingerprint(plan.study, variant),
-        "compiler": {
-            "nvcc": host.toolchain.version,
-            "cxx": host.toolchain.cxx_version,
-            "arch": host.arch,
-            "flags": list(variant.flags),
-        },
-        "beside": [other.name for other in plan.variants if other != variant],
-    }

@@ -12,7 +12,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -28,8 +28,8 @@ from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
-from analysis.results.store.keys import Stages
-from analysis.results.store.samples import Sample, write_round
+from analysis.results.store.keys import Stages, without_private
+from analysis.results.store.samples import Metric, Row, write_rows
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.study.description import HOST_TIMES
@@ -131,7 +131,7 @@ def run_round(job: RoundJob) -> None:
                     bench.measure(cell)
             write_records(job.file("visits.csv"), Visit, bench.visits)
             job.file("stages").write_text(bench.stages(cells).model_dump_json())
-            write_round(job.out, bench.rows(cells))
+            write_rows(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
 
@@ -301,38 +301,25 @@ class Bench:
         affordable = max(1, int(self.job.sample_budget_s / max(launch_s, 1e-9)))
         return min(self.job.samples, affordable, cell.case.samples or affordable)
 
-    def rows(self, cells: list[Cell]) -> Iterator[Sample]:
-        """Samples of the round. A failed or skipped cell is one row with its reason, without the
-        samples of its earlier visits."""
+    def rows(self, cells: list[Cell]) -> Iterator[Row]:
+        """The rows of the round. A failed or skipped cell has a reason, and none of the samples of
+        its earlier visits."""
         for cell in dict.fromkeys(cells):
-            row = Sample(
-                study=self.study.name,
+            reason = cell.skipped or cell.failure
+            if not reason and not cell.values:
+                raise RuntimeError(f"{cell}: no sample was taken")
+            values: dict[Metric, list[float]] = {}
+            for metric, value in () if reason else cell.values:
+                values.setdefault((metric, self.study.metrics[metric].unit), []).append(value)
+            yield Row(
                 variant=cell.variant.name,
                 case=cell.case.id,
-                metric="",
-                unit="",
-                value=None,
-                run=self.job.run,
                 round=self.job.number,
-                sample=0,
-                verified=0,
-                status="failed",
-                reason=cell.failure,
+                values=values,
+                verified=int(not reason),
+                status="skipped" if cell.skipped else "failed" if cell.failure else "ok",
+                reason=without_private(reason),
                 throttle=cell.throttle,
                 sm_mhz=cell.sm_mhz,
                 started_at=cell.started_at,
             )
-            if cell.skipped:
-                yield replace(row, status="skipped", reason=cell.skipped)
-                continue
-            if cell.failure:
-                yield row
-                continue
-            if not cell.values:
-                raise RuntimeError(f"{cell}: no sample was taken")
-            numbers: dict[str, int] = {}
-            for metric, value in cell.values:
-                number = numbers[metric] = numbers.get(metric, -1) + 1
-                unit = self.study.metrics[metric].unit
-                ok = replace(row, status="ok", reason="", verified=1, sample=number)
-                yield replace(ok, metric=metric, unit=unit, value=value)

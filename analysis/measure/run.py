@@ -25,14 +25,14 @@ from analysis.base.schema import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import Conditions, conditions, recent_conditions
 from analysis.measure.forecast import Forecast, round_seconds
-from analysis.measure.journal import Journal, RoundRecord
+from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan
 from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.keys import Look, Stages
-from analysis.results.store.samples import checksum, read_round, write_round
+from analysis.results.store.samples import read_rows, write_rows
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
@@ -133,7 +133,7 @@ def disturbed(journal: Journal) -> list[dict[str, Any]]:
 
 def _watch(journal: Journal, number: int) -> Watch:
     record = journal.records[number]
-    throttle = reasons(sample.throttle for sample in read_round(journal.round_file(number)))
+    throttle = reasons(row.throttle for row in read_rows(journal.round_file(number)))
     before, after = record.conditions.model_dump(), record.after.model_dump()
     return Watch(before, after, record.seconds, record.newcomers, throttle)
 
@@ -191,7 +191,7 @@ def _run_one(
         after=Look(**asdict(conditions())),
         newcomers=sorted(others - {*host.others, process.pid}),
         stages_s=keys.read(Stages, read_json(stages), str(stages)),
-        samples_sha256=checksum(job.out),
+        samples_sha256=digest_of(job.out),
     )
     journal.finish(job.number, record)
     progress.round_done(job.number, left - 1, signs)
@@ -199,7 +199,7 @@ def _run_one(
 
 def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Conditions) -> None:
     """Record a round that has nothing to measure; starts no process."""
-    write_round(job.out, [])
+    write_rows(job.out, [])
     now, look = utc_now(), Look(**asdict(conditions))
     record = RoundRecord(
         run=job.run,
@@ -211,7 +211,7 @@ def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Condition
         after=look,
         newcomers=[],
         stages_s=Stages(**dict.fromkeys(Stages.model_fields, 0.0)),
-        samples_sha256=checksum(job.out),
+        samples_sha256=digest_of(job.out),
     )
     journal.finish(job.number, record)
 

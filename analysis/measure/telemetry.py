@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -21,7 +22,7 @@ from analysis.base.processes import end_with_parent
 from analysis.base.records import parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
-from analysis.results.store.samples import Sample
+from analysis.results.store.samples import Row
 from analysis.results.store.telemetry import COLUMNS as READING
 from analysis.results.store.telemetry import Reading
 from analysis.results.store.throttling import reasons
@@ -33,7 +34,7 @@ PCIE_EVERY = 6
 ROW_BYTES = 400
 """More than a row of COLUMNS takes."""
 
-CELL_COLUMNS = ("run", "round", "case")
+CELL_COLUMNS = ("variant", "case", "round")
 COLUMNS = READING[len(CELL_COLUMNS) :]
 
 
@@ -106,7 +107,7 @@ def whole_rows(path: Path) -> tuple[list[list[str]], int]:
 
 def _is_whole(row: Sequence[str]) -> bool:
     with suppress(ValueError):
-        return bool(parse_record(Reading, [utc_now(), "0", "", *row]))
+        return bool(parse_record(Reading, ["", "", "0", *row]))
     return False
 
 
@@ -118,49 +119,40 @@ def by_variant(
     A visit to a cell lasts until the next one starts. The last one of a round lasts until that
     round's time in `ends`.
     """
-    cells = [(v.started_at, str(v.round), v.variant, v.case, v.run) for v in visits]
-    marks = sorted([*cells, *((end, "", "", "", "") for end in ends)])
+    cells = [(v.started_at, v.variant, v.case, str(v.round)) for v in visits]
+    marks = sorted([*cells, *((end, "", "", "") for end in ends)])
     starts = [mark[0] for mark in marks]
     found: dict[str, list[list[str]]] = {}
     for row in rows:
         at = bisect_right(starts, row[0]) - 1
-        if at >= 0 and marks[at][2]:
-            _, number, variant, case, run = marks[at]
-            found.setdefault(variant, []).append([run, number, case, *row])
+        if at >= 0 and marks[at][1]:
+            found.setdefault(marks[at][1], []).append([*marks[at][1:], *row])
     return found
 
 
 def with_clocks(
-    samples: Iterable[Sample], telemetry: Mapping[str, Sequence[Sequence[str]]]
-) -> Iterator[Sample]:
-    """`samples` with the clock of the first GPU that was seen while their cell was measured, the
-    median, and with every reason for lowered ones of any, even if it came and went.
+    rows: Iterable[Row], telemetry: Mapping[str, Sequence[Sequence[str]]]
+) -> Iterator[Row]:
+    """`rows` of samples with the clock of the first GPU that was seen while their cell was
+    measured, the median, and with every reason for lowered ones of any, even if it came and went.
 
     `telemetry` is as `by_variant` gives it. A cell that it missed keeps the clock it has, and so
     does one with device times, as NVBench counts the clock in every one of them.
     """
-    samples = list(samples)
-    counted = {_cell_of(sample) for sample in samples if sample.metric == "gpu_time"}
     names = [*CELL_COLUMNS, *COLUMNS]
     throttle, clock, gpu = map(names.index, ("throttle", "sm_mhz", "gpu"))
-    seen: dict[tuple[str, str, str, str], list[Sequence[str]]] = {}
-    for variant, rows in telemetry.items():
-        for row in rows:
-            run, number, case = row[: len(CELL_COLUMNS)]
-            seen.setdefault((variant, run, number, case), []).append(row)
-    for sample in samples:
-        cell = _cell_of(sample)
-        found = reasons([sample.throttle, *(row[throttle] for row in seen.get(cell, []))])
-        firsts = [row for row in seen.get(cell, []) if row[gpu] == "0"]
-        clocks = [float(row[clock]) for row in firsts if cell not in counted]
-        mhz = median(clocks) if clocks else sample.sm_mhz
-        yield replace(sample, throttle="|".join(sorted(found)), sm_mhz=mhz)
+    seen: dict[tuple[str, ...], list[Sequence[str]]] = {}
+    for row in chain.from_iterable(telemetry.values()):
+        seen.setdefault(tuple(row[: len(CELL_COLUMNS)]), []).append(row)
+    for sampled in rows:
+        readings = seen.get((*sampled.cell, str(sampled.round)), [])
+        found = reasons([sampled.throttle, *(reading[throttle] for reading in readings)])
+        counted = any(metric == "gpu_time" for metric, _ in sampled.values)
+        clocks = [float(one[clock]) for one in readings if one[gpu] == "0" and not counted]
+        mhz = median(clocks) if clocks else sampled.sm_mhz
+        yield replace(sampled, throttle="|".join(sorted(found)), sm_mhz=mhz)
 
 
-def _cell_of(sample: Sample) -> tuple[str, str, str, str]:
-    return sample.variant, sample.run, str(sample.round), sample.case
-
-
-def telemetry_text(rows: Iterable[Sequence[str]]) -> str:
-    """The file of these rows."""
-    return to_text((*CELL_COLUMNS, *COLUMNS), rows)
+def telemetry_text(telemetry: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """The file of all rows."""
+    return to_text((*CELL_COLUMNS, *COLUMNS), chain.from_iterable(telemetry.values()))

@@ -26,9 +26,8 @@ PATHS: Final[Mapping[int, str]] = {
 
 
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """Keys of machine.json for several GPUs: their number, the NUMA node of each, and for every
-    pair, such as `0-1`, peer access, number of NVLinks and PCIe path. Empty for one GPU. A value
-    that cannot be read is None."""
+    """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
+    NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
     if len(gpus) < 2:
         return {}
     pairs = list(combinations(range(len(gpus)), 2))
@@ -37,8 +36,6 @@ def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
         return {f"{i}-{j}": ask(gpus[i], gpus[j]) for i, j in pairs}
 
     return {
-        "gpus": len(gpus),
-        "gpu_numa_nodes": [_numa_node(gpu) for gpu in gpus],
         "peer_access": of_pairs(peer_access),
         "nvlinks": of_pairs(_nvlinks),
         "pcie_path": of_pairs(_path),
@@ -93,7 +90,7 @@ def _path(gpu: Gpu, peer: Gpu) -> str | None:
     return None
 
 
-def _numa_node(gpu: Gpu) -> int | None:
+def numa_node(gpu: Gpu) -> int | None:
     """The NUMA node of the host that the GPU hangs at; None where there is but one, or unknown."""
     with suppress(OSError, ValueError):
         node = int((gpu.sysfs / "numa_node").read_text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from analysis.base import equivalence, statistics
 from analysis.results import disturbance, host_speed, modes, store
@@ -15,6 +15,7 @@ from analysis.results.store import (
     folders,
     keys,
     published,
+    runs,
     samples,
     telemetry,
     timelines,
@@ -41,8 +42,10 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "STEAL_SHARE": disturbance.STEAL_SHARE,
     "SLOWER": disturbance.SLOWER,
     "METHOD_VERSION": store.METHOD_VERSION,
-    "KEPT_RUNS": samples.KEPT_RUNS,
-    "MACHINE_LIMIT_BYTES": folders.MACHINE_LIMIT_BYTES,
+    "KEPT_RUNS": runs.KEPT_RUNS,
+    "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
+    "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
+    "MAX_FILES": folders.MAX_FILES,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""
@@ -51,10 +54,10 @@ STAGES: Final = tuple(keys.Stages.model_fields)
 """Stages of a round, in order."""
 
 FILES: Final[Mapping[str, Sequence[str]]] = {
-    "<variant>.csv": samples.FILE_COLUMNS,
-    "<variant>.telemetry.csv": telemetry.COLUMNS,
-    "<variant>.ncu.csv": counters.COLUMNS,
-    "<variant>.timeline.csv": timelines.COLUMNS,
+    "<run>.csv": samples.FILE_COLUMNS,
+    "<run>.telemetry.csv": telemetry.COLUMNS,
+    "<run>.counters.csv": counters.COLUMNS,
+    "<run>.timeline.csv": timelines.COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
     **{f"{name}.csv": table.columns for name, table in TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
@@ -65,7 +68,7 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
 OFFERED: Final = tuple(f"{name}.csv" for name, table in TABLES.items() if table.is_offered)
 """Tables that the site has for download, in data/."""
 
-SAMPLE_TYPES: Final[Mapping[str, Any]] = get_type_hints(samples.Sample)
+SAMPLE_TYPES: Final = samples.SAMPLE_TYPES
 """Types of the columns of samples, one a row."""
 
 
@@ -76,6 +79,7 @@ PROGRAMS: Final = (
     "analysis.results.tables.of_study",
     "analysis.measure.cluster",
     "analysis.measure.bring",
+    "analysis.results.check",
 )
 """Modules of programs that the reference lists, each with a `command_line()`."""
 

@@ -136,6 +136,9 @@ class Settings(Keys):
         "What to do if another process uses the GPU: `refuse` to measure, or measure and `record`"
         " it."
     )
+    runs: Count = key(
+        "Fresh runs that every case needs. One command makes one run of the studies that lack some."
+    )
     busy: Literal["wait", "refuse"] = key(
         "What to do while this machine is measured already, by anybody and from any checkout:"
         " `wait` until that has ended, or `refuse`."

@@ -221,12 +221,12 @@ class Study(StudyKeys):
         return frozenset(digest for claim in self.claims for digest in claim.bounds)
 
     def bounds_of(self, variant: str, *, counted: bool = False) -> Bounds:
-        """The bounds of the claims that compare a variant, in the form of provenance.
+        """The bounds of the claims that compare a variant, as run files name them.
 
         `counted`: only those that take a profile of it.
         """
         return {
-            claim.id: " ".join(claim.bounds)
+            claim.id: list(claim.bounds)
             for claim in self.claims
             if variant in claim.variants
             and not claim.on_rows

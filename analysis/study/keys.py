@@ -29,7 +29,7 @@ Grid = Literal["smoke", "default", "full"]
 GRIDS: Final = get_args(Grid)
 Role = Literal["step", "reference", "ceiling", "beyond"]
 ROLES: Final = get_args(Role)
-CaptureKind = Literal["ncu", "timeline"]
+CaptureKind = Literal["counters", "timeline"]
 CAPTURE_KINDS: Final = get_args(CaptureKind)
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 Unit = Literal["s", "B", "J", "1", "B/s"]

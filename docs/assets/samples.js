@@ -1,4 +1,5 @@
 // The samples of a variant as a plot below its row on the page of data: a lane for each run, a dot for each sample.
+// The row links to the samples file of each run, which has all variants.
 // The address names case and metric: `?samples.case=…&samples.metric=…#<machine>-<study>-<variant>`.
 import { read } from "./charts.js";
 import { button } from "./copy.js";
@@ -20,17 +21,17 @@ export function watchSamples() {
     for (const row of target.querySelectorAll("tr[id]")) offer(row);
   });
   document.addEventListener("hp-shown", async ({ target }) => {
-    if (!fileOf(target)) return;
+    if (!filesOf(target).length) return;
     await show(target);
     target.scrollIntoView();
   });
 }
 
-const fileOf = (row) => [...row.querySelectorAll("td a[href]")].find((link) => link.textContent === "csv");
+const filesOf = (row) => [...row.querySelectorAll('td:nth-child(2) a[href$=".csv"]')];
 
 function offer(row) {
-  const link = fileOf(row);
-  if (!link) return;
+  const [link] = filesOf(row);
+  if (!link || !row.id) return;
   const name = row.cells[0].textContent;
   const plot = button("Plot", `Plot the samples of ${name}`, () => {
     if (row.nextElementSibling?.classList.contains("hp-samples")) row.nextElementSibling.remove();
@@ -47,20 +48,24 @@ async function show(row) {
   cell.colSpan = row.cells.length;
   row.after(line);
   try {
-    new Samples(cell, samplesIn(await read(fileOf(row).href, "text"))).start();
+    const texts = await Promise.all(filesOf(row).map(({ href }) => read(href, "text")));
+    const all = texts.flatMap((text, place) => samplesIn(text, runOf(filesOf(row)[place])));
+    new Samples(cell, all.filter(({ variant }) => variant === row.cells[0].textContent)).start();
   } catch (error) {
     cell.textContent = `The samples could not be shown: ${error.message}`;
     console.error(error);
   }
 }
 
-// One object per sample of a samples file.
-export function samplesIn(text) {
+const runOf = (link) => decodeURIComponent(link.pathname.split("/").at(-1)).replace(/\.csv$/, "");
+
+// One object per sample of the samples file of a run.
+export function samplesIn(text, run) {
   return parseCsv(text).flatMap((row) =>
     Object.entries(row).flatMap(([column, values]) => {
       const [, metric, unit] = column.match(/^(.+) \[(.+)\]$/) ?? [];
       if (!metric || !values || row.status !== "ok") return [];
-      return values.split(" ").map((value) => ({ case: row.case, run: row.run, round: Number(row.round), metric, unit, value: Number(value) }));
+      return values.split(" ").map((value) => ({ variant: row.variant, case: row.case, run, round: Number(row.round), metric, unit, value: Number(value) }));
     }),
   );
 }
@@ -136,7 +141,7 @@ class Samples {
     runs.forEach((run, lane) => {
       const top = TOP_PX + lane * LANE_PX;
       const here = samples.filter((one) => one.run === run);
-      drawing.append(shape("text", { x: 0, y: top + 9 }, run.replace("T", " ").replace(/:\d\dZ$/, " UTC")));
+      drawing.append(shape("text", { x: 0, y: top + 9 }, run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d).*/, "$1-$2-$3 $4:$5 UTC")));
       for (const { value, round } of here) {
         const dot = shape("circle", { cx: SIDE_PX + axis.place(value), cy: top + 15 + 3 * (round % ROUNDS), r: 2.6 });
         dot.append(shape("title", {}, `round ${round + 1}: ${written(value, samples[0].unit)}`));
@@ -148,7 +153,7 @@ class Samples {
     const range = `from ${written(Math.min(...values), samples[0].unit)} to ${written(Math.max(...values), samples[0].unit)}`;
     const rounds = distinct(samples.map(({ run, round }) => `${run} ${round}`)).length;
     this.text.textContent = `${counted(samples.length, "sample")} of ${counted(rounds, "round")} in ${counted(runs.length, "run")}, ${range}. One lane per run; height within a lane: the round; tick: the run's median.`;
-    this.others.href = explorerAddress(fileOf(this.cell.parentElement.previousElementSibling), this.fields);
+    this.others.href = explorerAddress(filesOf(this.cell.parentElement.previousElementSibling)[0], this.fields);
     drawing.setAttribute("aria-label", this.text.textContent);
     this.view.replaceChildren(drawing);
   }

@@ -233,9 +233,15 @@ class Workload:
         self._buffers = Buffers(rng)
         self._scattered: Receive | None = None
         self._contiguous: Receive | None = None
+        self._held_s = Operation.held_s
 
     def prepare(self, case: Case) -> None:
         self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
+        if "held_us" in case.values:
+            held = case.number("held_us") * 1e-6
+            self._held_s = held, held
+        else:
+            self._held_s = Operation.held_s
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
@@ -255,7 +261,9 @@ class Workload:
                 ordered = in_order(receive.plan)
                 self._contiguous = Receive(ordered, self._buffers, self._buffers.expected[1])
             receive = self._contiguous
-        return receive.bind(module, variant.role)
+        bound = receive.bind(module, variant.role)
+        bound.held_s = self._held_s
+        return bound
 
 
 class Receive:

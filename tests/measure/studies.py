@@ -12,12 +12,11 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, Target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
-from analysis.results.store.results import load_variant
-from analysis.results.store.samples import Sample
+from analysis.results.store.runs import Run
 from analysis.study import Study, load_study
 from analysis.study.config import Grid
 from tests.compiled import toolchain
-from tests.synthetic import description, write_description
+from tests.synthetic import Sample, description, files_of, samples_in, write_description
 
 HERE = Provision((), "13.0")
 WITH_GPU = Provision([Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")], "13.0")
@@ -159,8 +158,15 @@ def run(plan: Plan, folder: Path) -> list[str]:
     return lines
 
 
+def runs_at(where: Target, study: Study) -> list[Run]:
+    """The runs of a study, newest first."""
+    return list(where.runs(study))
+
+
 def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
-    return load_variant(where.root / where.machine / study.name / f"{variant}.csv").samples
+    """The samples of a variant in all runs."""
+    files = files_of(where.root, where.machine, study.name)
+    return [sample for path in files for sample in samples_in(path, variant)]
 
 
 def measured_rounds(study: Study) -> int:

@@ -16,14 +16,13 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.measure import bring as bringing
-from analysis.measure.bring import bring
-from analysis.results.store.folders import MACHINE_LIMIT_BYTES
-from analysis.results.store.results import load_variant
-from tests.editing import edit_json
-from tests.synthetic import CALLS, RUN, STUDIES, write_machine
+from analysis.measure.bring import LIMIT_BYTES, bring
+from analysis.results.check import faults
+from analysis.results.store.collect import collect
+from tests.measure.studies import contents
+from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, name_of, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
-PYTHON = Path("box", "calls", "python.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -67,10 +66,39 @@ def _sized(size: int) -> Callable[[tarfile.TarInfo], object]:
 def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> None:
     archives = [packed(tmp_path / "one"), packed(tmp_path / "two", run=LATER)]
     results = tmp_path / "results"
-    for archive in archives:
-        assert list(bring(archive, results)) == ["box: calls"]
-    assert list(load_variant(results / PYTHON).run_provenance()) == [LATER, RUN]
+    for archive, run in zip(archives, (RUN, LATER), strict=True):
+        assert list(bring(archive, results)) == [f"box: calls/{name_of(run)}.json"]
+    for name, text in contents(tmp_path / "one" / "results").items():
+        assert contents(results)[name] == text
     assert list(bring(archives[0], results)) == ["box: every run is here already"]
+
+
+def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    list(bring(packed(tmp_path / "one"), results))
+    packed(tmp_path / "two", run=LATER)
+    (path,) = files_of(tmp_path / "two" / "results", "box", "calls")
+    edit_run(path.with_suffix(".json"), lambda run: run["host"]["gpus"][0].update(gpu="Other"))
+    archive = pack(tmp_path / "two")
+    with pytest.raises(HotpathError, match=r"gpu: expected 'Synthetic GPU' as in .*--as"):
+        list(bring(archive, results))
+    assert list(bring(archive, results, "other-box")) == [
+        f"other-box: calls/{name_of(LATER)}.json"
+    ]
+    assert collect(results, STUDIES).refused == {}
+    assert list(bring(archive, results, "other-box")) == ["other-box: every run is here already"]
+
+
+def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "one")
+    results = tmp_path / "results"
+    list(bring(archive, results))
+    (path,) = files_of(results, "box", "calls")
+    edit_run(path.with_suffix(".json"), lambda run: run.update(command="another"))
+    before = contents(results)
+    with pytest.raises(HotpathError, match="expected the content of .* got another"):
+        list(bring(archive, results))
+    assert contents(results) == before
 
 
 @pytest.mark.parametrize(
@@ -80,11 +108,11 @@ def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> N
         (lambda path: path.write_bytes(path.read_bytes()[:300]), "not an archive of env/offline"),
         (with_member("results/../../evil.csv", _sized(1)), "plain files of results/<machine>"),
         (with_member("/etc/evil.csv", _sized(1)), "plain files of results/<machine>"),
-        (with_member("results/box/calls/python.csv", _link), "plain files of results/<machine>"),
+        (with_member("results/box/calls/a.csv", _link), "plain files of results/<machine>"),
         (with_member("analysis/__init__.py", _sized(1)), "plain files of results/<machine>"),
-        (with_member("results/box/a.csv", _sized(MACHINE_LIMIT_BYTES + 1)), "bytes, got 'more'"),
-        (with_member("results/published/copy.csv", _sized(1)), "results of a machine"),
-        (with_member("results/box/machine.json", _sized(1)), "not valid JSON"),
+        (with_member("results/box/calls/a.csv", _sized(LIMIT_BYTES + 1)), "bytes, got 'more'"),
+        (with_member("results/published/copy.csv", _sized(1)), "plain files of results/<machine>"),
+        (with_member("results/box/calls/a.csv", _sized(1)), "expected <run> and one of"),
     ],
 )
 def test_a_wrong_archive_is_one_error_and_adds_nothing(
@@ -99,15 +127,30 @@ def test_a_wrong_archive_is_one_error_and_adds_nothing(
 
 
 def test_wrong_samples_are_refused_before_any_are_added(tmp_path: Path) -> None:
-    archive = packed(tmp_path / "one")
-    edit_json(
-        tmp_path / "one" / "results" / PYTHON.with_suffix(".json"),
-        lambda entry: entry.update(samples_sha256="0" * 64),
-    )
-    archive = pack(tmp_path / "one")
-    with pytest.raises(HotpathError, match=r"box/calls/python\.csv: checksum differs"):
-        list(bring(archive, tmp_path / "results"))
+    packed(tmp_path / "one")
+    packed(tmp_path / "one", run=LATER)
+    path, _ = files_of(tmp_path / "one" / "results", "box", "calls")
+    path.write_text(path.read_text().replace("1,ok", "1,okay", 1))
+    with pytest.raises(HotpathError, match=rf"box/calls/{path.name}: checksum differs"):
+        list(bring(pack(tmp_path / "one"), tmp_path / "results"))
     assert not (tmp_path / "results").exists()
+
+
+def test_the_files_of_a_pull_request_are_checked_alone(tmp_path: Path) -> None:
+    for run in (RUN, LATER):
+        write_machine(tmp_path, "box", CALLS, rounds=2, run=run)
+    old, new = files_of(tmp_path, "box", "calls")
+    old.write_text("damaged, but not asked for")
+    assert list(faults([new, new.with_suffix(".json")], STUDIES)) == []
+    new.write_text(new.read_text().replace("1,ok", "1,okay", 1))
+    stray = new.with_name("notes.txt")
+    stray.touch()
+    other, checksum = faults([stray, new], STUDIES)
+    assert other.startswith(f"{stray}: expected <run> and one of")
+    assert checksum.startswith(f"{new}: checksum differs")
+    new.with_suffix(".json").unlink()
+    (alone,) = faults([new], STUDIES)
+    assert alone == f"{new}: expected {new.stem}.json beside it, got none"
 
 
 @pytest.mark.parametrize(

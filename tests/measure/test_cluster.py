@@ -11,12 +11,11 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.measure import cluster
-from analysis.results.store.results import load_variant
 from analysis.study.config import Config, Machine, load_config
-from tests.synthetic import CALLS, RUN, write_machine
+from tests.measure.studies import contents
+from tests.synthetic import CALLS, RUN, edit_run, files_of, name_of, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
-PYTHON = Path("box", "calls", "python.csv")
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 
 
 def runs(root: Path) -> list[str]:
-    return list(load_variant(root / PYTHON).run_provenance())
+    return [path.stem for path in files_of(root, "box", "calls")]
 
 
 def test_tree_has_the_current_sources_and_keeps_its_build(tmp_path: Path, config: Config) -> None:
@@ -49,43 +48,38 @@ def test_tree_has_the_current_sources_and_keeps_its_build(tmp_path: Path, config
     assert found == {"Snakefile", "kernels/b.cu", "profiles", "build/old.so"}
 
 
-def test_run_takes_over_results_with_enough_repeats(tmp_path: Path, config: Config) -> None:
-    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
-    for run in (1, 2):
-        cluster.take_over(config, "box", run)
-    assert runs(cluster.tree_of("box", 1) / "results") == [RUN]
-    assert not (cluster.tree_of("box", 2) / "results").exists()
-
-
-def test_run_takes_over_no_stale_result(tmp_path: Path, config: Config) -> None:
-    write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=RUN)
-    path = (tmp_path / "results" / PYTHON).with_suffix(".json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+def test_a_run_starts_with_the_results_that_are_good(tmp_path: Path, config: Config) -> None:
+    for began in (RUN, LATER):
+        write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=began)
+    bad, good = files_of(tmp_path / "results", "box", "calls")
+    bad.write_text("")
     cluster.take_over(config, "box", 1)
-    taken = cluster.tree_of("box", 1) / "results"
-    assert (taken / PYTHON).with_name("compiled.csv").exists()
-    assert not (taken / PYTHON).exists()
+    assert runs(cluster.tree_of("box", 1) / "results") == [good.stem]
 
 
 def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
     for run, began in ((1, RUN), (2, LATER)):
         write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)
-    assert list(cluster.merge(config, "box")) == ["box: run 1: calls", "box: run 2: calls"]
-    assert runs(tmp_path / "results") == [LATER, RUN]
-    assert (tmp_path / "results" / "box" / "machine.json").exists()
-    assert list(cluster.merge(config, "box")) == []
+    assert list(cluster.merge(config, "box")) == [
+        f"box: run 1: calls/{name_of(RUN)}.json",
+        f"box: run 2: calls/{name_of(LATER)}.json",
+    ]
+    before = contents(tmp_path / "results")
+    assert runs(tmp_path / "results") == [name_of(RUN), name_of(LATER)]
+    assert list(cluster.merge(config, "box")) == [f"box: run {n}: nothing new" for n in (1, 2)]
+    assert contents(tmp_path / "results") == before
     with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
         list(cluster.merge(config, "other"))
 
 
-def test_several_runs_of_one_node_are_added_oldest_first(tmp_path: Path, config: Config) -> None:
-    tree = cluster.tree_of("box", 1) / "results"
-    for began in (RUN, LATER):
-        write_machine(tree, "box", CALLS, rounds=2, run=began)
-    assert list(cluster.merge(config, "box")) == ["box: run 1: calls"] * 2
-    measured, merged = (load_variant(root / PYTHON) for root in (tree, tmp_path / "results"))
-    assert merged.samples == measured.samples
-    assert list(merged.run_provenance()) == [LATER, RUN]
+def test_a_node_of_another_kind_is_not_merged(tmp_path: Path, config: Config) -> None:
+    for run, began in ((1, RUN), (2, LATER)):
+        write_machine(cluster.tree_of("box", run) / "results", "box", CALLS, rounds=2, run=began)
+    (path,) = files_of(cluster.tree_of("box", 2) / "results", "box", "calls")
+    edit_run(path.with_suffix(".json"), lambda run: run["host"]["gpus"][0].update(sms=114))
+    with pytest.raises(FieldError, match="sms: expected 132 as in"):
+        list(cluster.merge(config, "box"))
+    assert runs(tmp_path / "results") == [name_of(RUN)]
 
 
 def test_machine_missing_from_the_configuration_is_not_measured(
@@ -107,7 +101,7 @@ def test_all_gpus_of_a_node_are_measured_together(
     cluster.measure(asked, {"grid": "full"}, "box", 1)
     settings = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
     assert settings.pop("gpu", None) == expected
-    assert settings == {"grid": "full", "machine": "box", "machines": []}
+    assert settings == {"grid": "full", "machine": "box", "machines": [], "runs": 1}
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ from analysis.measure.plan import Plan, Target
 from analysis.measure.progress import Progress
 from analysis.measure.run import disturbed, run_rounds
 from analysis.results.disturbance import Watch, disturbances
-from analysis.results.store.results import load_variant
+from analysis.results.store.keys import RunFile
+from analysis.study import Study
 from tests.measure.conftest import QUIET
-from tests.measure.studies import GRID, HERE, host, run, samples_at, write_study
+from tests.measure.studies import GRID, HERE, host, run, runs_at, samples_at, write_study
 
 CORES = 16
 CALM = Watch(asdict(QUIET), asdict(QUIET), seconds=10.0)
@@ -73,8 +74,9 @@ def sequence(*busy: int) -> Iterator[Conditions]:
         number += 1
 
 
-def provenance(where: Target) -> dict[str, Any]:
-    return load_variant(where.root / where.machine / "noisy" / "one.csv").provenance
+def described(where: Target, study: Study) -> RunFile:
+    (measured,) = runs_at(where, study)
+    return measured.about
 
 
 def test_a_disturbed_round_is_repeated_and_leaves_a_note(
@@ -86,10 +88,10 @@ def test_a_disturbed_round_is_repeated_and_leaves_a_note(
     study = write_study(tmp_path / "noisy", {"name": "one"})
     disturb(monkeypatch, sequence(1))
     run(Plan(study, study.variants, GRID, where), tmp_path)
-    found = provenance(where)
-    (note,) = found["repeated"]
-    assert note["round"] == 1 and "cores busy" in note["why"][0]
-    assert found["disturbed"] == []
+    found = described(where, study)
+    (note,) = found.repeated
+    assert note.round == 1 and "cores busy" in note.why[0]
+    assert found.disturbed == []
     assert "noisy: round 2 is repeated: others kept" in capsys.readouterr().out
     # In the order of the journal the second round is the one that was measured last.
     started = {s.round: s.started_at for s in samples_at(where, study, "one")}
@@ -102,9 +104,9 @@ def test_persistently_disturbed_run_is_marked_and_ends(
     study = write_study(tmp_path / "noisy", {"name": "one"})
     disturb(monkeypatch, sequence(-1))
     run(Plan(study, study.variants, GRID, where), tmp_path)
-    found = provenance(where)
-    assert len(found["repeated"]) == 1  # fewer than half of three
-    assert [entry["round"] for entry in found["disturbed"]] == [0, 1, 2]
+    found = described(where, study)
+    assert len(found.repeated) == 1  # fewer than half of three
+    assert [entry.round for entry in found.disturbed] == [0, 1, 2]
     assert {s.round for s in samples_at(where, study, "one")} == {0, 1, 2}
 
 

@@ -1,4 +1,4 @@
-"""The journal of a run: damage, repeats and an interrupted publication cost a round at most."""
+"""The journal of a run: damage and repeats cost a round at most, and a run is published once."""
 
 from __future__ import annotations
 
@@ -6,55 +6,24 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from analysis.measure.journal import Journal, discard_outdated, settle
-from analysis.measure.plan import PUBLISHING, Plan, Target, leftovers, pending
-from analysis.measure.publish import drafted, publish
+from analysis.measure.journal import Journal, discard_outdated
+from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.publish import publish
 from analysis.measure.run import run_rounds
+from analysis.results.store.folders import described
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup
 from tests.editing import edit_json, replace_in
-from tests.measure.conftest import NAMES
-from tests.measure.studies import GRID, HERE, contents, host, measured_rounds, write_study
+from tests.measure.studies import GRID, HERE, host, measured_rounds, runs_at, write_study
 from tests.synthetic import assert_measured_once
 
 
-def test_damaged_rounds_are_measured_again_and_no_other(
-    finished: Plan, build_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = [Journal(finished).round_file(number) for number in range(GRID.rounds)]
-    kept[1].write_text(kept[1].read_text()[:-20])
-    kept[2].unlink()
-    before = kept[0].read_bytes()
-    run_rounds(finished, HERE, host(build_folder))
-    output = capsys.readouterr().out
-    assert "round 2 is measured again: " in output
-    assert "round 3 is measured again: " in output
-    assert kept[0].read_bytes() == before
-    assert {s.round for s in Journal(finished).samples()} == {0, 1, 2}
-
-
-def test_a_round_to_be_repeated_is_missing_from_then_on(
-    finished: Plan, build_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Journal(finished).repeat(1, ["noise"])
-    assert Journal(finished).missing() == [1]
-    Journal(finished).round_file(1).unlink()  # as its second try does, which may be stopped
-    assert Journal(finished).missing() == [1]
-    assert "damaged" not in capsys.readouterr().out
-    run_rounds(finished, HERE, host(build_folder))
-    assert Journal(finished).missing() == []
-    assert [(entry["round"], entry["why"]) for entry in Journal(finished).repeated] == [
-        (1, ["noise"])
-    ]
-
-
 def folder_instead(path: Path) -> None:
-    path.unlink()
+    path.unlink(missing_ok=True)
     (path / "inner").mkdir(parents=True)
 
 
@@ -66,70 +35,58 @@ def changed(old: bytes, new: bytes) -> Callable[[Path], None]:
     return change
 
 
-DAMAGE: list[tuple[str, Callable[[Path], object], list[int]]] = [
-    ("round-01.csv", folder_instead, [1]),
-    ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), [1]),
-    ("round-01.json", folder_instead, [1]),
-    ("round-01.json", changed(b'"spin_s"', b'"spin"'), [1]),
-    ("round-01.json", lambda path: path.write_text("[]"), [1]),
-    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(conditions=None)), [1]),
-    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(seconds="long")), [1]),
-    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(newcomers={})), [1]),
-    ("round-01.visits.csv", folder_instead, [1]),
-    ("round-01.visits.csv", changed(b"one", b"o\0e"), [1]),
-    ("repeated.json", lambda path: path.write_text('{"round": 1}'), []),
-    ("repeated.json", lambda path: path.write_text("[1]"), []),
-    ("repeated.json", lambda path: path.write_text("["), []),
-    ("repeated.json", lambda path: path.mkdir(), []),
-    ("bounds.json", lambda path: path.write_text("[]"), []),
-    ("bounds.json", folder_instead, []),
-    ("telemetry.csv", lambda path: path.mkdir(), []),
-    ("telemetry.csv", lambda path: path.write_bytes(b"\0" * 99 + b"\n"), []),
-    ("telemetry.csv", lambda path: path.write_bytes(b"\xff,,\n" + b"9," * 9 + b"\n"), []),
+DAMAGE: list[tuple[str, Callable[[Path], object], int]] = [
+    ("round-01.csv", lambda path: path.unlink(), 1),
+    ("round-01.csv", folder_instead, 1),
+    ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), 1),
+    ("round-01.json", folder_instead, 1),
+    ("round-01.json", changed(b'"spin_s"', b'"spin"'), 1),
+    ("round-01.json", lambda path: path.write_text("[]"), 1),
+    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(seconds="long")), 1),
+    ("round-01.visits.csv", folder_instead, 1),
+    ("round-01.visits.csv", changed(b"one", b"o\0e"), 1),
+    ("repeated.json", lambda path: path.write_text('{"round": 1}'), 0),
+    ("repeated.json", folder_instead, 0),
+    ("begin.json", lambda path: path.write_text("[]"), 3),
+    ("begin.json", folder_instead, 3),
+    ("telemetry.csv", lambda path: path.write_bytes(b"\xff,,\n" + b"9," * 9 + b"\n"), 0),
 ]
-"""Files of a journal, their damage, and the rounds that it costs."""
+"""Files of a journal, their damage, and the number of rounds that it costs."""
 
 
 @pytest.mark.parametrize(("name", "damage", "costs"), DAMAGE)
 def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
     finished: Plan,
-    where: Target,
     build_folder: Path,
     capsys: pytest.CaptureFixture[str],
     name: str,
     damage: Callable[[Path], object],
-    costs: list[int],
+    costs: int,
 ) -> None:
+    """Without its beginning, a journal is of no known run."""
     damage(finished.journal / name)
     rounds = measured_rounds(finished.study)
     capsys.readouterr()
     run_rounds(finished, HERE, host(build_folder))
-    assert measured_rounds(finished.study) == rounds + len(costs)
+    assert measured_rounds(finished.study) == rounds + costs
     list(publish(finished, HERE, host(build_folder)))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
     assert name.partition(".")[0] in line
-    for variant in finished.study.variants:
-        path = where.root / where.machine / finished.study.name / f"{variant.name}.csv"
-        assert_measured_once(path, GRID.rounds)
+    assert_measured_once(finished.results, finished.study.variant_names, GRID.rounds)
 
 
-def test_provenance_has_the_seconds_of_each_stage(finished: Plan, build_folder: Path) -> None:
-    draft, *_ = drafted(finished, HERE, host(build_folder), Journal(finished))
-    found = json.loads(draft.texts["test-box/study/one.json"])["stages_s"]
-    rounds_s = sum(record.seconds for record in Journal(finished).records.values())
-    assert 0 <= found["recorded"] <= found["timing"]  # rounded to milliseconds
-    assert found["start"] > 0
-    assert sum(found.values()) - found["recorded"] <= rounds_s + 0.1
-
-
-def test_raw_output_of_nvbench_is_no_damage(
-    finished: Plan, capsys: pytest.CaptureFixture[str]
+def test_a_round_to_be_repeated_is_missing_from_then_on(
+    finished: Plan, build_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    raw = finished.journal / "round-01.nvbench.json-bin"
-    raw.mkdir()
-    assert Journal(finished).missing() == []
-    assert raw.is_dir()
+    Journal(finished).repeat(1, ["noise"])
+    Journal(finished).round_file(1).unlink()  # as its second try does, which may be stopped
+    assert Journal(finished).missing() == [1]
     assert "damaged" not in capsys.readouterr().out
+    run_rounds(finished, HERE, host(build_folder))
+    assert Journal(finished).missing() == []
+    list(publish(finished, HERE, host(build_folder)))
+    (run,) = runs_at(finished.where, finished.study)
+    assert [(one.round, one.why) for one in run.about.repeated] == [(1, ["noise"])]
 
 
 def test_a_damaged_list_of_repeats_costs_no_round(finished: Plan) -> None:
@@ -138,81 +95,70 @@ def test_a_damaged_list_of_repeats_costs_no_round(finished: Plan) -> None:
     assert Journal(finished).missing() == [1]
 
 
-@pytest.mark.usefixtures("quick")
-def test_resumed_run_names_the_bounds_of_its_start(
-    study: Study, where: Target, build_folder: Path
-) -> None:
-    def published(claimed: Study) -> dict[str, Any]:
-        plan = Plan(claimed, claimed.variants, GRID, where)
-        run_rounds(plan, HERE, host(build_folder))
-        draft, *_ = drafted(plan, HERE, host(build_folder), Journal(plan))
-        texts = (draft.texts[f"test-box/study/{name}.json"] for name in claimed.variant_names)
-        return {name: json.loads(text)["bounds"] for name, text in zip(NAMES, texts, strict=True)}
+def test_a_run_has_the_seconds_of_each_stage(finished: Plan, build_folder: Path) -> None:
+    rounds_s = sum(record.seconds for record in Journal(finished).records.values())
+    list(publish(finished, HERE, host(build_folder)))
+    (run,) = runs_at(finished.where, finished.study)
+    found = run.about.stages_s
+    assert found is not None
+    assert 0 <= found.recorded <= found.timing  # rounded to milliseconds
+    assert found.start > 0
+    total = found.start + found.prepare + found.check + found.timing
+    assert total <= rounds_s + 0.1
 
+
+@pytest.mark.usefixtures("quick")
+def test_a_resumed_run_has_the_commit_and_the_bounds_of_its_first_round(
+    study: Study, where: Target, build_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     test = Speedup(of="one", over="trouble", case="n=1", at_least=1.0)
     claim = Claim("it", "So.", None, (test,), "", bounds=("0" * 12,))
-    first = replace(study, claims=(claim, replace(claim, id="again")))
-    named = {"it": "0" * 12, "again": "0" * 12}
-    assert published(first) == dict.fromkeys(NAMES, named)
-    later = replace(study, claims=(replace(claim, bounds=("1" * 12,)),))
-    journal = Journal(Plan(later, later.variants, GRID, where))
-    journal.repeat(1, ["noise"])
-    assert published(later) == dict.fromkeys(NAMES, named)
-    for number in (0, 1, 2):
-        Journal(Plan(later, later.variants, GRID, where)).round_file(number).unlink()
-    assert published(later) == {name: {"it": "1" * 12} for name in NAMES}, "begun anew"
+
+    def plan(*claims: Claim) -> Plan:
+        return Plan(replace(study, claims=claims), study.variants, GRID, where)
+
+    first, later = plan(claim), plan(replace(claim, bounds=("1" * 12,)))
+    run_rounds(first, HERE, host(build_folder))
+    begun = Journal(first).begin()
+    Journal(later).repeat(1, ["noise"])
+    monkeypatch.setattr("analysis.measure.journal.commit_of", lambda root: None)
+    run_rounds(later, HERE, host(build_folder))
+    list(publish(later, HERE, host(build_folder)))
+    (run,) = runs_at(where, study)
+    assert run.about.bounds == {"it": ["0" * 12]}
+    assert (run.about.run, run.about.commit) == (begun.run, begun.commit)
 
 
-def test_interrupted_publication_is_completed_first(
-    finished: Plan, study: Study, where: Target, build_folder: Path
-) -> None:
-    draft, summary, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
-    Journal(finished).stage(draft.texts, summary, "")
-    # Published in part: samples without their provenance.
-    one = where.root / where.machine / study.name / "one.csv"
-    one.parent.mkdir(parents=True)
-    one.write_text(draft.texts["test-box/study/one.csv"])
-    before = contents(one.parent)
-
-    assert pending(study, where, "default", HERE) == []
-    assert leftovers(study, where, "default") == [finished.journal / PUBLISHING]
-    assert contents(one.parent) == before
-    first, *lines = settle(study, where, "default")
-    assert first == "study: publishing what an earlier run has measured"
-    assert lines == summary
-    assert contents(where.root) == draft.texts
-    assert leftovers(study, where, "default") == []
-    assert not finished.journal.exists()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda publishing: publishing.rename(publishing.with_name(".away")) and publishing.mkdir(),
-        lambda publishing: publishing.rename(publishing.with_name(".away")) and publishing.touch(),
-        lambda publishing: (publishing / "outcome.json").write_text("[]"),
-        lambda publishing: folder_instead(publishing / "outcome.json"),
-        lambda publishing: folder_instead(publishing / "results/test-box/study/one.csv"),
-        lambda publishing: (publishing / "results/test-box/machine.json").unlink(),
-        lambda publishing: (publishing / "results/test-box/study/one.json").write_bytes(b"\0"),
-    ],
-)
-def test_damage_of_what_is_published_costs_no_round(
-    finished: Plan,
-    study: Study,
-    where: Target,
-    build_folder: Path,
-    damage: Callable[[Path], object],
-) -> None:
-    draft, summary, _ = drafted(finished, HERE, host(build_folder), Journal(finished))
-    Journal(finished).stage(draft.texts, summary, "")
-    damage(finished.journal / PUBLISHING)
-    (line,) = settle(study, where, "default")
-    assert line.endswith(": publishing starts again from the finished rounds")
-    assert contents(where.root) == {}
+def test_another_host_does_not_go_on_with_a_run(finished: Plan) -> None:
+    elsewhere = replace(finished, where=replace(finished.where, host="12345678"))
+    assert Journal(elsewhere).missing() == [0, 1, 2]
+    assert list(discard_outdated(elsewhere, HERE)) == []
     assert Journal(finished).missing() == []
+
+
+@pytest.mark.parametrize("files", [("csv",), ("csv", "json")])
+def test_a_publication_that_was_stopped_is_completed_or_over(
+    finished: Plan, build_folder: Path, files: tuple[str, ...]
+) -> None:
+    """With its description in place, the run is published: the journal's rest is of no use."""
+    journal = finished.journal.rename(finished.journal.with_name("kept"))
+    journal.rename(finished.journal)
+    name = Journal(finished).run
+    kept = {path.name: path.read_bytes() for path in finished.journal.iterdir()}
     list(publish(finished, HERE, host(build_folder)))
-    assert pending(study, where, "default", HERE) == []
+    for path in finished.results.iterdir():
+        if path.suffix[1:] not in files:
+            path.unlink()
+    finished.journal.mkdir()
+    for file, content in kept.items():
+        (finished.journal / file).write_bytes(content)
+    is_over = "json" in files
+    assert Journal(finished).missing() == ([0, 1, 2] if is_over else [])
+    assert (Journal(finished).run == name) != is_over
+    if not is_over:
+        list(publish(finished, HERE, host(build_folder)))
+        assert [path.stem for path in described(finished.results)] == [name]
+        assert pending(finished.study, finished.where, "default", HERE) == []
 
 
 @pytest.mark.usefixtures("quick")
@@ -230,3 +176,14 @@ def test_journal_without_a_resuming_command_is_dropped_and_reported(
     assert len(list(discard_outdated(changed, HERE))) == 2
     assert not again.journal.exists()
     assert not whole.journal.exists()
+
+
+def test_a_run_without_paths_or_ids(finished: Plan, build_folder: Path) -> None:
+    here = replace(
+        host(build_folder),
+        command="python -m analysis.measure --config '{\"nvcc\": \"/home/me/cuda\"}'"
+        " GPU-01234567-89ab-cdef-0123-456789abcdef",
+    )
+    list(publish(finished, HERE, here))
+    (path,) = described(finished.results)
+    assert json.loads(path.read_text())["command"].endswith("'{\"nvcc\": \"cuda\"}' ")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from analysis.measure.outcome import outcome
 from analysis.measure.plan import Plan, Target
+from analysis.results.store.folders import described
 from tests.measure.studies import GRID, run, samples_at, write_study
 
 
@@ -39,16 +40,16 @@ def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) 
 def test_requested_variant_and_interrupted_run_count(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "one_again", {"name": "one"}, {"name": "two"})
     run(Plan(study, study.variants, GRID, where), tmp_path)
-    folder = where.root / where.machine / study.name
+    (path,) = described(where.folder / study.name)
     began = datetime.fromisoformat(samples_at(where, study, "one")[0].run)
     since = began + timedelta(hours=1)
     log = tmp_path / "logs" / study.name / "one.log"
     log.parent.mkdir(parents=True)
     log.touch()
-    for path in (log, folder / "one.csv"):
-        os.utime(path, times=(since.timestamp(), since.timestamp()))
+    for changed in (log, path):
+        os.utime(changed, times=(since.timestamp(), since.timestamp()))
     lines = list(outcome([study], [], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
     assert lines == [
-        "one_again: 1 variants measured in 2 cells",
+        "one_again: 2 variants measured in 4 cells",
         f"results: {where.root / where.machine}",
     ]

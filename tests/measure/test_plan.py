@@ -10,9 +10,19 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
-from analysis.measure.__main__ import other_users, refuse_other_machine
-from analysis.measure.plan import Plan, Target, pending, target, with_companions
-from analysis.results.store.collect import collect
+from analysis.measure.__main__ import other_users
+from analysis.measure.plan import (
+    Plan,
+    Target,
+    pending,
+    plan_again,
+    plan_pending,
+    target,
+    to_measure,
+    with_companions,
+)
+from analysis.results.store.collect import bad_files
+from analysis.results.store.copying import require_same_kind
 from analysis.study import load_study
 from analysis.study.config import load_config
 from tests.editing import replace_in
@@ -23,6 +33,7 @@ from tests.measure.studies import (
     samples_at,
     write_study,
 )
+from tests.synthetic import CALLS, add_run, host_of, provenance_of, samples_of
 
 
 def test_journal_of_other_code_or_another_grid_is_not_resumed(
@@ -78,12 +89,26 @@ def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, where
     assert pending(study, where, "default", replace(HERE, managed=True)) == [*study.variants]
 
 
-def test_damaged_results_are_not_measured_over(tmp_path: Path, where: Target) -> None:
+def test_a_damaged_run_is_pending_again(tmp_path: Path, where: Target) -> None:
     study = write_study(tmp_path / "damaged", {"name": "one"})
     run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
-    (where.root / "test-box" / "damaged" / "one.csv").write_text("")
+    (path,) = (where.folder / "damaged").glob("*.csv")
+    path.write_text("")
+    assert pending(study, where, "default", HERE) == [*study.variants]
+    assert [path.suffix for path, _ in bad_files(path.parent, study)] == [".json"]
+
+
+def test_runs_are_pending_until_there_are_enough(tmp_path: Path, where: Target) -> None:
+    study = write_study(tmp_path / "several", {"name": "one"})
+    grid = replace(GRID, rounds=1)
+    run(Plan(study, study.variants, grid, where), tmp_path)
     assert pending(study, where, "default", HERE) == []
-    assert list(collect(where.root, {"damaged": study}).refused) == ["test-box/damaged"]
+    assert pending(study, where, "default", HERE, runs=2) == [*study.variants]
+    run(Plan(study, study.variants, grid, replace(where, host="12345678")), tmp_path)
+    assert pending(study, where, "default", HERE, runs=2) == []
+    assert plan_pending(study, grid, where, HERE, runs=2) is None
+    plan = plan_pending(study, grid, where, HERE, runs=3)
+    assert plan is not None and plan.asked == ()
 
 
 def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path) -> None:
@@ -97,6 +122,11 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path) -> N
     found = with_companions(study, [study.variant("three")])
     assert [variant.name for variant in found] == ["two", "three", "limit"]
     assert with_companions(study, []) == []
+    needy = replace(study.variant("two"), needs=("managed",))
+    assert to_measure(study, [needy], HERE) == [study.variant("two")], "it is skipped alone"
+    again = plan_again(study, GRID, Target(tmp_path, "box"), "three")
+    assert [variant.name for variant in again.variants] == ["two", "three", "limit"]
+    assert again.asked == ("three",)
 
 
 class BusyGpu(Gpu):
@@ -123,44 +153,27 @@ def test_gpu_in_use_is_refused_or_recorded() -> None:
     assert other_users([], "refuse") == []
 
 
-def test_results_of_a_gpu_are_kept_on_a_machine_without_one(where: Target) -> None:
-    folder = where.root / where.machine
-    folder.mkdir(parents=True)
-    refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": null}')
-    refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": "Big GPU"}')
-    refuse_other_machine(where, [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")])
-    with pytest.raises(
-        HotpathError, match=r"measured with a GPU \(Big GPU\), but no GPU was found"
-    ):
-        refuse_other_machine(where, [])
-    (folder / "machine.json").write_text('{"gpu": "Big GPU", "gpus": 2}')
-    gpus = [BusyGpu(None, "Big GPU", "", 0, "sm_90", "")] * 2
-    refuse_other_machine(where, gpus)
-    with pytest.raises(
-        HotpathError, match=r"with 2 GPUs \(Big GPU\), but only 1 of them is in use"
-    ):
-        refuse_other_machine(where, gpus[:1])
-
-
-def test_results_of_two_kinds_of_gpu_are_not_mixed(where: Target) -> None:
-    (where.root / where.machine).mkdir(parents=True)
-    (where.root / where.machine / "machine.json").write_text('{"gpu": "Big GPU"}')
-    with pytest.raises(
-        HotpathError, match=r"another kind of GPU \(Big GPU\) than this one \(Small"
-    ):
-        refuse_other_machine(where, [IdleGpu(None, "Small GPU", "", 0, "sm_89", "")])
-
-
 @pytest.mark.parametrize(
-    ("text", "message"), [('{"gpu":', "line 1"), ("[]", "expected type object")]
+    ("other", "message"),
+    [
+        ({"gpu": None}, "gpus: expected 1 as in"),
+        ({"gpus": 2}, "gpus: expected 1 as in"),
+        ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
+        ({"sms": 114}, "sms: expected 132 as in"),
+        ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
+    ],
 )
-def test_a_machine_that_cannot_be_read_is_one_error(where: Target, text: str, message: str) -> None:
-    (where.root / where.machine).mkdir(parents=True)
-    (where.root / where.machine / "machine.json").write_text(text)
-    with pytest.raises(HotpathError, match=rf"machine\.json.*{message}"):
-        refuse_other_machine(where, [])
+def test_results_of_another_kind_of_machine_are_refused(
+    tmp_path: Path, other: dict[str, Any], message: str
+) -> None:
+    big = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
+    require_same_kind(host_of(big), tmp_path / "box", "config: machine")
+    variant = CALLS.variant("python")
+    provenance = provenance_of(CALLS, variant) | {"machine": big}
+    add_run(tmp_path, "box", "calls", "python", samples_of(CALLS, variant), provenance)
+    require_same_kind(host_of(big), tmp_path / "box", "config: machine")
+    with pytest.raises(HotpathError, match=f"config: machine: {message}"):
+        require_same_kind(host_of({**big, **other}), tmp_path / "box", "config: machine")
 
 
 def test_larger_grid_includes_the_smaller_one(tmp_path: Path, where: Target) -> None:
@@ -191,4 +204,4 @@ def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, wher
     assert pending(study, where, "default", HERE) == [one]
     run(Plan(study, study.variants, GRID, where), study.folder)
     assert samples_at(where, study, "one")
-    assert not (where.root / where.machine / study.name / "two.csv").exists()
+    assert samples_at(where, study, "two") == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +27,7 @@ from tests.measure.studies import (
     GRID,
     HERE,
     run,
+    runs_at,
     samples_at,
     write_study,
 )
@@ -117,8 +117,8 @@ def test_a_round_without_cells_starts_no_process(
     grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)
     assert {sample.round for sample in samples_at(where, study, "one")} == {0}
-    entry = json.loads((where.folder / study.name / "one.json").read_text())
-    assert (entry["rounds"], len(entry["conditions"])) == (3, 4)
+    (measured,) = runs_at(where, study)
+    assert (measured.about.rounds, len(measured.about.conditions)) == (3, 4)
     assert len(started) == 1
 
 
@@ -169,7 +169,7 @@ def test_failure_discards_times_of_earlier_visits(
     assert {row.status for row in bench.rows([cell])} == {"ok"}
     bench.measure(cell)
     rows = list(bench.rows([cell, cell]))
-    assert [(row.status, row.value) for row in rows] == [("failed", None)]
+    assert [(row.status, row.values) for row in rows] == [("failed", {})]
     assert to_text(rows)
 
 

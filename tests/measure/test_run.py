@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import re
@@ -29,8 +28,8 @@ from analysis.measure.progress import Line
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
 from analysis.measure.telemetry import PERIOD_S
-from analysis.results.store.results import load_variant
-from analysis.results.store.samples import read_round
+from analysis.results.store.keys import UNKNOWN_HOST
+from analysis.results.store.samples import read_rows
 from analysis.study.source import fingerprint
 from tests.measure.conftest import QUIET
 from tests.measure.studies import (
@@ -39,9 +38,11 @@ from tests.measure.studies import (
     WITH_GPU,
     host,
     run,
+    runs_at,
     samples_at,
     write_study,
 )
+from tests.synthetic import host_of
 from tests.waiting import wait_for
 
 
@@ -100,16 +101,15 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
         "whole/on_gpu: skipped: no GPU",
     ]
 
-    provenance = load_variant(where.root / "test-box" / "whole" / "one.csv").provenance
-    assert provenance["source_sha256"] == fingerprint(study, study.variant("one"))
-    assert provenance["run"] == one[0].run
-    assert (provenance["rounds"], provenance["grid"]) == (3, "default")
-    assert provenance["beside"] == ["wrong", "on_gpu"]
-    assert provenance["start"] <= one[0].started_at <= provenance["end"]
-    assert provenance["machine"]["gpu"] is None
-    assert "no GPU" in provenance["captures"]["telemetry"]["status"]
-    machine = json.loads((where.root / "test-box" / "machine.json").read_text())
-    assert machine == provenance["machine"]
+    (measured,) = runs_at(where, study)
+    about = measured.about
+    assert about.variants["one"].source_sha256 == fingerprint(study, study.variant("one"))
+    assert list(about.variants) == ["one", "wrong", "on_gpu"]
+    assert about.variants["on_gpu"].unmet == "no GPU"
+    assert (about.rounds, about.grid, about.begun) == (3, "default", one[0].run)
+    assert about.start <= one[0].started_at <= about.end
+    assert about.host.gpus == []
+    assert about.telemetry["one"] == "not captured: no GPU"
     assert not plan.journal.exists()
     assert pending(study, where, "default", HERE) == []
 
@@ -117,13 +117,17 @@ def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target)
 def test_a_machine_is_described_with_all_its_gpus_whatever_a_study_uses(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "describe", lambda gpus: {"gpu": "GPU", "gpus": len(gpus)})
+    described = {"gpu": "GPU", "host": UNKNOWN_HOST}
+    monkeypatch.setattr(
+        publishing, "describe", lambda gpus: host_of({**described, "gpus": len(gpus)})
+    )
     study = write_study(tmp_path / "one_gpu", {"name": "one"})
     plan = Plan(study, study.variants, GRID, where)
     run_rounds(plan, HERE, host(tmp_path))
     two = replace(WITH_GPU, gpus=[*WITH_GPU.gpus] * 2)
     assert list(publish(plan, two, host(tmp_path)))
-    assert json.loads((where.root / "test-box" / "machine.json").read_text())["gpus"] == 2
+    (measured,) = runs_at(where, study)
+    assert len(measured.about.host.gpus) == 2
 
 
 def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: Target) -> None:
@@ -131,6 +135,8 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: 
     assert run(Plan(study, study.variants, GRID, where), tmp_path) == [
         "gpu_only/one: skipped: no GPU"
     ]
+    (measured,) = runs_at(where, study)
+    assert measured.about.rounds == 0
     assert pending(study, where, "default", HERE) == []
     # On a machine that has one now, the reason is outdated.
     assert pending(study, where, "default", WITH_GPU) == list(study.variants)
@@ -305,7 +311,7 @@ def test_file_of_a_round_holds_its_samples(tmp_path: Path, where: Target) -> Non
     study = write_study(tmp_path / "files", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(tmp_path))
-    assert {s.variant for s in read_round(Journal(plan).round_file(0))} == {"one"}
+    assert {row.variant for row in read_rows(Journal(plan).round_file(0))} == {"one"}
     visits = Journal(plan).visits()
     assert {(v.variant, v.case, v.round) for v in visits} == {("one", "n=1", 0), ("one", "n=2", 0)}
     assert visits[0].started_at < visits[1].started_at

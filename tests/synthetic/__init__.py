@@ -9,21 +9,34 @@ import hashlib
 import json
 import random
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from analysis.base.files import write_whole
+from analysis.base.records import records_text
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.folders import MACHINE_LIMIT_BYTES
-from analysis.results.store.provenance import Provenance
-from analysis.results.store.results import Draft, load_variant
-from analysis.results.store.samples import Sample
+from analysis.results.store.counters import CAPTURED
+from analysis.results.store.folders import described
+from analysis.results.store.keys import (
+    FORMAT,
+    CapturedVariant,
+    CaptureFile,
+    Compiler,
+    GpuKeys,
+    HostKeys,
+    RunFile,
+    VariantKeys,
+    name_of_run,
+    start_of,
+)
+from analysis.results.store.runs import add, read_run
+from analysis.results.store.samples import Metric, Row, read_rows, to_text
 from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
+from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
 
 ROOT = Path(__file__).parent / "root"
@@ -34,7 +47,9 @@ CALLS = STUDIES["calls"]
 """Variants that any machine can run, one of them listed again, and a kernel."""
 
 RUN = "2026-01-02T03:04:05Z"
+"""Start of a made-up run."""
 
+NOTHING: Final[Mapping[Metric, Sequence[float | None]]] = {("", ""): [None]}
 MAX_ROUNDS = 64
 """Maximum number of rounds of a made-up run."""
 
@@ -84,6 +99,27 @@ def at_rates(rates: Mapping[str, float], other: float = 9.0) -> Seconds:
     return lambda variant, case, _: case.payload_bytes / 1e9 / rates.get(variant.name, other)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """One sample. `run` is the UTC timestamp of its run's start."""
+
+    study: str
+    variant: str
+    case: str
+    metric: str
+    unit: str
+    value: float | None
+    run: str
+    round: int
+    sample: int
+    verified: int
+    status: str
+    reason: str
+    throttle: str
+    sm_mhz: float | None
+    started_at: str
+
+
 def samples_of(
     study: Study,
     variant: Variant,
@@ -120,7 +156,56 @@ def samples_of(
     ]
 
 
-def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> Provenance:
+def rows_of(samples: Iterable[Sample]) -> list[Row]:
+    """The rows of a run's file with these samples."""
+    cells: dict[tuple[str, str, int], list[Sample]] = {}
+    for sample in samples:
+        cells.setdefault((sample.variant, sample.case, sample.round), []).append(sample)
+    rows = []
+    for (variant, case, number), of_cell in cells.items():
+        values: dict[Metric, list[float]] = {}
+        for one in of_cell:
+            if one.value is not None:
+                values.setdefault((one.metric, one.unit), []).append(one.value)
+        first = of_cell[0]
+        about = (first.verified, first.status, first.reason, first.throttle, first.sm_mhz)
+        rows.append(Row(variant, case, number, values, *about, first.started_at))
+    return rows
+
+
+def samples_in(path: Path, variant: str = "") -> list[Sample]:
+    """The samples in a run's file, of one variant or of all."""
+    run = start_of(path.name.partition(".")[0])
+    return [
+        Sample(
+            *(path.parent.name, row.variant, row.case, metric, unit, value, run, row.round, number),
+            *(row.verified, row.status, row.reason, row.throttle, row.sm_mhz, row.started_at),
+        )
+        for row in read_rows(path)
+        if variant in ("", row.variant)
+        for (metric, unit), values in (row.values or NOTHING).items()
+        for number, value in enumerate(values)
+    ]
+
+
+def host_id_of(run: str) -> str:
+    """The host of a run, if the run names no other: each has one to itself."""
+    return hashlib.sha256(run.encode()).hexdigest()[:8]
+
+
+def name_of(run: str, host: str = "") -> str:
+    """The name of a run that starts at this timestamp."""
+    return name_of_run(run, host or host_id_of(run))
+
+
+def files_of(root: Path, machine: str, study: str) -> list[Path]:
+    """The samples files of a study on a machine, oldest first."""
+    folder = root / machine / study
+    return sorted(path.with_suffix(".csv") for path in described(folder))
+
+
+def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> dict[str, Any]:
+    """What `add_run` writes of a variant's run beside its samples."""
     return {
         "run": run,
         "commit": "0" * 40,
@@ -131,7 +216,7 @@ def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> Provenan
         "rounds": MAX_ROUNDS,
         "start": run,
         "end": run,
-        "machine": {"gpu": "Synthetic GPU", "host": hashlib.sha256(run.encode()).hexdigest()[:12]},
+        "machine": {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132},
     }
 
 
@@ -148,17 +233,17 @@ def write_machine(
     grid: str = "full",
 ) -> None:
     """Results of `variants` (all of the study's) on one machine."""
-    (root / machine).mkdir(parents=True, exist_ok=True)
-    description = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
-    (root / machine / "machine.json").write_text(json.dumps(description))
+    samples: list[Sample] = []
+    known: dict[str, dict[str, Any]] = {}
     for variant in study.variants if variants is None else variants:
-        samples = samples_of(
+        found = samples_of(
             study, variant, run=run, rounds=rounds, noise=noise, seconds=seconds, grid=grid
         )
-        if not samples:
-            continue  # a variant without a case in this grid
-        provenance = provenance_of(study, variant, run=run)
-        add_run(root, machine, study.name, variant.name, samples, provenance)
+        if found:  # else a variant without a case in this grid
+            samples += found
+            known[variant.name] = provenance_of(study, variant, run=run)
+    if known:
+        _write(root, machine, study.name, samples, known)
 
 
 def add_run(
@@ -167,26 +252,136 @@ def add_run(
     study: str,
     variant: str,
     samples: Sequence[Sample],
-    provenance: Provenance,
+    provenance: Mapping[str, Any],
 ) -> None:
-    """Put one more run into the results of a machine."""
-    draft = Draft(root, machine)
-    draft.add_run(study, variant, samples, provenance)
-    _write(root, draft)
+    """Put a variant into a run of a machine, which may have other variants already."""
+    _write(root, machine, study, samples, {variant: provenance})
 
 
-def shrink(root: Path, machine: str, limit: int = MACHINE_LIMIT_BYTES) -> None:
-    """Drop runs of a machine, those left where it cannot shrink enough included."""
-    draft = Draft(root, machine)
-    try:
-        draft.shrink(limit)
-    finally:
-        _write(root, draft)
+def _write(
+    root: Path,
+    machine: str,
+    study: str,
+    samples: Sequence[Sample],
+    variants: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Write a run, with what its file had of other variants."""
+    folder = root / machine / study
+    first = next(iter(variants.values()))
+    host = host_of(first["machine"], first["run"])
+    name = name_of_run(first["run"], host.id)
+    rows = rows_of(samples)
+    known = {
+        variant: VariantKeys(source_sha256=one["source_sha256"], unmet=one.get("unmet"))
+        for variant, one in variants.items()
+    }
+    bounds = {claim: digests for one in variants.values() for claim, digests in bounds_in(one)}
+    if (path := folder / f"{name}.json").exists():
+        old = read_run(path, None)
+        rows = [*(row for row in old.rows if row.variant not in variants), *rows]
+        known = {**old.about.variants, **known}
+        bounds = {**old.about.bounds, **bounds}
+    about = RunFile.model_validate(
+        {
+            "format": FORMAT,
+            "method_version": first["method_version"],
+            "machine": machine,
+            "study": study,
+            "run": name,
+            "grid": first.get("grid", "default"),
+            "rounds": first["rounds"],
+            "asked": [],
+            "start": first["start"],
+            "end": first["end"],
+            "commit": first["commit"],
+            "dirty": first["dirty"],
+            "command": first["command"],
+            "files": {},
+            "host": host,
+            "telemetry": {},
+            "compiler": Compiler(**first.get("compiler", {})),
+            "variants": known,
+            "bounds": bounds,
+            "conditions": first.get("conditions", []),
+            "disturbed": first.get("disturbed", []),
+            "repeated": first.get("repeated", []),
+            "stages_s": first.get("stages_s"),
+            "energy_j": None,
+            "discarded_host_passes": 1,
+            "other_processes": [],
+        }
+    )
+    add(folder, about, {f"{name}.csv": to_text(rows)})
 
 
-def _write(root: Path, draft: Draft) -> None:
-    for name, text in draft.texts.items():
-        write_whole(root / name, text)
+def bounds_in(provenance: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    return list(provenance.get("bounds", {}).items())
+
+
+def host_of(machine: Mapping[str, Any], run: str = RUN) -> HostKeys:
+    """The host with these facts, of which those of a GPU are of its `gpus` GPUs."""
+    gpu = {key: value for key, value in machine.items() if key in GpuKeys.model_fields}
+    own = {key: machine[key] for key in HostKeys.model_fields.keys() & machine.keys() - {"gpus"}}
+    count = machine.get("gpus", 1) if gpu.get("gpu") else 0
+    host = machine.get("host", host_id_of(run))
+    return HostKeys.model_validate({**own, "id": host, "gpus": [gpu] * count})
+
+
+def edit_run(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the content of a run's description."""
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def make_stale(samples: Path, *variants: str) -> None:
+    """Have a run's file name other code for these variants, by default all."""
+
+    def change(content: dict[str, Any]) -> None:
+        for name in variants or content["variants"]:
+            content["variants"][name]["source_sha256"] = "0" * 64
+
+    edit_run(samples.with_suffix(".json"), change)
+
+
+def set_capture(
+    root: Path,
+    machine: str,
+    study: Study,
+    kind: CaptureKind,
+    variants: Mapping[str, Mapping[str, Any]],
+    records: Sequence[Any] = (),
+    at: str = RUN,
+) -> Path:
+    """Write a capture of these variants, with what differs from a fresh one, and its records; the
+    path of its description."""
+    about = CaptureFile.model_validate(
+        {
+            "format": FORMAT,
+            "kind": kind,
+            "machine": machine,
+            "study": study.name,
+            "at": at,
+            "commit": None,
+            "dirty": None,
+            "files": {},
+            "host": host_of({"gpu": "Synthetic GPU"}),
+            "compiler": Compiler(),
+            "variants": {
+                name: CapturedVariant(
+                    **{
+                        "case": study.headline,
+                        "source_sha256": fingerprint(study, study.variant(name)),
+                        "status": CAPTURED,
+                        **changes,
+                    }
+                )
+                for name, changes in variants.items()
+            },
+        }
+    )
+    text = records_text(type(records[0]), records, ".9f") if records else ""
+    return add(root / machine / study.name, about, {f"{about.stem}.csv": text} if text else {})
 
 
 def measured_row(study: Study, variant: str, case: str, metric: str, value: float) -> MeasuredRow:
@@ -207,11 +402,10 @@ def measured_row(study: Study, variant: str, case: str, metric: str, value: floa
     )
 
 
-def assert_measured_once(path: Path, rounds: int) -> None:
-    """Check that a variant's file has one run, in which every sample was taken once."""
-    loaded = load_variant(path)
-    taken = Counter((s.case, s.metric, s.round, s.sample) for s in loaded.samples)
-    assert set(taken.values()) == {1}
-    assert {s.round for s in loaded.samples} == set(range(rounds))
-    assert {s.status for s in loaded.samples} == {"ok"}
-    assert len(loaded.run_provenance()) == 1
+def assert_measured_once(folder: Path, variants: Iterable[str], rounds: int) -> None:
+    """Check that a study's folder has one run, in which every sample was taken once."""
+    (path,) = described(folder)
+    run = read_run(path, None)
+    assert {row.variant for row in run.rows} == {*variants}
+    assert {row.round for row in run.rows} == set(range(rounds))
+    assert {row.status for row in run.rows} == {"ok"}

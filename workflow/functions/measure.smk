@@ -8,13 +8,7 @@ from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.clock import utc_now
 from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome
-from analysis.measure.plan import (
-    lacks_captures,
-    leftovers,
-    pending,
-    refuse_damaged,
-    target,
-)
+from analysis.measure.plan import lacks_captures, pending, target
 from analysis.study import CAPTURE_KINDS
 
 # Snakemake's record of parameters is in the same folder, so that both are removed together.
@@ -87,17 +81,17 @@ def unfinished():
 
 
 def find_unfinished():
-    """Everything pending in every study. HotpathError if their results are damaged."""
+    """Everything pending in every study."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
     where, provision = here()
     for name, study in CONFIG.studies.items():
-        lacking = [v.name for v in pending(study, where, grid, provision)]
-        if lacking or leftovers(study, where, grid):
+        lacking = [
+            v.name for v in pending(study, where, grid, provision, CONFIG.runs)
+        ]
+        if lacking:
             samples[name] = request(lacking, MEASURED)
         if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
             captures[name] = request(CAPTURE_KINDS, profiled(name))
-        if name in samples or name in captures:
-            refuse_damaged(study, where, grid)
     if samples or captures:
         require_room(where.folder)
     return Unfinished(samples, captures)

@@ -2,13 +2,7 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.results.store.folders import (
-    DESCRIPTION,
-    PUBLISHED,
-    check_machine,
-    machine_folders,
-    plain_files,
-)
+from analysis.results.store.folders import PUBLISHED, plain_files
 from analysis.results.tables.registry import TABLES as REGISTRY
 from analysis.study import calibrating
 
@@ -64,12 +58,11 @@ def results():
 
 
 def results_of(studies):
-    """Results of some studies, and descriptions of the machines."""
+    """Results of some studies."""
     return [
         str(path)
         for path in RESULT_FILES
-        if path.name == DESCRIPTION
-        or path.parent.name in studies
+        if path.parent.name in studies
         or (path.parent.name == PUBLISHED and path.stem in studies)
     ]
 
@@ -85,21 +78,11 @@ def result_names(*patterns):
 
 
 def names_about(studies):
-    """Names below the results that concern some studies, and the refused machines."""
+    """Names below the results that concern some studies."""
     patterns = [
         f"*/{study}{rest}" for study in studies for rest in ("*", f"{os.sep}**/*")
     ]
-    return [*result_names("*", *patterns), "refused:", *refused_machines()]
-
-
-def refused_machines():
-    refused = []
-    for folder in machine_folders(RESULTS):
-        try:
-            check_machine(folder)
-        except (HotpathError, OSError):
-            refused.append(ascii(folder.name))
-    return refused
+    return result_names("*", *patterns)
 
 
 def nice(wildcards):

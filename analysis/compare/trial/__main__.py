@@ -35,10 +35,8 @@ from analysis.compare.report import compare
 from analysis.compare.results import PREFERRED
 from analysis.compare.trial.files import plant, write_nvbench
 from analysis.compare.trial.spread import Spread, spread_of_files
-from analysis.results.store.folders import machines, variant_files
-from analysis.results.store.results import load_variant
+from analysis.results.store.collect import collect, fresh
 from analysis.study import discover
-from analysis.study.source import fingerprint
 
 HERE: Final = Path(__file__).parent
 FIGURES: Final = HERE / "figures.csv"
@@ -243,22 +241,19 @@ def unpacked(folder: Path) -> Iterator[tuple[str, list[list[Path]]]]:
 def converted(folder: Path) -> Iterator[tuple[str, list[list[Path]]]]:
     """Runs of unchanged variants in the committed results, by machine: a table for each study and
     set of cases."""
-    root, studies = ROOT / "results", discover()
-    for machine in machines(root):
+    studies = discover()
+    collected = collect(ROOT / "results", studies)
+    times = fresh(collected.samples)
+    for machine in collected.machines:
         of_run: dict[tuple[str, str], dict[Key, list[float]]] = {}
-        for path in variant_files(root, machine):
-            loaded = load_variant(path)
-            study = studies.get(loaded.study)
-            if study is None or loaded.variant not in study.variant_names:
-                continue
-            variant = study.variant(loaded.variant)
-            fresh = set(loaded.fresh_runs(fingerprint(study, variant)))
-            metric = next(iter(study.metrics_for(variant)), PREFERRED[0])
-            for sample in loaded.samples:
-                if sample.metric == metric and sample.value and sample.run in fresh:
-                    of_case = of_run.setdefault((loaded.study, sample.run), {})
-                    case = sample.case.replace(",", " ") or "one"
-                    of_case.setdefault((loaded.variant, case), []).append(sample.value)
+        here = times[times["machine"] == machine]
+        for (name, variant), rows in here.groupby(["study", "variant"]):
+            study = studies[str(name)]
+            metric = next(iter(study.metrics_for(study.variant(str(variant)))), PREFERRED[0])
+            times_of = rows[(rows["metric"] == metric) & (rows["value"] > 0)]
+            for (run, case), of_cell in times_of.groupby(["run", "case"]):
+                key = (str(variant), str(case).replace(",", " ") or "one")
+                of_run.setdefault((str(name), str(run)), {})[key] = of_cell["value"].tolist()
         tables: list[list[Path]] = []
         for study_name in sorted({name for name, _ in of_run}):
             # A script of NVBench fails if a row is in one file only.

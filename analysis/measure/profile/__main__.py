@@ -9,26 +9,37 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from analysis import BUILD
+from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
-from analysis.base.files import write_whole
 from analysis.base.gpu import open_gpus, show_only
-from analysis.base.records import write_records
+from analysis.base.records import read_records, records_text
 from analysis.measure.clock import utc_now
+from analysis.measure.commit import commit_of
+from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import Target, refuse_damaged, target
+from analysis.measure.plan import target
 from analysis.measure.profile import ncu
 from analysis.results.store.counters import CAPTURED, NO_KERNEL, Counter
-from analysis.results.store.results import set_capture
+from analysis.results.store.keys import (
+    FORMAT,
+    CapturedVariant,
+    CaptureFile,
+    Compiler,
+    without_private,
+)
+from analysis.results.store.runs import add, discard_superfluous
+from analysis.results.store.timelines import Event
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
+from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
+from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 
@@ -37,47 +48,68 @@ def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> lis
     return [sys.executable, "-m", "analysis.measure.profile.session", *words]
 
 
-def capture_ncu(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
-    text = ncu.capture([*session("ncu", study, case, modules, out), *names])
-    log = BUILD / "logs" / "profile" / f"{study.name}.{case}.ncu.csv"
+def capture_counters(
+    study: Study, case: str, modules: Path, names: list[str], out: Path
+) -> list[Counter]:
+    text = ncu.capture([*session("counters", study, case, modules, out), *names])
+    log = BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text)
-    counters: dict[str, list[Counter]] = {}
-    for name, counter in ncu.parse(text, case):
-        counters.setdefault(name, []).append(counter)
-    for name in names:
-        if name in counters:
-            write_records(out / f"{name}.ncu.csv", Counter, counters[name])
+    return list(ncu.parse(text, case))
 
 
-def capture_timeline(study: Study, case: str, modules: Path, names: list[str], out: Path) -> None:
+def capture_timeline(
+    study: Study, case: str, modules: Path, names: list[str], out: Path
+) -> list[Event]:
     command = [*session("timeline", study, case, modules, out), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return [event for path in sorted(out.glob("*.csv")) for event in read_records(path, Event)]
 
 
-CAPTURES = {"ncu": capture_ncu, "timeline": capture_timeline}
+CAPTURES: Final[Mapping[CaptureKind, Callable[..., list[Any]]]] = {
+    "counters": capture_counters,
+    "timeline": capture_timeline,
+}
 
 
 def capture_all(study: Study, asked: str | None, config: Config) -> None:
     """Capture every kind, of each variant in the case `asked` for, by default its captured case.
 
-    If one is impossible here, the provenance records the reason. HotpathError where that is
-    damaged."""
+    If one is impossible here, its file records the reason.
+    """
     with open_gpus(config.gpus) as gpus:
         provision = Provision.of(gpus, config)
         where = target(config, gpus)
-        modules = built_modules(gpus[0].arch if config.arch == "auto" else config.arch)
-    refuse_damaged(study, where, config.grid.name)
+        arch = gpus[0].arch if config.arch == "auto" else config.arch
+        modules = built_modules(arch)
+        toolchain = find_toolchain(config.nvcc, config.libfabric)
+        compiler = Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch)
+        host = describe(gpus)
     usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
     by_case = variants_by_case(study, usable, asked)
     show_only(in_use(gpus, [variant for variants in by_case.values() for variant in variants]))
-    for case, variants in by_case.items():
-        for kind in CAPTURE_KINDS:
-            wanted = [variant for variant in variants if kind in variant.captures]
-            if wanted:
-                capture(kind, study, case, wanted, modules, where)
+    commit = commit_of(ROOT)
+    for kind in CAPTURE_KINDS:
+        text, variants = capture(kind, study, by_case, modules)
+        if not variants:
+            continue
+        about = CaptureFile(
+            format=FORMAT,
+            kind=kind,
+            machine=where.machine,
+            study=study.name,
+            at=utc_now("seconds"),
+            commit=commit.name,
+            dirty=commit.dirty,
+            files={},
+            host=host,
+            compiler=compiler,
+            variants=variants,
+        )
+        add(where.folder / study.name, about, {f"{about.stem}.csv": text} if text else {})
+    discard_superfluous(where.folder / study.name, study, where.host)
 
 
 def variants_by_case(
@@ -97,43 +129,37 @@ def variants_by_case(
 
 
 def capture(
-    kind: str, study: Study, case: str, variants: Sequence[Variant], modules: Path, where: Target
-) -> None:
-    """Capture one kind of `variants` in one case."""
-    folder = BUILD / "captures" / study.name / kind
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-    folder.mkdir(parents=True)
-    reason = ""
-    try:
-        CAPTURES[kind](study, case, modules, [variant.name for variant in variants], folder)
-    except HotpathError as error:
-        reason = str(error)
-    for variant in variants:
-        keep(kind, study, variant, case, where, folder, reason)
-    shutil.rmtree(folder)
-
-
-def keep(
-    kind: str, study: Study, variant: Variant, case: str, where: Target, folder: Path, reason: str
-) -> None:
-    """Store a capture, or the reason why there is none, next to the variant's samples."""
-    captured = folder / f"{variant.name}.{kind}.csv"
-    destination = where.folder / study.name / captured.name
-    if captured.exists():
-        write_whole(destination, captured.read_text())
-    elif not reason:
-        reason = NO_KERNEL
-    status = f"not captured: {reason}" if reason else CAPTURED
-    print(f"{study.name}/{variant.name}: {kind}: {status}", file=sys.stderr)
-    entry: dict[str, Any] = {
-        "status": status,
-        "case": case,
-        "at": utc_now("seconds"),
-        "source_sha256": fingerprint(study, variant),
-    }
-    if kind == "ncu" and (bounds := study.bounds_of(variant.name, counted=True)):
-        entry["bounds"] = bounds
-    set_capture(where.root, where.machine, study.name, variant.name, kind, entry)
+    kind: CaptureKind, study: Study, by_case: Mapping[str, Sequence[Variant]], modules: Path
+) -> tuple[str, dict[str, CapturedVariant]]:
+    """The records of one kind as text, empty without any, and the outcome of each variant."""
+    records: list[Any] = []
+    outcomes: dict[str, CapturedVariant] = {}
+    for case, variants in by_case.items():
+        names = [variant.name for variant in variants if kind in variant.captures]
+        if not names:
+            continue
+        folder = BUILD / "captures" / study.name / kind
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+        folder.mkdir(parents=True)
+        reason, found = NO_KERNEL, list[Any]()
+        try:
+            found = CAPTURES[kind](study, case, modules, names, folder)
+        except HotpathError as error:
+            reason = without_private(str(error))
+        shutil.rmtree(folder)
+        captured = {record.variant for record in found}
+        records += found
+        for name in names:
+            status = CAPTURED if name in captured else f"not captured: {reason}"
+            print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
+            outcomes[name] = CapturedVariant(
+                case=case,
+                source_sha256=fingerprint(study, study.variant(name)),
+                status=status,
+                bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
+            )
+    text = records_text(type(records[0]), records, ".9f") if records else ""
+    return text, outcomes
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -82,8 +82,8 @@ def capture(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
-    """(variant, counter) for every metric of every profiled kernel in the tool's raw CSV.
+def parse(text: str, case: str) -> Iterator[Counter]:
+    """A counter for every metric of every profiled kernel in the tool's raw CSV.
 
     The tool prefixes the kernel's name with that of the NVTX range, which is the variant's. Lines
     before the table are output of the program. HotpathError if there is no table.
@@ -107,4 +107,4 @@ def parse(text: str, case: str) -> Iterator[tuple[str, Counter]]:
             except ValueError:
                 continue  # n/a: the counter does not exist for this kernel
             variant, _, kernel = row[name_at].partition("/")
-            yield variant, Counter(case, kernel, header[i], units[i], value)
+            yield Counter(variant, case, kernel, header[i], units[i], value)

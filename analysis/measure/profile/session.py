@@ -1,6 +1,6 @@
 """One process in which every variant of a study runs its case once, under a profiler.
 
-    python -m analysis.measure.profile.session ncu|timeline STUDY CASE MODULES OUT VARIANT...
+    python -m analysis.measure.profile.session counters|timeline STUDY CASE MODULES OUT VARIANT...
 
 Each output is checked before the profiled launch.
 """
@@ -55,7 +55,7 @@ def run(study: Study, case_id: str, names: list[str], modules: Path, watch: Watc
 
 def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:
     study = find_study(study_name)
-    if kind == "ncu":
+    if kind == "counters":
         run(study, case_id, list(names), Path(modules), under_ncu)
     else:
         with timeline.recorder(Path(out)) as watch:

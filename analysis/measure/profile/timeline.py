@@ -17,7 +17,7 @@ _BUFFER_BYTES = 8 * 2**20
 
 @contextmanager
 def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
-    """Yield a function that records a launch into <out>/<variant>.timeline.csv."""
+    """Yield a function that records a launch into <out>/<variant>.csv."""
     from cupti import cupti
 
     activity = cupti.ActivityKind
@@ -48,7 +48,7 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
         for kind in kinds:
             cupti.activity_disable(kind)
         cupti.activity_flush_all(1)
-        write_events(out / f"{variant}.timeline.csv", normalised(events))
+        write_events(out / f"{variant}.csv", normalised(variant, events))
 
     cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), keep)
     yield watch
@@ -63,6 +63,7 @@ def direction(copy_kind: int) -> str:
 
 
 def normalised(
+    variant: str,
     events: list[tuple[int, int, int | None, str, str, int | None, int]],
 ) -> list[Event]:
     """Events in order of their start, in seconds since the first one instead of nanoseconds.
@@ -70,6 +71,6 @@ def normalised(
     known = sorted((event for event in events if event[0] > 0), key=lambda event: event[:2])
     origin = known[0][0] if known else 0
     return [
-        Event((start - origin) * 1e-9, (end - origin) * 1e-9, stream, kind, name, size, correlation)
-        for start, end, stream, kind, name, size, correlation in known
+        Event(variant, (one[0] - origin) * 1e-9, (one[1] - origin) * 1e-9, *one[2:])
+        for one in known
     ]

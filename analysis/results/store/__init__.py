@@ -1,6 +1,6 @@
 """Results on disk: samples, provenance and captures of every machine, and published figures."""
 
-METHOD_VERSION = 2
+METHOD_VERSION = 3
 """Version of the measurement method. Results of another version are stale, and are measured again
 where possible.
 
@@ -8,4 +8,6 @@ where possible.
    CPU's caches stayed there
 2: an untimed launch comes between the two; data read from host memory is in no cache; streams are
    released at random times
+3: host times are taken in C++ after the same flush as device times; device times with a reset are
+   held; results are run files
 """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,63 +15,68 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.errors import HotpathError, visible
-from analysis.base.records import read_records
-from analysis.results.store.consistency import check_described
-from analysis.results.store.counters import Counter
 from analysis.results.store.folders import (
-    check_machine,
-    is_empty,
+    ABOUT,
+    MAX_FILES,
+    described,
+    listed,
     machine_folders,
-    samples_files,
-    study_folders,
+    require_machine,
+    require_study,
 )
-from analysis.results.store.provenance import Provenance
+from analysis.results.store.keys import HostKeys, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
-from analysis.results.store.results import VariantResults, load_variant, read_machine
-from analysis.results.store.samples import COLUMNS, MACHINE_LIMIT_SAMPLES
-from analysis.results.store.telemetry import Reading
-from analysis.results.store.timelines import Event
+from analysis.results.store.runs import (
+    FAULTS,
+    Capture,
+    Run,
+    codes_of,
+    description_of,
+    read_about,
+    read_capture,
+    read_run,
+)
+from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, frame
 from analysis.study import Study
 from analysis.study.claims.bounds import still_named
-from analysis.study.source import fingerprint
 
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
-UNKNOWN_HOST = "unknown"
-"""Host of runs that did not record one."""
+COLUMNS: Final = (
+    *("machine", "host", *SAMPLE_TYPES),
+    *("stale", "disturbed", "core_copies", "named"),
+)
 
-FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
-"""Errors that a file may cause: the first two by a check, the others without one."""
-
-VariantKey = tuple[str, str, str]
-"""machine, study, variant"""
+Refuse = Callable[[Path, str | Exception], None]
 
 
 @dataclass
 class Collected:
-    """`samples` has the columns of the files, `machine`, `host`, `stale`, `disturbed`: whether
+    """`samples` has COLUMNS: those of samples, `machine`, `host`, `stale`, `disturbed`: whether
     something disturbed the round, `core_copies`: what one core of the host copied in B/s around
     it, before or after, whichever is less; NaN where that is not known; and `named`, the digests of
-    today's claims that the run names, a frozenset. `counters` are those
-    captured of a machine, study and variant; `published` has the rows of `load_published` by study;
-    `refused` says of a `<machine>`, a `<machine>/<study>` or a `published/<study>.csv` why it was
-    left out."""
+    today's claims that the run names, a frozenset. `machines` describes the host of each machine's
+    newest run. `runs` and `captures` are those of every
+    machine and study that are no error, oldest first; `published` has the rows of `load_published`
+    by study; `refused` says of a `<machine>`, `<machine>/<study>`, `<machine>/<study>/<file>` or
+    `published/<study>.csv` why it was left out."""
 
     samples: pd.DataFrame
-    provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
-    counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
-    machines: dict[str, dict[str, object]] = field(default_factory=dict)
+    machines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    runs: list[RunFile] = field(default_factory=list)
+    captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass
-class _StudyResults:
-    """Results of one study on one machine."""
-
-    frames: list[pd.DataFrame] = field(default_factory=list)
-    provenance: dict[VariantKey, Provenance] = field(default_factory=dict)
-    counters: dict[VariantKey, list[Counter]] = field(default_factory=dict)
+def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
+    """The host of the newest run in a machine's folder whose description is good and not one of
+    `without`."""
+    paths = [path for study in listed(folder) for path in described(study) if path not in without]
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        with suppress(*FAULTS):
+            return read_about(path, RunFile).host
+    return None
 
 
 def collect(
@@ -85,16 +90,14 @@ def collect(
     `only` names the studies whose results are read, by default all with a folder. `machine` names
     the only machine to read.
 
-    A study with a fault on a machine is left out there. A machine with a faulty folder or
-    description is left out completely. `refused` has the reasons. Results of a study
-    or variant that no longer exists are stale.
+    A run with a fault is left out, and so is a folder with a wrong name; `refused` has the reasons.
+    Results of a study or variant that no longer exists are stale.
     """
-    frames: list[pd.DataFrame] = []
     collected = Collected(pd.DataFrame())
 
-    def refuse(folder: Path, error: Exception) -> None:
-        name = folder.relative_to(root).as_posix()
-        is_foreseen = isinstance(error, HotpathError | OSError)
+    def refuse(path: Path, error: str | Exception) -> None:
+        name = path.relative_to(root).as_posix()
+        is_foreseen = isinstance(error, HotpathError | OSError | str)
         reason = str(error) if is_foreseen else f"{name}: {type(error).__name__}: {error}"
         collected.refused[visible(name)] = visible(reason.replace(f"{root}/", ""))
 
@@ -104,120 +107,123 @@ def collect(
         except FAULTS as error:
             collected.published[study.name] = NOTHING
             refuse(published_file(root, study), error)
+    frames: list[pd.DataFrame] = []
     for folder in machine_folders(root):
-        try:
-            if is_empty(folder) or machine not in (None, folder.name):
-                continue
-            check_machine(folder)
-            collected.machines[folder.name] = read_machine(folder)
-        except FAULTS as error:
-            refuse(folder, error)
+        if not _is_valid(folder, require_machine, refuse) or machine not in (None, folder.name):
             continue
+        if host := newest_host(folder):
+            collected.machines[folder.name] = host.described()
         room = MACHINE_LIMIT_SAMPLES
-        for inner in study_folders(folder):
+        for inner in listed(folder):
             if only is not None and inner.name not in only:
                 continue
-            try:
-                found = _collect_study(inner, studies, room)
-            except FAULTS as error:
-                refuse(inner, error)
+            if not _is_valid(inner, require_study, refuse):
                 continue
-            frames += found.frames
-            room -= sum(map(len, found.frames))
-            collected.provenance |= found.provenance
-            collected.counters |= found.counters
-    columns = ["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies", "named"]
-    samples = pd.concat(frames) if frames else pd.DataFrame(columns=columns)
-    collected.samples = without_cold_samples(samples, studies)[columns]
+            study_here = studies.get(inner.name)
+            codes = codes_of(study_here)
+            _refuse_strays(inner, refuse)
+            collected.captures += read_captures(inner, refuse)
+            for run in read_runs(inner, study_here, refuse):
+                table = _frame(run, codes, study_here.bounds if study_here else frozenset())
+                room -= len(table)
+                if room < 0:
+                    limit = f"expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
+                    refuse(inner / f"{run.about.run}.json", f"{limit}, got more")
+                    continue
+                frames.append(table)
+                collected.runs.append(run.about)
+    collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))
+    samples = pd.concat(frames) if frames else pd.DataFrame(columns=COLUMNS)
+    collected.samples = samples[[*COLUMNS]].reset_index(drop=True)
     return collected
 
 
-def without_cold_samples(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """`samples` without the first host times of a visit in runs that took none before to discard.
-
-    They are several per cent slower than the next. A visit with a single one keeps it.
-    """
-    if samples.empty:
-        return samples
-    by_host = samples["metric"].isin(["host_time", "submit_time"]) & (samples["status"] == "ok")
-    is_cold = (by_host & ~samples["is_warm"].astype(bool)).to_numpy()
-    cold = samples[is_cold]
-    visit = cold.assign(visit=visits(cold, studies)).groupby(
-        [*KEY, "run", "round", "visit"], sort=False
-    )["sample"]
-    is_first = (cold["sample"] == visit.transform("min")) & (visit.transform("size") > 1)
-    is_dropped = np.zeros(len(samples), bool)
-    is_dropped[is_cold] = is_first
-    return samples[~is_dropped]
+def _is_valid(folder: Path, require: Callable[[Path], None], refuse: Refuse) -> bool:
+    """Whether a folder is what it should be; if not, it is refused. An empty one needs no name."""
+    try:
+        if listed(folder) or folder.is_symlink() or not folder.is_dir():
+            require(folder)
+            return True
+    except (HotpathError, OSError) as error:
+        refuse(folder, error)
+    return False
 
 
-def _collect_study(folder: Path, studies: Mapping[str, Study], room: int) -> _StudyResults:
-    """The content of the folder; HotpathError if it has more than `room` samples."""
-    found = _StudyResults()
-    for path in samples_files(folder):
-        loaded = load_variant(path)
-        room -= len(loaded.samples)
-        if room < 0:
-            raise HotpathError(
-                f"{path}: expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine, got more"
-            )
-        key = (loaded.machine, loaded.study, loaded.variant)
-        for kind, record in (("telemetry", Reading), ("timeline", Event)):
-            if (capture := path.with_suffix(f".{kind}.csv")).exists():
-                read_records(capture, record)
-        if (capture := path.with_suffix(".ncu.csv")).exists():
-            found.counters[key] = read_records(capture, Counter)
-        fresh = _fresh_runs(path, loaded, studies)
-        found.frames.append(_frame(loaded, fresh, studies.get(loaded.study)))
-        found.provenance[key] = loaded.provenance
+def ignore(path: Path, error: str | Exception) -> None:
+    """Say nothing of a bad file."""
+
+
+def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
+    """The runs in a study's folder, newest first."""
+    for path in _newest(folder, ABOUT[0], refuse):
+        try:
+            yield read_run(path, study)
+        except FAULTS as error:
+            refuse(path, error)
+
+
+def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
+    """The captures in a study's folder, newest first of each kind."""
+    for suffix in ABOUT[1:]:
+        for path in _newest(folder, suffix, refuse):
+            try:
+                yield read_capture(path)
+            except FAULTS as error:
+                refuse(path, error)
+
+
+def bad_files(folder: Path, study: Study) -> list[tuple[Path, str]]:
+    """The files of a study's folder that are left out, with the reason."""
+    found: list[tuple[Path, str]] = []
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        found.append((path, str(error)))
+
+    for read in (lambda: read_runs(folder, study, refuse), lambda: read_captures(folder, refuse)):
+        for _ in read():
+            pass
+    _refuse_strays(folder, refuse)
     return found
 
 
-def _fresh_runs(path: Path, loaded: VariantResults, studies: Mapping[str, Study]) -> list[str]:
-    """Runs of the current code, checked against study.yaml; none of a removed study or variant."""
-    study = studies.get(loaded.study)
-    if study is None or loaded.variant not in study.variant_names:
-        return []
-    fresh = loaded.fresh_runs(fingerprint(study, study.variant(loaded.variant)))
-    check_described(path, loaded.samples, fresh, study, loaded.variant)
-    return fresh
+def _newest(folder: Path, suffix: str, refuse: Refuse) -> Iterator[Path]:
+    """The descriptions of this suffix that are not too many, newest first."""
+    for place, path in enumerate(described(folder, suffix)):
+        if place < MAX_FILES:
+            yield path
+        else:
+            refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
 
 
-def _frame(loaded: VariantResults, fresh: list[str], study: Study | None) -> pd.DataFrame:
-    """The samples as Collected has them, with `is_warm` where host times had been discarded."""
-    runs = loaded.run_provenance()
-    hosts = {run: entry["machine"].get("host") or UNKNOWN_HOST for run, entry in runs.items()}
-    warm = {run: entry.get("discarded_host_passes", 0) > 0 for run, entry in runs.items()}
-    bounds = study.bounds if study else frozenset()
-    named = {run: still_named(entry.get("bounds", {}), bounds) for run, entry in runs.items()}
-    disturbed = {
-        (run, one["round"]) for run, entry in runs.items() for one in entry.get("disturbed", [])
-    }
+def _refuse_strays(folder: Path, refuse: Refuse) -> None:
+    """Refuse the files that belong to no run and no capture."""
+    for path in listed(folder):
+        try:
+            if not (about := description_of(path)).exists():
+                refuse(path, f"{path}: ignored, because {about.name} is missing")
+        except HotpathError as error:
+            refuse(path, error)
+
+
+def _frame(run: Run, codes: Mapping[str, str], bounds: Collection[str]) -> pd.DataFrame:
+    """The samples of a run in COLUMNS."""
+    about = run.about
+    disturbed = {one.round for one in about.disturbed}
     copies = {
-        (run, number): min(look["copy_bytes_per_s"] for look in around)
-        for run, entry in runs.items()
-        for number, around in enumerate(pairwise(entry.get("conditions") or []))
+        number: min(look.copy_bytes_per_s for look in around)
+        for number, around in enumerate(pairwise(about.conditions))
     }
-    columns: dict[str, Any] = {
-        name: list(map(attrgetter(name), loaded.samples)) for name in COLUMNS
-    }
-    # Without an explicit dtype, a column with only skipped cases would have dtype object.
-    for name in ("value", "sm_mhz"):
-        columns[name] = np.array(columns[name], float)
-    run_of = columns["run"]
-    rounds = list(zip(run_of, columns["round"], strict=True))
-    # Columns added to a table one by one take several times as long.
-    return pd.DataFrame(
-        {
-            "machine": [loaded.machine] * len(run_of),
-            **columns,
-            "host": [hosts[run] for run in run_of],
-            "is_warm": [warm[run] for run in run_of],
-            "stale": [run not in fresh for run in run_of],
-            "disturbed": [one in disturbed for one in rounds],
-            "core_copies": [copies.get(one, math.nan) for one in rounds],
-            "named": [named[run] for run in run_of],
-        }
+    table = frame(run.rows)
+    stale = {name: not about.is_fresh(name, codes.get(name)) for name in about.variants}
+    return table.assign(
+        machine=about.machine,
+        host=about.host.id,
+        study=about.study,
+        run=about.run,
+        stale=table["variant"].map(stale).astype(bool),
+        disturbed=table["round"].isin(disturbed),
+        core_copies=[copies.get(number, math.nan) for number in table["round"].tolist()],
+        named=pd.Series([still_named(about.bounds, bounds)] * len(table), dtype=object),
     )
 
 

@@ -1,4 +1,4 @@
-"""Hardware counters of a variant on disk: `<variant>.ncu.csv` next to its samples."""
+"""Hardware counters on disk: `<time>-<host>.counters.csv`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 class Counter:
     """One metric of one kernel launch of a variant, in the unit that the tool prints."""
 
+    variant: str
     case: str
     kernel: str
     metric: str

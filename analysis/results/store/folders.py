@@ -1,8 +1,8 @@
-"""Files in a folder of results, found by names and kinds of files, without following a
-link or opening anything.
+"""Files in a folder of results, found by names and kinds of files, without following a link or
+opening anything.
 
-<root>/<machine>/machine.json
-<root>/<machine>/<study>/<variant>.csv, .json, .telemetry.csv ...
+<root>/<machine>/<study>/<run>.csv, .json, .telemetry.csv
+<root>/<machine>/<study>/<run>.<kind>.csv, .json          kind = counters or timeline
 <root>/published/<study>.csv
 """
 
@@ -15,17 +15,21 @@ from pathlib import Path
 from typing import Final
 
 from analysis.base.errors import HotpathError
-from analysis.base.reading import LIMIT_BYTES, require_folder, require_plain
+from analysis.base.reading import require_folder
+from analysis.results.store.keys import RUN
+from analysis.study import CAPTURE_KINDS
 from analysis.study import NAME as NAME
 
 PUBLISHED: Final = "published"
-DESCRIPTION: Final = "machine.json"
-MACHINE: Final = re.compile(r"[a-z0-9-]+")
-KINDS: Final = (".csv", ".json", ".telemetry.csv", ".ncu.csv", ".timeline.csv")
-"""How the files of a variant end; the first is its samples."""
+MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+ABOUT: Final = (".json", *(f".{kind}.json" for kind in CAPTURE_KINDS))
+"""How a file ends that describes others and is written after them."""
+SUFFIXES: Final = (*ABOUT, ".csv", ".telemetry.csv", *(f".{kind}.csv" for kind in CAPTURE_KINDS))
+"""How the files of a study end."""
 PARTIAL: Final = ".partial"
 """How a file ends that is not yet written; an interrupted run may leave one."""
-MACHINE_LIMIT_BYTES: Final = LIMIT_BYTES
+MAX_FILES: Final = 64
+"""Maximum number of runs of a study on a machine, and of its captures of a kind."""
 
 
 def machines(root: Path) -> list[str]:
@@ -42,76 +46,52 @@ def machine_folders(root: Path) -> Iterator[Path]:
             yield path
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether `folder` is an empty folder."""
-    return stat.S_ISDIR(folder.lstat().st_mode) and not listed(folder)
+def require_machine(folder: Path) -> None:
+    """HotpathError unless it is a folder with the name of a machine."""
+    _require_name(folder, MACHINE)
 
 
-def check_machine(folder: Path) -> None:
-    """HotpathError unless `folder` has the name of a machine and at most MACHINE_LIMIT_BYTES."""
-    require_name(folder, MACHINE, folder.name)
+def require_study(folder: Path) -> None:
+    """HotpathError unless it is a folder with the name of a study."""
+    _require_name(folder, NAME)
+
+
+def _require_name(folder: Path, pattern: re.Pattern[str]) -> None:
+    if not pattern.fullmatch(folder.name):
+        expected = f"a name of the form {pattern.pattern}"
+        raise HotpathError(f"{folder}: expected {expected}, got {folder.name!r}")
     require_folder(folder)
-    if (size := size_of(folder)) > MACHINE_LIMIT_BYTES:
-        raise HotpathError(f"{folder}: expected at most {MACHINE_LIMIT_BYTES} bytes, got {size}")
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of all files of a machine, including those that do not belong there."""
-    folders = [folder, *study_folders(folder)]
-    entries = [path.lstat() for one in folders for path in listed(one)]
-    return sum(entry.st_size for entry in entries if not stat.S_ISDIR(entry.st_mode))
+def run_and_suffix(path: Path) -> tuple[str, str]:
+    """The run and the suffix of a file of a study; HotpathError for another name."""
+    run, _, suffix = path.name.partition(".")
+    if not RUN.fullmatch(run) or f".{suffix}" not in SUFFIXES:
+        expected = f"<run> and one of {', '.join(SUFFIXES)}"
+        raise HotpathError(f"{path}: expected {expected}, got {path.name!r}")
+    return run, f".{suffix}"
 
 
-def study_folders(folder: Path) -> Iterator[Path]:
-    """All entries of a machine's folder in the place of studies' folders, valid or not."""
-    yield from (path for path in listed(folder) if path.name != DESCRIPTION)
-
-
-def samples_files(folder: Path) -> list[Path]:
-    """The samples files of a study's folder.
-
-    HotpathError unless everything in it is a plain file that belongs to one of them.
-    """
-    require_name(folder, NAME, folder.name)
-    require_folder(folder)
-    files = listed(folder)
-    for path in files:
-        require_plain(path, path.lstat())
-        variant, _, kind = path.name.partition(".")
-        require_name(path, NAME, variant)
-        if f".{kind}" not in KINDS:
-            raise HotpathError(f"{path}: expected <variant> and one of {KINDS}, got {path.name!r}")
-        if not path.with_name(variant + KINDS[0]).exists():
-            raise HotpathError(f"{path}: its samples {variant}{KINDS[0]} are missing")
-    return [path for path in files if path.name.partition(".")[1:] == (".", KINDS[0][1:])]
-
-
-def variant_files(root: Path, machine: str) -> Iterator[Path]:
-    """The samples files of a machine; HotpathError as of `samples_files`."""
-    for folder in study_folders(root / machine):
-        yield from samples_files(folder)
+def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
+    """The descriptions of runs in a study's folder, or those of captures, newest first."""
+    return [path for path in reversed(listed(folder)) if _is_named(path, (suffix,))]
 
 
 def plain_files(root: Path) -> Iterator[Path]:
     """Every file under `root` that can be results by its name and place, none through a link."""
     for machine in machines(root):
-        folder = root / machine
-        inner = [path for path in study_folders(folder) if NAME.fullmatch(path.name)]
-        files = [folder / DESCRIPTION, *(path for one in inner for path in listed(one))]
-        yield from (path for path in files if _is_result(path))
-    yield from (path for path in listed(root / PUBLISHED) if _is_result(path))
+        inner = [path for path in listed(root / machine) if NAME.fullmatch(path.name)]
+        files = (path for one in inner for path in listed(one) if _is_named(path, SUFFIXES))
+        yield from (path for path in files if stat.S_ISREG(path.lstat().st_mode))
+    for path in listed(root / PUBLISHED):
+        is_named = NAME.fullmatch(path.stem) and path.suffix == ".csv"
+        if is_named and stat.S_ISREG(path.lstat().st_mode):
+            yield path
 
 
-def _is_result(path: Path) -> bool:
-    """Whether it is a plain file with the name of a file of results."""
-    name, _, kind = path.name.partition(".")
-    is_named = bool(NAME.fullmatch(name)) and f".{kind}" in KINDS
-    return is_named and path.exists() and stat.S_ISREG(path.lstat().st_mode)
-
-
-def require_name(path: Path, pattern: re.Pattern[str], name: str) -> None:
-    if not pattern.fullmatch(name):
-        raise HotpathError(f"{path}: expected a name of the form {pattern.pattern}, got {name!r}")
+def _is_named(path: Path, suffixes: tuple[str, ...]) -> bool:
+    run, _, suffix = path.name.partition(".")
+    return bool(RUN.fullmatch(run)) and f".{suffix}" in suffixes
 
 
 def listed(folder: Path) -> list[Path]:

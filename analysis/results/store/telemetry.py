@@ -1,4 +1,4 @@
-"""Telemetry of a variant on disk: `<variant>.telemetry.csv` next to its samples."""
+"""Telemetry of a run on disk: `<run>.telemetry.csv`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from analysis.results.store.throttling import REASONS
 
 @dataclass(frozen=True)
 class Reading:
-    """One NVML sample during a cell. `gpu`: index among the measured GPUs; absent in older
-    files."""
+    """One NVML sample during a cell. `gpu`: index among the measured GPUs."""
 
-    run: UtcTime
-    round: int
+    variant: str
     case: str
+    round: int
     time: UtcTime
     power_w: float | None
     energy_j: float | None
@@ -26,7 +25,7 @@ class Reading:
     throttle: str
     pcie_rx_bytes_per_s: float | None
     pcie_tx_bytes_per_s: float | None
-    gpu: int | None = None
+    gpu: int
 
     def check(self) -> None:
         if not CASE.fullmatch(self.case):

@@ -1,4 +1,4 @@
-"""A timeline of a variant on disk: `<variant>.timeline.csv` next to its samples."""
+"""Timelines on disk: `<time>-<host>.timeline.csv`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ KINDS = (HOST_CALL, KERNEL, "memcpy", "memset")
 class Event:
     """One host call or piece of GPU work of a variant, in seconds since the first event."""
 
+    variant: str
     start: float
     end: float
     stream: int | None

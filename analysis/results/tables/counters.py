@@ -1,22 +1,26 @@
-"""Predicted hardware counters against counted ones: <variant>.ncu.csv beside the samples."""
+"""Predicted hardware counters against counted ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
+from analysis.base.records import read_records
 from analysis.results.model.traffic import Traffic, traffic_of
-from analysis.results.store.collect import Collected, VariantKey
-from analysis.results.store.counters import CAPTURED, COLUMNS, Counter
+from analysis.results.store.captures import Taken, taken_of
+from analysis.results.store.collect import Collected
+from analysis.results.store.counters import COLUMNS, Counter
 from analysis.results.tables.rows import CounterRow, columns, stacked
 from analysis.study import Study
 from analysis.study.access import access_of
 from analysis.study.claims.bounds import still_named
 from analysis.study.source import fingerprint
 
+VariantKey = tuple[str, str, str]
+"""machine, study, variant"""
 COUNTER_COLUMNS = columns(CounterRow)
 COUNT_COLUMNS: Final = ["machine", "study", "variant", "case", "metric", "counted", "named"]
 
@@ -38,24 +42,40 @@ def summed(counters: Sequence[Counter]) -> pd.DataFrame:
     return totals.reset_index()
 
 
+def counted_of(found: Collected, studies: Mapping[str, Study]) -> dict[VariantKey, Taken]:
+    """The captured counters of each variant that the studies have."""
+    machines = sorted({one.about.machine for one in found.captures})
+    taken = {
+        key: one
+        for machine in machines
+        for study in studies.values()
+        for variant in study.variants
+        if (key := (machine, study.name, variant.name))
+        if (one := taken_of(found.captures, key, "counters", fingerprint(study, variant)))
+    }
+    return {key: one for key, one in taken.items() if one.is_captured}
+
+
+def read_counted(taken: Mapping[VariantKey, Taken]) -> dict[VariantKey, list[Counter]]:
+    """The counters of each variant."""
+    files = {one.capture.path for one in taken.values()}
+    records = {path: read_records(path, Counter) for path in files}
+    return {
+        key: [counter for counter in records[one.capture.path] if counter.variant == key[2]]
+        for key, one in taken.items()
+    }
+
+
 def fresh_counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The counters of today's code, in COUNT_COLUMNS; `named` has the digests of today's
     claims that the profile names, a frozenset."""
     tables = []
-    for (machine, name, variant), taken in found.counters.items():
-        study = studies.get(name)
-        if study is None or variant not in study.variant_names:
-            continue
-        key = machine, name, variant
-        entry: Mapping[str, Any] = found.provenance[key].get("captures", {}).get("ncu", {})
-        source = fingerprint(study, study.variant(variant))
-        if entry.get("status") == CAPTURED and entry.get("source_sha256") == source:
-            known = dict(zip(COUNT_COLUMNS, key, strict=False))
-            named = still_named(entry.get("bounds", {}), study.bounds)
-            counts = summed(taken).assign(**known)
-            tables.append(
-                counts.assign(named=counts["case"].map(dict.fromkeys(counts["case"], named)))
-            )
+    fresh = {key: one for key, one in counted_of(found, studies).items() if one.is_fresh}
+    for key, counters in read_counted(fresh).items():
+        known = dict(zip(COUNT_COLUMNS, key, strict=False))
+        named = still_named(fresh[key].variant.bounds, studies[key[1]].bounds)
+        counts = summed(counters).assign(**known)
+        tables.append(counts.assign(named=counts["case"].map(dict.fromkeys(counts["case"], named))))
     return stacked(tables, COUNT_COLUMNS)
 
 

@@ -147,7 +147,7 @@ class MachineResults:
         if first["status"] == "skipped":
             return NotTested(f"{variant} was skipped: {first['reason']}")
         if rows["stale"].all():
-            return NotTested(f"the result of {variant} is stale")
+            return NotTested(f"measured with other code: {variant}")
         if first["status"] == "failed":
             return NotTested(f"{variant} failed its check: {first['reason']}")
         if not rows["verified"].all():

@@ -19,7 +19,7 @@ from analysis.base.files import write_all
 from analysis.base.forked import forked_map
 from analysis.results.store.collect import Collected, collect
 from analysis.results.tables.claims import ClaimTables, claim_tables
-from analysis.results.tables.counters import fresh_counts
+from analysis.results.tables.counters import counted_of, fresh_counts, read_counted
 from analysis.results.tables.links import Fits, read_fits
 from analysis.results.tables.ratios import ratios_by_round
 from analysis.results.tables.registry import TABLES
@@ -41,7 +41,8 @@ class Material:
         self._found = found
         self._made: dict[str, pd.DataFrame] = {}
         self.samples, self.machines = found.samples, found.machines
-        self.published, self.counters = found.published, found.counters
+        self.published = found.published
+        self.counters = read_counted(counted_of(found, studies))
         self.studies, self.fits = studies, fits
 
     def table(self, name: str) -> pd.DataFrame:

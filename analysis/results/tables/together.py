@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.files import write_all
 from analysis.results.store.collect import Collected
-from analysis.results.store.folders import machines, study_folders
+from analysis.results.store.folders import listed, machines
 from analysis.results.tables.links import Fits, read_fits
 from analysis.results.tables.of_study import REFUSED, Material, study_tables, to_csv
 from analysis.results.tables.registry import TABLES
@@ -29,7 +29,7 @@ def put_together(
     gone = {
         folder.name
         for machine in machines(results)
-        for folder in study_folders(results / machine)
+        for folder in listed(results / machine)
         if folder.name not in of_studies
     }
     parts = dict(of_studies) | {name: study_tables(results, name, {}, fits) for name in gone}

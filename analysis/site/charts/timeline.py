@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.base.quantities import quantity, whole
 from analysis.site.charts.theme import Chart, finish, present, select, text_tooltip
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.captures import STALE, Capture, kernel_name, read_events
+from analysis.site.facts.captures import STALE, Capture, kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 
 LANE_PX: Final = 44
@@ -83,7 +83,7 @@ def timeline_events(facts: StudyFacts) -> pd.DataFrame:
 
 
 def _events(facts: StudyFacts, machine: str, name: str, capture: Capture) -> pd.DataFrame:
-    events = read_events(capture.path)
+    events = capture.events
     streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
     return pd.DataFrame(
         {

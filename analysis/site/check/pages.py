@@ -56,7 +56,7 @@ def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
     yield from _gaps_and_captions(site, pages)
     yield from _contradictions(pages)
     used = {part for text in pages.values() for part in PART.findall(text)}
-    measured = {study for _, study, _ in inputs.provenance} & {*inputs.studies}
+    measured = {run.study for run in inputs.runs} & {*inputs.studies}
     for name in sorted(measured):
         page = pages.get(f"studies/{name}")
         if page is not None:

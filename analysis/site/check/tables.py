@@ -30,6 +30,8 @@ CELL = ["machine", "study", "variant", "case"]
 
 
 def table_faults(inputs: Inputs) -> Iterator[Fault]:
+    """Faults of the tables. Nothing is missing in a study that a machine has to measure again, as
+    pages show results of other code as stale."""
     yield from _absent_cases(inputs)
     yield from _unknown_parameters(inputs)
     yield from _absent_predictions(inputs)
@@ -45,10 +47,15 @@ def _absent_cases(inputs: Inputs) -> Iterator[Fault]:
     has measured."""
     known = _cells(inputs.tables["summary"]) | _cells(inputs.tables["skipped"])
     measured = {cell[:2] for cell in known}
+    behind = _behind(inputs)
+    machines_behind = {machine for machine, _ in behind}
     for machine, described in inputs.machines.items():
         for study in inputs.studies.values():
+            if (machine, study.name) in behind:
+                continue
             if (machine, study.name) not in measured:
-                if _is_measured_here(study, described.get("gpus") or 1):
+                is_expected = machine not in machines_behind
+                if is_expected and _is_measured_here(study, described.get("gpus") or 1):
                     yield Fault(study.name, "expected results, got none", machine)
                 continue
             for variant in study.variants:
@@ -60,6 +67,22 @@ def _absent_cases(inputs: Inputs) -> Iterator[Fault]:
                 if gaps:
                     what = f"expected a result or a reason in {_some(gaps)}, got none"
                     yield Fault(f"{study.name}/{variant.name}", what, machine)
+
+
+def _behind(inputs: Inputs) -> set[tuple[str, str]]:
+    """The machines and studies with results of other code in cases that the studies have now, and
+    those that lack the link of such a calibration."""
+    now = _cases(inputs).keys()
+    stale = {
+        cell[:2]
+        for name in ("summary", "skipped")
+        for cell in _cells(inputs.tables[name][inputs.tables[name]["stale"] == 1])
+        if cell[1:] in now
+    }
+    calibrations = calibrating(inputs.studies)
+    without_link = {machine for machine, study in stale if study in calibrations}
+    linked = [study.name for study in inputs.studies.values() if study.has_link]
+    return stale | {(machine, study) for machine in without_link for study in linked}
 
 
 def _some(cases: Sequence[str]) -> str:
@@ -79,7 +102,7 @@ def _unknown_parameters(inputs: Inputs) -> Iterator[Fault]:
     values: defaultdict[tuple[str, str], float] = defaultdict(lambda: math.nan)
     values |= {(row.machine, row.parameter): row.value for row in inputs.parameters}
     calibrations = {name: inputs.studies[name] for name in calibrating(inputs.studies)}
-    fresh = _fresh(inputs)
+    fresh, behind = _fresh(inputs), _behind(inputs)
     for name, study in calibrations.items():
         is_of_walks = determined(study) is OF_WALKS
         parameters = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
@@ -87,7 +110,7 @@ def _unknown_parameters(inputs: Inputs) -> Iterator[Fault]:
             unknown = [
                 one for one in parameters if math.isnan(values.get((machine, one), math.nan))
             ]
-            if unknown:
+            if unknown and (machine, name) not in behind:
                 what = f"expected parameters of the model, got none for {', '.join(unknown)}"
                 yield Fault(name, what, str(machine))
 
@@ -103,15 +126,19 @@ def _absent_predictions(inputs: Inputs) -> Iterator[Fault]:
         machine, study, variant, case = cell
         if machine in calibrated and cell[1:] in cases and access_of(*cases[cell[1:]]):
             absent.setdefault((machine, f"{study}/{variant}"), []).append(case)
+    behind = _behind(inputs)
     for (machine, where), names in absent.items():
+        if (machine, where.partition("/")[0]) in behind:
+            continue
         yield Fault(where, f"expected a prediction in {_some(names)}, got none", machine)
 
 
 def _untested_claims(inputs: Inputs) -> Iterator[Fault]:
     """Claims that are not tested for want of evidence, or that no machine's results mention."""
-    rows = rows_of(inputs.tables["claims"], ClaimRow)
+    rows, behind = rows_of(inputs.tables["claims"], ClaimRow), _behind(inputs)
     for row in rows:
-        if row.verdict == NOT_TESTED and MISSING in row.reason:
+        is_behind = (row.machine, row.study) in behind
+        if row.verdict == NOT_TESTED and MISSING in row.reason and not is_behind:
             yield Fault(f"{row.study}: claim {row.claim}", row.reason, row.machine)
     judged = {(row.study, row.claim) for row in rows}
     measured = {*inputs.tables["summary"]["study"], *inputs.tables["skipped"]["study"]}
@@ -126,12 +153,13 @@ def _removed_claims(inputs: Inputs) -> Iterator[Fault]:
     fresh = _fresh(inputs)
     measured = {*fresh[["machine", "study", "variant"]].itertuples(index=False, name=None)}
     gone: dict[tuple[str, str], str] = {}
-    for key, recorded in inputs.provenance.items():
+    for key in measured & inputs.runs_of.keys():
         machine, name, _ = key
-        if key in measured and name in inputs.studies:
+        if name in inputs.studies:
             study = inputs.studies[name]
             known = {claim.id for claim in study.claims} | {*study.withdrawn}
-            gone |= {(name, one): machine for one in {*recorded.get("bounds", {})} - known}
+            named = {claim for run in inputs.fresh_runs(key) for claim in run.bounds}
+            gone |= {(name, one): machine for one in named - known}
     for (name, claim), machine in gone.items():
         what = "expected it in study.yaml, since runs recorded its bounds, got none"
         yield Fault(f"{name}: claim {claim}", what, machine)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pycxxfilt
 
 from analysis.base.records import read_records
 from analysis.results.store import counters, timelines
+from analysis.results.store.captures import taken_of
 from analysis.results.store.counters import CAPTURED as CAPTURED
 from analysis.results.store.timelines import HOST_CALL as HOST_CALL
 from analysis.results.store.timelines import KERNEL as KERNEL
@@ -42,13 +42,14 @@ UNPROFILED: Final = "the variant lacks the profiled case"
 class Capture:
     """Outcome of one capture of a variant: `captured`, `stale`, or `not captured` with a reason.
 
-    `case` is that of the capture, and `path` its file.
+    `case` is that of the capture, and `path` its file, with the records of all variants.
     """
 
     state: str
     reason: str
     case: str
     path: Path
+    variant: str
 
     @property
     def is_there(self) -> bool:
@@ -57,39 +58,47 @@ class Capture:
     @cached_property
     def counters(self) -> dict[str, float]:
         """As `read_counters` of its file."""
-        return read_counters(self.path)
+        return read_counters(self.path, self.variant)
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """As `read_events` of its file."""
+        return read_events(self.path, self.variant)
 
 
 @dataclass(frozen=True)
 class Captures:
-    """Captures of a study: files beside the samples, and their status in the provenance."""
+    """Captures of a study, and why others are missing."""
 
     inputs: Inputs
     study: Study
     _found: dict[tuple[str, str, str], Capture] = field(default_factory=dict, init=False)
 
     def find(self, machine: str, variant: Variant, kind: str) -> Capture:
-        """The capture of this kind, `ncu` or `timeline`; stale if the source has changed."""
+        """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
         key = machine, variant.name, kind
         if key not in self._found:
             self._found[key] = self._look_for(machine, variant, kind)
         return self._found[key]
 
     def _look_for(self, machine: str, variant: Variant, kind: str) -> Capture:
-        path = self.inputs.results / machine / self.study.name / f"{variant.name}.{kind}.csv"
-        provenance = self.inputs.provenance.get((machine, self.study.name, variant.name))
-        if provenance is None:
-            return Capture(MISSING, "the variant has not been measured", "", path)
-        entry: Mapping[str, Any] = provenance.get("captures", {}).get(kind, {})
-        status = str(entry.get("status", f"{MISSING}: {self._untried(variant, kind)}"))
-        case = str(entry.get("case", ""))
-        if status != CAPTURED:
-            reason = status.partition(": ")[2] or status
-            return Capture(MISSING, REWORDED.get(reason, reason), case, path)
-        if not path.exists():
-            return Capture(MISSING, f"{path.name} is missing", case, path)
-        is_current = entry.get("source_sha256") == fingerprint(self.study, variant)
-        return Capture(CAPTURED if is_current else STALE, "", case, path)
+        key = machine, self.study.name, variant.name
+        nowhere = self.inputs.results / machine / self.study.name
+        if key not in self.inputs.runs_of:
+            return Capture(MISSING, "the variant has not been measured", "", nowhere, variant.name)
+        now = fingerprint(self.study, variant)
+        taken = taken_of(self.inputs.captures, key, kind, now)
+        if taken is None:
+            return Capture(MISSING, self._untried(variant, kind), "", nowhere, variant.name)
+        state = CAPTURED if taken.is_fresh else STALE
+        reason = "" if taken.is_captured else taken.variant.status.partition(": ")[2]
+        return Capture(
+            state if taken.is_captured else MISSING,
+            REWORDED.get(reason, reason),
+            taken.variant.case,
+            taken.capture.path,
+            variant.name,
+        )
 
     def _untried(self, variant: Variant, kind: str) -> str:
         """Reason for a capture that was never tried."""
@@ -100,12 +109,12 @@ class Captures:
         return f"{UNPROFILED}, {' or '.join(one.case for one in self.study.captured)}"
 
 
-def read_counters(path: Path) -> dict[str, float]:
+def read_counters(path: Path, variant: str) -> dict[str, float]:
     """Counters of a variant: sums over its kernels; for other metrics, the longest kernel's value.
 
     Raises HotpathError if the file is not a table of counters.
     """
-    counted = read_records(path, counters.Counter)
+    counted = [one for one in read_records(path, counters.Counter) if one.variant == variant]
     rows = pd.DataFrame(map(asdict, counted), columns=list(counters.COLUMNS))
     if rows.empty:
         return {}
@@ -120,12 +129,13 @@ def read_counters(path: Path) -> dict[str, float]:
     }
 
 
-def read_events(path: Path) -> pd.DataFrame:
-    """Events of a captured timeline, by `store.timelines.Event`; times in s from the first event.
+def read_events(path: Path, variant: str) -> pd.DataFrame:
+    """Events of a variant in a timeline, by `store.timelines.Event`; seconds from the first.
 
     Raises HotpathError if the file is not a timeline.
     """
-    events = pd.DataFrame(map(asdict, read_records(path, timelines.Event)))
+    found = (one for one in read_records(path, timelines.Event) if one.variant == variant)
+    events = pd.DataFrame(map(asdict, found))
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
     return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from analysis.base.equivalence import EQUAL_WITHIN
 from analysis.base.quantities import listing
 from analysis.base.statistics import SAME_WITHIN
 from analysis.site.facts.figures import NOT_MEASURED
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, RunFile
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Variant
@@ -148,7 +148,7 @@ class Comparison:
 
     def host_names(self, machine: Subject) -> dict[str, str]:
         """`host 1` and so on for the hosts of a machine, by what its runs call them."""
-        hosts = {host_of(entry) for _, entry in self.inputs.runs_on(machine.name)}
+        hosts = {run.host.id for run in self.inputs.runs_on(machine.name)}
         return {host: f"host {number}" for number, host in enumerate(sorted(hosts), start=1)}
 
     @cached_property
@@ -267,16 +267,11 @@ class Comparison:
             )
 
 
-def _by_host(runs: Sequence[tuple[Mapping[str, Any], float]]) -> Iterator[tuple[str, float]]:
+def _by_host(runs: Sequence[tuple[RunFile, float]]) -> Iterator[tuple[str, float]]:
     """Hosts with the medians over their runs."""
-    pairs = sorted((host_of(run), median) for run, median in runs)
+    pairs = sorted((run.host.id, median) for run, median in runs)
     for host, group in groupby(pairs, key=lambda pair: pair[0]):
         yield host, float(np.median([median for _, median in group]))
-
-
-def host_of(run: Mapping[str, Any]) -> str:
-    """Name of a run's host, from its provenance."""
-    return str(run["machine"].get("host") or "unnamed")
 
 
 def _state(facts: StudyFacts, machine: str, variant: Variant) -> str:

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from analysis.base.statistics import verdict
-from analysis.results.store.provenance import Provenance
 from analysis.results.store.published import best_statement
 from analysis.site.facts.basis import figures_by_run, ruled
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, RunFile
 from analysis.site.facts.predicting import Chip, chips
 from analysis.site.facts.rows import (
     MeasuredRow,
@@ -148,12 +147,11 @@ class Figures:
         """One metric in the shown case."""
         return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
 
-    def by_run(self, row: MeasuredRow) -> list[tuple[Provenance, float]]:
+    def by_run(self, row: MeasuredRow) -> list[tuple[RunFile, float]]:
         """The runs of a figure, oldest first, each with its median. Empty if the runs are not
-        known, because only some of the kept ones have this case or are fresh."""
-        entry = self.inputs.provenance.get((row.machine, row.study, row.variant))
+        known, because only some of them have this case."""
+        runs = self.inputs.fresh_runs((row.machine, row.study, row.variant))
         medians = figures_by_run(row)
-        runs = sorted([entry, *entry["runs"]], key=lambda run: run["run"]) if entry else []
         return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
 
     def shared_metric(self, machine: str, variants: Iterable[Variant]) -> str:

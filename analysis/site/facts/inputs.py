@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 
 from analysis.base.errors import HotpathError
-from analysis.results.store.collect import VariantKey as VariantKey
-from analysis.results.store.folders import KINDS, PUBLISHED, machines, samples_files, study_folders
-from analysis.results.store.provenance import Provenance, read_provenance
+from analysis.results.store.collect import newest_host, read_captures, read_runs
+from analysis.results.store.folders import PUBLISHED, described, listed, machines
+from analysis.results.store.keys import CaptureFile
+from analysis.results.store.keys import RunFile as RunFile
 from analysis.results.store.published import NOTHING, load_published
-from analysis.results.store.results import read_machine
-from analysis.results.store.samples import read_samples as read_samples
+from analysis.results.store.runs import Capture, read_about
+from analysis.results.store.samples import SAMPLE_TYPES, frame
 from analysis.results.tables.registry import TABLES
 from analysis.results.tables.rows import ParameterRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
@@ -27,6 +28,9 @@ from analysis.toolchain.derived import read_absent, read_derived
 from analysis.toolchain.ptxas import KernelResources
 from analysis.toolchain.sass import VariantCode, read_code
 
+VariantKey = tuple[str, str, str]
+"""machine, study, variant"""
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -35,7 +39,7 @@ class Inputs:
     The tables have the rows of `analysis.site.facts.rows`: `summary` MeasuredRow, `resources`
     KernelResources, the others the class of their name. `machine_code` is by study and variant.
     `derived` are the tables of each study's tables.py by name, and `absent` the reasons for missing
-    ones.
+    ones. `machines` describes the host of each machine's newest run.
     """
 
     studies: Mapping[str, Study]
@@ -47,7 +51,8 @@ class Inputs:
     absent: Mapping[str, Mapping[str, str]]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
-    provenance: Mapping[VariantKey, Provenance]
+    runs: Sequence[RunFile]
+    captures: Sequence[Capture]
 
     @cached_property
     def published(self) -> dict[str, pd.DataFrame]:
@@ -77,25 +82,51 @@ class Inputs:
         """A copy in which `tables` replace those of the same names."""
         return replace(self, tables={**self.tables, **tables})
 
-    def files(self, key: VariantKey) -> list[Path]:
-        """Existing files of a variant on a machine: samples, provenance and captures."""
-        machine, study, variant = key
-        named = (self.results / machine / study / f"{variant}{kind}" for kind in sorted(KINDS))
-        return [path for path in named if path.exists()]
+    def runs_on(self, machine: str) -> list[RunFile]:
+        """Every run on a machine, of all studies, oldest first."""
+        return [run for run in self.runs if run.machine == machine]
 
-    def runs_on(self, machine: str) -> Iterator[tuple[str, Provenance]]:
-        """Study and provenance of every kept run of each variant on a machine."""
-        for (where, study, _), newest in self.provenance.items():
-            if where == machine:
-                yield from ((study, entry) for entry in (newest, *newest["runs"]))
+    @cached_property
+    def runs_of(self) -> Mapping[VariantKey, list[RunFile]]:
+        """The runs of each measured variant, oldest first."""
+        found: dict[VariantKey, list[RunFile]] = {}
+        for run in self.runs:
+            for variant in run.variants:
+                found.setdefault((run.machine, run.study, variant), []).append(run)
+        return dict(sorted(found.items()))
 
-    def is_current(self, key: VariantKey) -> bool:
-        """Whether the newest samples of a variant are of its current code. The study must still
-        have the variant."""
+    def fresh_runs(self, key: VariantKey) -> list[RunFile]:
+        """The runs of a variant's current code, oldest first; none of one that is gone."""
         _, study, variant = key
-        known = self.studies[study]
+        known = self.studies.get(study)
+        if known is None or variant not in known.variant_names:
+            return []
         now = fingerprint(known, known.variant(variant))
-        return bool(self.provenance[key]["source_sha256"] == now)
+        return [run for run in self.runs_of.get(key, []) if run.is_fresh(variant, now)]
+
+    def samples(self) -> pd.DataFrame:
+        """All samples, a row each: machine, then the columns of SAMPLE_TYPES."""
+        runs = [
+            frame(one.rows).assign(machine=machine, study=study, run=one.about.run)
+            for machine, study in sorted({key[:2] for key in self.runs_of})
+            for one in read_runs(self.results / machine / study, self.studies.get(study))
+        ]
+        columns = ["machine", *SAMPLE_TYPES]
+        return pd.concat(runs)[columns] if runs else pd.DataFrame(columns=columns)
+
+    def files(self, machine: str, study: str) -> list[Path]:
+        """The files of all runs and captures of a study on a machine, newest first."""
+        folder = self.results / machine / study
+        abouts: list[RunFile | CaptureFile] = [
+            *(run for run in self.runs if (run.machine, run.study) == (machine, study)),
+            *(
+                one.about
+                for one in self.captures
+                if (one.about.machine, one.about.study) == (machine, study)
+            ),
+        ]
+        names = [name for about in abouts for name in (about.file_name, *about.files)]
+        return [folder / name for name in sorted(names, reverse=True)]
 
     def of_study(self, table: pd.DataFrame, study: Study) -> pd.DataFrame:
         """Rows of `table` about variants that `study` has now."""
@@ -108,7 +139,7 @@ def load_inputs(
     studies: Mapping[str, Study],
     derived: Mapping[str, Path] | None = None,
 ) -> Inputs:
-    """Read the tables under `tables` and the descriptions and provenance under `results`.
+    """Read the tables under `tables` and the descriptions of runs and captures under `results`.
 
     A missing table counts as empty. `derived` are the folders of the tables of each study's code;
     left out, these are under `tables`, and the results of all studies are read. Raises HotpathError
@@ -118,16 +149,20 @@ def load_inputs(
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
     known = [machine for machine in machines(results) if machine not in refused]
-    provenance = {
-        (machine, folder.name, path.stem): read_provenance(path.with_suffix(".json"))
-        for machine in known
-        for folder in study_folders(results / machine)
-        if f"{machine}/{folder.name}" not in refused and (derived is None or folder.name in derived)
-        for path in samples_files(folder)
-    }
+    runs: list[RunFile] = []
+    captures: list[Capture] = []
+    for folder in (folder for machine in known for folder in listed(results / machine)):
+        name = folder.relative_to(results).as_posix()
+        if name in refused or not (derived is None or folder.name in derived):
+            continue
+        paths = [path for path in described(folder) if f"{name}/{path.name}" not in refused]
+        runs += [read_about(path, RunFile) for path in reversed(paths)]
+        captures += [
+            one for one in read_captures(folder) if f"{name}/{one.about.file_name}" not in refused
+        ]
     made = {name: read_table([tables / f"{name}.csv"], table.row) for name, table in TABLES.items()}
     summary = made["summary"]
-    if gone := sorted({*summary["machine"]} - {*known}):
+    if gone := sorted({*summary["machine"]} - {run.machine for run in runs}):
         raise HotpathError(
             f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
             "run `snakemake -c 8 summary`"
@@ -142,6 +177,11 @@ def load_inputs(
         derived={name: read_derived(folder) for name, folder in of_code.items()},
         absent={name: read_absent(folder) for name, folder in of_code.items()},
         refused=refused,
-        machines={machine: read_machine(results / machine) for machine in known},
-        provenance=provenance,
+        machines={
+            machine: host.described()
+            for machine in known
+            if (host := newest_host(results / machine)) is not None
+        },
+        runs=runs,
+        captures=captures,
     )

@@ -409,6 +409,6 @@ def _runs_of(
     row = figures.find(machine, cell.variant, cell.case, cell.metric)
     if row is None or row.stale:
         return {}, 0
-    named = {str(run["run"]): figure for run, figure in figures.by_run(row)}
+    named = {run.run: figure for run, figure in figures.by_run(row)}
     numbered = {str(place): figure for place, figure in enumerate(figures_by_run(row))}
     return named or numbered, row.hosts

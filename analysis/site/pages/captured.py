@@ -12,7 +12,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, code, folded, joined, listed, plain
 from analysis.study import Variant
 
-CAPTURES: Final = {"ncu": "counters", "timeline": "timeline"}
+CAPTURES: Final = {"counters": "counters", "timeline": "timeline"}
 """What pages call each kind of capture."""
 
 

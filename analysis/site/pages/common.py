@@ -64,7 +64,7 @@ def _explorer_chart(studies: Mapping[str, StudyFacts], pages: Path) -> Chart | N
 
 def write_samples(inputs: Inputs, folder: Path) -> None:
     """Write all samples to NAME in `folder`."""
-    write_parquet([inputs.files(key)[0] for key in inputs.provenance], folder / NAME)
+    write_parquet(inputs.samples(), folder / NAME)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis.base.quantities import gigabytes_per_second, percent, quantity, whole
-from analysis.site.facts.captures import HOST_CALL, KERNEL, read_events
+from analysis.site.facts.captures import HOST_CALL, KERNEL
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import titled
 from analysis.site.pages.html import NO_HTML, table
@@ -29,7 +29,7 @@ def _copies_on(facts: StudyFacts, machine: str) -> Markup:
     rows: dict[str, list[list[str]]] = {}
     for variant in facts.study.variants:
         capture = facts.captures.find(machine, variant, "timeline")
-        cells = _copying(read_events(capture.path)) if capture.is_there else None
+        cells = _copying(capture.events) if capture.is_there else None
         if cells:
             rows.setdefault(capture.case, []).append([titled(variant, capture), *cells])
     columns = ["variant", "delay of the first copy", "copies", "time from first to last"]

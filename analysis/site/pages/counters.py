@@ -154,13 +154,13 @@ def counter_tables(facts: StudyFacts, variant: Variant, root: str) -> Markup:
 
 
 def _counters_on(facts: StudyFacts, machine: str, variant: Variant, root: str) -> Markup:
-    capture = facts.captures.find(machine, variant, "ncu")
+    capture = facts.captures.find(machine, variant, "counters")
     if not capture.is_there:
         return Markup()
     shown = [(variant, capture)]
     if variant.after:
         before = facts.study.variant(variant.after)
-        earlier = facts.captures.find(machine, before, "ncu")
+        earlier = facts.captures.find(machine, before, "counters")
         if earlier.is_there:
             shown.insert(0, (before, earlier))
     counted = [_column(*one) for one in shown]
@@ -191,7 +191,7 @@ def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
 def _walks_on(facts: StudyFacts, machine: str, key: str, each: str) -> Markup:
     rows: dict[str, list[list[str]]] = {}
     for variant in facts.study.variants:
-        capture = facts.captures.find(machine, variant, "ncu")
+        capture = facts.captures.find(machine, variant, "counters")
         count = page_table_reads(capture.counters) if capture.is_there else None
         if count is None:
             continue

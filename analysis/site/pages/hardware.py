@@ -31,7 +31,6 @@ from analysis.site.facts.comparison import (
     Comparison,
     Ratio,
     Subject,
-    host_of,
 )
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ParameterRow
@@ -223,10 +222,9 @@ def hosts(comparison: Comparison) -> str:
     for machine in comparison.machines:
         found: dict[str, Mapping[str, Any]] = {}
         runs: dict[str, set[str]] = {}
-        for _, entry in comparison.inputs.runs_on(machine.name):
-            host = host_of(entry)
-            found[host] = entry["machine"]
-            runs.setdefault(host, set()).add(entry["run"])
+        for run in comparison.inputs.runs_on(machine.name):
+            found[run.host.id] = run.host.described()
+            runs.setdefault(run.host.id, set()).add(run.start)
         called = comparison.host_names(machine)
         rows = [
             [

@@ -375,7 +375,7 @@ def _samples(facts: StudyFacts, claim: Claim, machine: str, root: str, case: str
     study = facts.study.name
     names = []
     for variant in claim.variants:
-        is_measured = (machine, study, variant) in facts.inputs.provenance
+        is_measured = (machine, study, variant) in facts.inputs.runs_of
         address = f"{root}{samples_address(machine, study, variant, case)}"
         names.append(link(address, code(variant)) if is_measured else code(variant))
     return joined(" ", names)

@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 from analysis.base.quantities import listing
 from analysis.site.facts.addresses import samples_anchor
-from analysis.site.facts.inputs import Inputs, VariantKey
+from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import code, joined, link, moment, plain, table
 from analysis.site.pages.page import macro
 from analysis.site.pages.sentences import NOTHING
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
-"""Meaning and unit of the last word of a key of machine.json."""
+"""Meaning and unit of the last word of a key of a host."""
 WRITTEN: Final = {
     **{word: word.upper() for word in ("gpu", "cpu", "cuda", "ecc", "numa", "sm")},
     "gpus": "GPUs",
@@ -39,17 +39,18 @@ def freshness(inputs: Inputs) -> str:
     """
     rows = []
     for machine, described in inputs.machines.items():
-        entries = [entry for key, entry in inputs.provenance.items() if key[0] == machine]
+        runs = inputs.runs_on(machine)
         measured = inputs.tables["summary"][inputs.tables["summary"]["machine"] == machine]
         cases = measured.drop_duplicates(["study", "variant", "case"])
         stale = cases[cases["stale"].astype(bool)]
         only_in_full = sum(_is_only_in_full(inputs, row) for row in stale.itertuples())
-        commits = sorted({_commit(entry) for entry in entries})
+        newest = {run.study: run for run in runs}
+        commits = sorted({_commit(run) for run in newest.values()})
         rows.append(
             [
                 inputs.called(machine),
                 described.get("gpu") or "no GPU",
-                moment(max((entry["run"] for entry in entries), default="")),
+                moment(max(run.begun for run in runs)),
                 joined(", ", map(code, commits)),
                 str(len(cases.drop_duplicates(["study", "variant"]))),
                 str(len(cases)),
@@ -78,9 +79,7 @@ def _is_only_in_full(inputs: Inputs, row: Any) -> bool:
 def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]:
     """Study, run and number of the rounds that something disturbed, in all runs that are kept."""
     return {
-        (study, entry["run"], one["round"])
-        for study, entry in inputs.runs_on(machine)
-        for one in entry.get("disturbed", [])
+        (run.study, run.run, one.round) for run in inputs.runs_on(machine) for one in run.disturbed
     }
 
 
@@ -156,68 +155,67 @@ def _fact(value: Any, unit: str) -> str:
 @macro("provenance")
 def provenance_table(inputs: Inputs) -> str:
     """Every run of every machine: commit, compiler, number of variants."""
-    rows: dict[tuple[str, ...], int] = {}
-    for (machine, study, _), entry in inputs.provenance.items():
-        method = str(entry["method_version"])
-        disturbed = "; ".join(
-            f"{one['round'] + 1}: {', '.join(one['why'])}" for one in entry.get("disturbed", [])
-        )
-        key = (machine, study, entry["run"], _commit(entry), _compiler(entry), method, disturbed)
-        rows[key] = rows.get(key, 0) + 1
-    columns = ["machine", "study", "run", "commit", "compiler", "method"]
+    columns = ["machine", "study", "run", "host", "commit", "compiler", "method"]
     columns += ["disturbed rounds", "variants"]
-    filled = [
-        [inputs.called(machine), study, moment(run), *rest, str(count)]
-        for (machine, study, run, *rest), count in sorted(rows.items())
+    rows = [
+        [
+            *(inputs.called(run.machine), run.study, moment(run.begun), code(run.host.id)),
+            *(_commit(run), _compiler(run), str(run.method_version)),
+            "; ".join(f"{one.round + 1}: {', '.join(one.why)}" for one in run.disturbed),
+            str(len(run.variants)),
+        ]
+        for run in inputs.runs
     ]
-    return table(columns, filled, numeric=["variants"]) if filled else NOTHING
+    return table(columns, rows, numeric=["variants"]) if rows else NOTHING
 
 
-def _compiler(entry: Mapping[str, Any]) -> str:
-    """`arch sm_90; cxx g++ 13.3.0; nvcc 13.0`: what is recorded of it."""
-    given = entry.get("compiler")
-    if not isinstance(given, Mapping):
-        return str(given or "not recorded")
-    return "; ".join(f"{name} {_listed(value)}" for name, value in given.items() if value)
+def _compiler(run: RunFile) -> str:
+    """`nvcc 13.0; cxx g++ 13.3.0; arch sm_90`: what is recorded of it."""
+    given = run.compiler.model_dump(exclude_none=True)
+    return "; ".join(f"{name} {value}" for name, value in given.items())
 
 
-def _listed(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def sample_tables(inputs: Inputs, files: Mapping[VariantKey, list[str]], place: Place) -> str:
-    """Links to the samples of every variant, a folded table for each machine and study; `files`
-    are names in data/."""
+def sample_tables(inputs: Inputs, sources: Mapping[VariantKey, str], place: Place) -> str:
+    """Links to all files of results, folded for each machine and study; `sources` are names of the
+    variants' sources in data/."""
     tables = []
-    for (machine, study), group in groupby(sorted(files.items()), key=lambda one: one[0][:2]):
-        table, count = _samples_of(inputs, dict(group))
-        folder = f"data/{machine}/{study}"
+    for (machine, study), group in groupby(inputs.runs_of, key=lambda key: key[:2]):
+        keys = list(group)
         called = inputs.called(machine)
-        summary = f"{called}, {study}: {count} variants"
-        anchor = f"{machine}-{study}"
+        summary = f"{called}, {study}: {len(keys)} variants"
+        content = _samples_of(inputs, keys, sources) + _files_of(inputs, machine, study)
+        path = f"data/{machine}/{study}/index.html"
         title = f"Samples of {study} on {called}"
-        path = f"{folder}/index.html"
-        tables.append(place.folded(path, summary, title, table, anchor=anchor))
+        tables.append(place.folded(path, summary, title, content, anchor=f"{machine}-{study}"))
     return "\n\n".join(tables) or NOTHING
 
 
-def _samples_of(inputs: Inputs, files: Mapping[VariantKey, list[str]]) -> tuple[Markup, int]:
-    """A row a variant of one study on one machine, and how many; links are to the same folder."""
-    rows, ids = [], []
-    for key, names in files.items():
-        machine, study, variant = key
-        entry = inputs.provenance[key]
-        runs = [entry["run"], *(run["run"] for run in entry["runs"])]
-        links = joined(
-            ", ",
-            (link(name, name.removeprefix(f"{variant}.")) for name in names),
-        )
-        rows.append([code(variant), ", ".join(runs), _commit(entry), links])
-        ids.append(samples_anchor(machine, study, variant))
-    return table(["variant", "runs kept", "commit", "files"], rows, ids=ids), len(rows)
+def _samples_of(
+    inputs: Inputs, keys: Sequence[VariantKey], sources: Mapping[VariantKey, str]
+) -> Markup:
+    """A row per variant of one study on one machine, with the samples of each of its runs; links
+    are to the same folder."""
+    rows = []
+    for key in keys:
+        runs = inputs.runs_of[key]
+        samples = joined(", ", (link(f"{run.run}.csv", run.begun) for run in reversed(runs)))
+        source = link(sources[key], "source") if key in sources else ""
+        rows.append([code(key[2]), samples, _commit(runs[-1]), source])
+    columns = ["variant", "samples of the runs", "commit of the newest", "source"]
+    return table(columns, rows, ids=[samples_anchor(*key) for key in keys])
 
 
-def _commit(entry: Mapping[str, Any]) -> str:
-    if entry["commit"] is None:
+def _files_of(inputs: Inputs, machine: str, study: str) -> Markup:
+    """A row per run or capture of one study on one machine, with its files."""
+    files = [path.name for path in inputs.files(machine, study)]
+    rows = [
+        [code(name), joined(", ", (link(file, file.partition(".")[2]) for file in group))]
+        for name, group in groupby(files, key=lambda file: file.partition(".")[0])
+    ]
+    return table(["run or capture", "files"], rows)
+
+
+def _commit(run: RunFile) -> str:
+    if run.commit is None:
         return "unknown"
-    return f"{entry['commit'][:10]}{' with changes' if entry.get('dirty') else ''}"
+    return f"{run.commit[:10]}{' with changes' if run.dirty else ''}"

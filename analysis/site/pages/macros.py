@@ -170,7 +170,7 @@ def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> str:
 @macro()
 def samples(page: Page) -> str:
     """Links to the samples of every machine, study and variant."""
-    return machines.sample_tables(page.staged.inputs, page.staged.files, page.place)
+    return machines.sample_tables(page.staged.inputs, page.staged.sources, page.place)
 
 
 @macro()

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from analysis.base.quantities import quantity
 from analysis.site.facts.inputs import Inputs
 from analysis.site.interface import STAGES
 from analysis.site.pages.html import table
 from analysis.site.pages.page import macro
-
-Entry = Mapping[str, Any]
-"""Provenance of one run of a variant."""
 
 
 @macro("measuring")
@@ -46,13 +41,13 @@ def stages_section(inputs: Inputs) -> str:
     """The seconds of each stage of the newest run of each study that recorded them."""
     sections = []
     for machine in inputs.machines:
-        newest: dict[str, Entry] = {}
-        for study, entry in inputs.runs_on(machine):
-            if study in inputs.studies and entry.get("stages_s"):
-                newest[study] = max(newest.get(study, entry), entry, key=lambda each: each["run"])
+        newest = {
+            run.study: run.stages_s.model_dump()
+            for run in inputs.runs_on(machine)
+            if run.study in inputs.studies and run.stages_s
+        }
         if newest:
-            stages = {study: entry["stages_s"] for study, entry in newest.items()}
-            sections.append(f"{inputs.called(machine)}:\n\n{_stages_table(stages)}")
+            sections.append(f"{inputs.called(machine)}:\n\n{_stages_table(newest)}")
     return "\n\n".join(sections) or "No committed run has recorded its stages yet."
 
 
@@ -72,16 +67,13 @@ def _stages_table(stages: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _seconds(inputs: Inputs, machine: str) -> dict[str, float]:
-    """Seconds from the first round to the last of each study's newest default run."""
-    runs: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-    for study, entry in inputs.runs_on(machine):
-        if study in inputs.studies and entry.get("grid") == "default":
-            runs[study][entry["run"]].append(entry)
-    return {study: _span(by_run[max(by_run)]) for study, by_run in runs.items()}
+    """Seconds from the first round to the last of each study's newest whole default run."""
+    return {
+        run.study: _moment(run.end) - _moment(run.start)
+        for run in inputs.runs_on(machine)
+        if run.study in inputs.studies and run.grid == "default" and run.rounds and not run.asked
+    }
 
 
-def _span(entries: Sequence[Entry]) -> float:
-    """Seconds of one run, whose variants may differ in the rounds that they keep."""
-    start = min(datetime.fromisoformat(entry["start"]) for entry in entries)
-    end = max(datetime.fromisoformat(entry["end"]) for entry in entries)
-    return (end - start).total_seconds()
+def _moment(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()

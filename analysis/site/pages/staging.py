@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from analysis.base.reading import read_bytes
 from analysis.site.charts import study_charts
@@ -16,7 +15,7 @@ from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
-from analysis.site.facts.inputs import Inputs, VariantKey
+from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
 from analysis.site.pages.common import ALL, facts_of, write_common_charts
@@ -25,7 +24,7 @@ from analysis.study import Variant
 
 @dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
 class Staged:
-    """Staged files: charts by study and name, None if there is nothing to draw, files in
+    """Staged files: charts by study and name, None if there is nothing to draw, names of sources in
     data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
     group of pages, `studies` all in their order. Charts about all studies are under ALL."""
 
@@ -33,7 +32,7 @@ class Staged:
     groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
     charts: Mapping[str, Mapping[str, ChartSummary | None]]
-    files: Mapping[VariantKey, list[str]]
+    sources: Mapping[VariantKey, str]
     pages: Mapping[str, str]
 
     @cached_property
@@ -74,13 +73,13 @@ def stage(
             shutil.copy(tables / name, data / name)
         else:
             (data / name).write_text(",".join(FILES[name]) + "\n")
-    samples = {key: _stage_samples(inputs, key, data) for key in inputs.provenance}
+    _stage_files(inputs, data)
     return Staged(
         inputs=inputs,
         groups=groups,
         studies=studies,
         charts=charts,
-        files=stage_sources(inputs, samples, data),
+        sources=stage_sources(inputs, data),
         pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
     )
 
@@ -114,44 +113,39 @@ def _stage_engine(assets: Path, drawn: Path | None) -> None:
         shutil.copy(drawn / name, assets)
 
 
-def _stage_samples(inputs: Inputs, key: VariantKey, data: Path) -> list[str]:
-    """Copy all files of one variant on one machine; their names, the samples first."""
-    machine, study, _ = key
-    target = data / machine / study
-    target.mkdir(parents=True, exist_ok=True)
-    files = inputs.files(key)
-    for file in files:
-        (target / file.name).write_bytes(read_bytes(file))
-    return [file.name for file in files]
+def _stage_files(inputs: Inputs, data: Path) -> None:
+    """Copy the files of all runs and captures."""
+    for machine, study in sorted({key[:2] for key in inputs.runs_of}):
+        target = data / machine / study
+        target.mkdir(parents=True, exist_ok=True)
+        for file in inputs.files(machine, study):
+            (target / file.name).write_bytes(read_bytes(file))
 
 
-def stage_sources(
-    inputs: Inputs, files: Mapping[VariantKey, list[str]], data: Path
-) -> dict[VariantKey, list[str]]:
-    """Put the source of every variant with samples beside them; `files` with its name added.
+def stage_sources(inputs: Inputs, data: Path) -> dict[VariantKey, str]:
+    """Put the source of every measured variant beside the samples; the names of the copies.
 
-    The copy is today's file. It begins with the commit measured, and its name says `changed` where
-    the hash in the provenance is not today's.
+    A copy is today's file. It begins with the commit measured, and its name says `changed` if no
+    run is of today's code.
     """
     staged = {}
-    for key, names in files.items():
+    for key, runs in inputs.runs_of.items():
         machine, study, name = key
         known = inputs.studies.get(study)
         if known is None or name not in known.variant_names:
-            staged[key] = names
             continue
-        variant, is_current = known.variant(name), inputs.is_current(key)
-        state = "source" if is_current else "source-changed"
+        variant, fresh = known.variant(name), inputs.fresh_runs(key)
+        state = "source" if fresh else "source-changed"
         file = data / machine / study / f"{name}.{state}{variant.path.suffix}"
-        origin = _origin(inputs.provenance[key], variant, is_current)
+        origin = _origin((fresh or runs)[-1], variant, is_current=bool(fresh))
         file.write_text(origin + variant.path.read_text())
-        staged[key] = [*names, file.name]
+        staged[key] = file.name
     return staged
 
 
-def _origin(provenance: Mapping[str, Any], variant: Variant, is_current: bool) -> str:
+def _origin(run: RunFile, variant: Variant, *, is_current: bool) -> str:
     mark = "#" if variant.path.suffix == ".py" else "//"
-    dirty = " with changes" if provenance.get("dirty") else ""
+    dirty = " with changes" if run.dirty else ""
     changed = "stale: this file or one that it includes has changed since"
     since = "unchanged since" if is_current else changed
-    return f"{mark} Measured at commit {provenance['commit'] or 'unknown'}{dirty}; {since}.\n"
+    return f"{mark} Measured at commit {run.commit or 'unknown'}{dirty}; {since}.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -185,11 +185,11 @@ def host_table(facts: StudyFacts, variant: str, *others: str) -> str:
     tables = []
     for machine in facts.machines:
         figures = [facts.figures.by_run(row) for row in facts.figures.times(machine, *variants)]
-        looks = {run["run"]: run.get("conditions") for runs in figures for run, _ in runs}
-        times = [{run["run"]: seconds for run, seconds in runs} for runs in figures]
+        looks = {run.run: (run.begun, run.conditions) for runs in figures for run, _ in runs}
+        times = [{run.run: seconds for run, seconds in runs} for runs in figures]
         rows = [
-            [moment(run), *_speed(known), *(speed(payload, of_run[run]) for of_run in times)]
-            for run, known in looks.items()
+            [moment(begun), *_speed(known), *(speed(payload, of_run[run]) for of_run in times)]
+            for run, (begun, known) in looks.items()
             if known and all(run in of_run for of_run in times)
         ]
         if rows:
@@ -198,9 +198,11 @@ def host_table(facts: StudyFacts, variant: str, *others: str) -> str:
     return NO_HTML.join(tables) or "No run has measured the CPU of its host."
 
 
-def _speed(looks: Sequence[Mapping[str, float]]) -> list[str]:
+def _speed(looks: Sequence[Any]) -> list[str]:
     """Fixed loop and copy rate of one core: medians of `looks`, a run's checks of its host."""
-    loop, copied = (median(look[key] for look in looks) for key in ("spin_s", "copy_bytes_per_s"))
+    loop, copied = (
+        median(getattr(look, key) for look in looks) for key in ("spin_s", "copy_bytes_per_s")
+    )
     return [quantity(loop, "s"), gigabytes_per_second(copied / 1e9)]
 
 

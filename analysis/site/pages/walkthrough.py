@@ -57,8 +57,8 @@ PATH: Final = (
     ),
     Process(
         "Measuring process",
-        (("analysis/measure/publish.py", "joins the rounds and adds the provenance"),),
-        "results/<machine>/<study>/<variant>.csv",
+        (("analysis/measure/publish.py", "joins the rounds and describes the run"),),
+        "results/<machine>/<study>/<run>.csv",
     ),
     Process(
         "Rule summarise_study",

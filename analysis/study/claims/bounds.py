@@ -1,7 +1,7 @@
 """Digests of the bounds of claims, and the bounds that a run names.
 
-A threshold that was chosen after looking at a run would fit that run. So the provenance of a run
-names the bounds as they stood when it began, and a claim is judged by the runs that name its bound.
+A threshold that was chosen after looking at a run would fit that run. So a run names the bounds as
+they stood when it began, and a claim is judged by the runs that name its bound.
 A claim may be divided or joined with another: its comparisons stay named, unless one was dropped.
 """
 
@@ -15,8 +15,8 @@ from typing import Any, Final
 DIGITS: Final = 12
 """Length of a digest in hex digits."""
 
-Bounds = Mapping[str, str]
-"""Digests of the comparisons of claims, separated by spaces, by the id of the claim."""
+Bounds = dict[str, list[str]]
+"""Digests of the comparisons of claims, by the id of the claim."""
 
 
 def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -46,5 +46,6 @@ def still_named(recorded: Bounds, current: Collection[str]) -> frozenset[str]:
     digests of these. Else the failing half of a claim could be dropped to keep the other.
     """
     known = frozenset(current)
-    groups = (digests_of.split() for digests_of in recorded.values())
-    return frozenset(digest for group in groups if known.issuperset(group) for digest in group)
+    return frozenset(
+        digest for group in recorded.values() if known.issuperset(group) for digest in group
+    )

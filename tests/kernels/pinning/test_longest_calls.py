@@ -62,8 +62,6 @@ def test_cause_is_the_first_that_explains_the_call(call: LongestCall, cause: str
 
 def facts_of(root: Path, *runs: dict[str, float]) -> StudyFacts:
     """Facts of runs of these metrics, in the case of chunks of 64 MiB."""
-    (root / "results" / "box").mkdir(parents=True)
-    (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     for day, values in enumerate(runs, start=20):
         run = f"2026-11-{day}T06:00:00Z"
         samples = [

@@ -45,8 +45,6 @@ def test_cause_is_the_fewest_chunks_that_explain_the_wait(
 @pytest.fixture
 def facts(tmp_path: Path) -> StudyFacts:
     """Two runs: 64 chunks of 256 MiB take 2 ms each in the first one, and 7 ms in the second."""
-    (tmp_path / "results" / "box").mkdir(parents=True)
-    (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     chunks = PINNING.variant("chunks")
     for run, chunk_s, longest_s in zip(RUNS, (0.002, 0.007), (0.003, 0.014), strict=True):
         times = {"register_time": 64 * chunk_s, "unpin_time": 64 * chunk_s, "call_worst": longest_s}

@@ -10,7 +10,6 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import FieldError
 from analysis.results.store.published import load_published
-from analysis.results.store.samples import Sample
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.sentences import NOTHING
@@ -20,7 +19,7 @@ from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
 from tests.kernels.rdma_write.sessions import STUDY
 from tests.roots import drawn_charts, make_inputs, settled
-from tests.synthetic import RUN, add_run, provenance_of, write_machine
+from tests.synthetic import RUN, Sample, add_run, provenance_of, write_machine
 
 PART_NS = {
     "post_time": 60, "refused_time": 0, "poll_time": 10, "empty_time": 5, "own_time": 20,

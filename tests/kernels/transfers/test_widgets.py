@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analysis.results.store.samples import read_samples
 from analysis.site.charts.widgets import study_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
@@ -21,7 +20,7 @@ from tests.kernels.transfers.machines import WAYS, loop
 from tests.kernels.widget_page import opened, require_refused, write_page
 from tests.repository import STUDIES
 from tests.roots import make_inputs
-from tests.synthetic import RUN, add_run, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, files_of, provenance_of, samples_in, write_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -74,8 +73,8 @@ def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: P
 
     before = published()
     variant = TRANSFERS.variant("pinned_loop")
-    path = tmp_path / "results" / "box" / TRANSFERS.name / f"{variant.name}.csv"
-    samples = read_samples(path)
+    (path,) = files_of(tmp_path / "results", "box", TRANSFERS.name)
+    samples = samples_in(path, variant.name)
     case = TRANSFERS.headline
     values = {
         i: one.value or 0

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from analysis.measure.profile.timeline import normalised
-from analysis.results.store.results import set_capture
-from analysis.results.store.timelines import write_events
+from analysis.results.store.timelines import Event
 from analysis.site.charts.parts import part_rows
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.study.source import fingerprint
 from tests.repository import STUDIES
 from tests.roots import drawn_charts, make_inputs
-from tests.synthetic import add_run, provenance_of, samples_of, write_machine
+from tests.synthetic import add_run, provenance_of, samples_of, set_capture, write_machine
 
 CHANNELS = ("fill", "stroke")
 
@@ -26,6 +24,7 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
     study = STUDIES["unpack"]
     results = tmp_path / "results"
     write_machine(results, "box", study, variants=[])
+    timelines: list[Event] = []
     parts = [metric.name for metric in study.metrics.values() if metric.part_of]
     for variant in study.variants:
         samples = samples_of(study, variant)
@@ -42,15 +41,9 @@ def test_charts_show_parts_first_and_last_and_alignment(tmp_path: Path) -> None:
             (2_001, 3_001, 7, "memcpy", "memcpy", 4096, 1),
             (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
         ]
-        write_events(
-            results / "box" / study.name / f"{variant.name}.timeline.csv", normalised(events)
-        )
-        entry = {
-            "status": "captured",
-            "case": study.headline,
-            "source_sha256": fingerprint(study, variant),
-        }
-        set_capture(results, "box", study.name, variant.name, "timeline", entry)
+        timelines += normalised(variant.name, events)
+    captured = {name: dict[str, str]() for name in study.variant_names}
+    set_capture(results, "box", study, "timeline", captured, timelines)
     facts = StudyFacts(make_inputs(tmp_path, {"unpack": study}), study)
     charts: dict[str, Any] = drawn_charts(facts)
     bars = [charts["timeline"].layer[0], charts["first_and_last"].spec]

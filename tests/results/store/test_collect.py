@@ -8,138 +8,106 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.store.collect import UNKNOWN_HOST, chosen, collect
-from analysis.results.store.folders import machines, variant_files
-from analysis.results.store.samples import COLUMNS
-from tests.synthetic import CALLS, COPY, STUDIES, add_run, provenance_of, samples_of, write_machine
+from analysis.results.store.collect import COLUMNS, chosen, collect
+from analysis.results.store.folders import machines
+from tests.synthetic import (
+    CALLS,
+    COPY,
+    STUDIES,
+    add_run,
+    name_of,
+    provenance_of,
+    samples_of,
+    write_machine,
+)
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 
-def test_results_of_removed_code_are_stale(tmp_path: Path) -> None:
-    write_machine(tmp_path, "box", CALLS, rounds=2)
-    folder = tmp_path / "box" / "calls"
+def test_results_of_removed_variants_are_stale(tmp_path: Path) -> None:
     kernel = CALLS.variant("kernel")
     samples = [replace(sample, variant="removed") for sample in samples_of(CALLS, kernel)]
     add_run(tmp_path, "box", "calls", "removed", samples, provenance_of(CALLS, kernel))
-    for suffix in (".csv", ".json"):
-        (folder / f"kernel{suffix}").unlink()
     found = collect(tmp_path, STUDIES).samples
-    assert set(found[found["stale"]]["variant"]) == {"removed"}
-    assert set(found[~found["stale"]]["variant"]) == set(CALLS.variant_names) - {"kernel"}
-    assert collect(tmp_path, {}).samples["stale"].all()
+    assert set(found["variant"]) == {"removed"} and found["stale"].all()
 
 
-def test_published_and_other_files_are_no_machine_and_no_variant(
-    tmp_path: Path,
-) -> None:
+def test_published_figures_are_no_machine(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", CALLS, variants=[CALLS.variant("kernel")])
-    write_machine(tmp_path, "published", CALLS)
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "other.csv").touch()
     (tmp_path / "empty").mkdir()
     assert machines(tmp_path) == ["box"]
-    assert [path.name for path in variant_files(tmp_path, "box")] == ["kernel.csv"]
+    assert collect(tmp_path, STUDIES).refused == {}
 
 
 def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> None:
     found = collect(tmp_path, STUDIES)
-    assert list(found.samples.columns) == [
-        "machine",
-        "host",
-        *COLUMNS,
-        "stale",
-        "disturbed",
-        "core_copies",
-        "named",
-    ]
+    assert tuple(found.samples.columns) == COLUMNS
     assert chosen(found.samples).empty
 
 
-def test_first_host_times_are_left_out_of_runs_that_discarded_none(tmp_path: Path) -> None:
-    variant = COPY.variants[0]
-    case = variant.cases[0].id
-    for run, discarded in (("2026-01-01T00:00:00Z", 0), ("2026-01-02T00:00:00Z", 1)):
-        template = samples_of(COPY, variant, run=run, rounds=1)[0]
-        taken = [
-            replace(template, case=case, metric=metric, value=value, round=number, sample=sample)
-            for number in (0, 1)
-            for metric in ("gpu_time", "host_time")
-            for sample, value in enumerate((9.0, 1.0) if number == 0 else (9.0,))
-        ]
-        provenance = provenance_of(COPY, variant, run=run)
-        provenance |= {"discarded_host_passes": discarded} if discarded else {}
-        add_run(tmp_path / "results", "box", "copy", variant.name, taken, provenance)
-    (tmp_path / "results" / "box" / "machine.json").write_text('{"gpu": null}')
-    samples = collect(tmp_path / "results", STUDIES).samples
-    by_host = samples[samples["metric"] == "host_time"].groupby(["run", "round"])["value"]
-    assert by_host.agg(list).tolist() == [[1.0], [9.0], [9.0, 1.0], [9.0]]
-    assert (samples["metric"] == "gpu_time").sum() == 6
-
-
-def test_each_visit_of_a_round_has_a_first_host_time(tmp_path: Path) -> None:
-    variant = CALLS.variant("python")
-    (case,) = (case for case in variant.cases if case.visits > 1)
-    template = replace(samples_of(CALLS, variant)[0], case=case.id, metric="host_time")
-    values = [9.0, 1.0] * case.visits
-    taken = [replace(template, value=value, sample=n) for n, value in enumerate(values)]
-    add_run(tmp_path, "box", "calls", "python", taken, provenance_of(CALLS, variant))
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
-    assert collect(tmp_path, STUDIES).samples["value"].tolist() == [1.0] * case.visits
-
-
-def test_samples_beyond_the_limit_of_a_machine_leave_the_study_out(
+def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel, step = CALLS.variant("kernel"), COPY.variants[0]
-    for machine in ("box", "other"):
-        write_machine(tmp_path, machine, CALLS, variants=[kernel], rounds=2)
-    write_machine(tmp_path, "box", COPY, variants=[step], rounds=2)
-    of_calls, of_copy = (len(samples_of(*one, rounds=2)) for one in ((CALLS, kernel), (COPY, step)))
-    limit = of_calls + of_copy
+    for machine, run in (("box", OLD), ("box", NEW), ("other", OLD)):
+        write_machine(tmp_path, machine, CALLS, rounds=2, run=run)
+    limit = len(collect(tmp_path, STUDIES, machine="box").samples)
     monkeypatch.setattr("analysis.results.store.collect.MACHINE_LIMIT_SAMPLES", limit)
     assert collect(tmp_path, STUDIES).refused == {}
     monkeypatch.setattr("analysis.results.store.collect.MACHINE_LIMIT_SAMPLES", limit - 1)
     found = collect(tmp_path, STUDIES)
-    assert list(found.refused) == ["box/copy"]
-    assert f"expected at most {limit - 1} samples of a machine" in found.refused["box/copy"]
-    assert set(found.samples["machine"]) == {"box", "other"}
+    ((name, reason),) = found.refused.items()
+    assert name == f"box/calls/{name_of(OLD)}.json"
+    assert f"expected at most {limit - 1} samples of a machine" in reason
+    assert set(found.samples["run"]) == {name_of(NEW), name_of(OLD)}
 
 
-def test_hosts_are_distinguished_by_the_provenance_of_runs(tmp_path: Path) -> None:
-    variant = COPY.variants[0]
-    for run, machine in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", {"host": "abc"})):
+def test_runs_beyond_their_number_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in (OLD, NEW):
+        write_machine(tmp_path, "box", CALLS, rounds=1, run=run)
+    monkeypatch.setattr("analysis.results.store.collect.MAX_FILES", 1)
+    found = collect(tmp_path, STUDIES)
+    assert list(found.refused) == [f"box/calls/{name_of(OLD)}.json"]
+    assert [run.run for run in found.runs] == [name_of(NEW)]
+
+
+def test_a_machine_is_described_by_the_host_of_its_newest_run(tmp_path: Path) -> None:
+    for run, cores in ((OLD, 8), (NEW, 16)):
+        variant = COPY.variants[0]
+        provenance = provenance_of(COPY, variant, run=run)
+        provenance["machine"] |= {"cores": cores}
         samples = samples_of(COPY, variant, run=run, rounds=1)
-        provenance = provenance_of(COPY, variant, run=run) | {"machine": {"gpu": None, **machine}}
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
-    found = collect(tmp_path, STUDIES).samples
-    assert dict(found.groupby("run")["host"].first()) == {
-        "2026-01-01T00:00:00Z": UNKNOWN_HOST,
-        "2026-01-02T00:00:00Z": "abc",
-    }
+    found = collect(tmp_path, STUDIES)
+    assert found.machines["box"]["cores"] == 16
+    hosts = dict(found.samples.groupby("run")["host"].first())
+    assert hosts == {name_of(run): name_of(run).partition("-")[2] for run in (OLD, NEW)}
 
 
 def test_copy_rate_of_a_core_around_a_round_is_known(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     looks = [{"spin_s": 1.0, "copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
-    old, new = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-    for run, noted in ((old, None), (new, looks)):
+    for run, noted in ((OLD, []), (NEW, looks)):
         samples = samples_of(COPY, variant, run=run, rounds=3)
         provenance = provenance_of(COPY, variant, run=run) | {"conditions": noted}
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples
     around = found.groupby(["run", "round"])["core_copies"].first()
-    assert list(around[new]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
-    assert around[old].isna().all()
+    assert list(around[name_of(NEW)]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
+    assert around[name_of(OLD)].isna().all()
 
 
 def test_the_rounds_that_something_disturbed_are_known(tmp_path: Path) -> None:
     variant = COPY.variants[0]
     noted = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
-    for run, more in (("2026-01-01T00:00:00Z", {}), ("2026-01-02T00:00:00Z", noted)):
+    for run, more in ((OLD, {}), (NEW, noted)):
         samples = samples_of(COPY, variant, run=run, rounds=2)
         provenance = provenance_of(COPY, variant, run=run) | more
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    (tmp_path / "box" / "machine.json").write_text('{"gpu": null}')
     found = collect(tmp_path, STUDIES).samples
     marked = found[found["disturbed"]]
-    assert set(zip(marked["run"], marked["round"], strict=True)) == {("2026-01-02T00:00:00Z", 1)}
+    assert set(zip(marked["run"], marked["round"], strict=True)) == {(name_of(NEW), 1)}
     assert not found["disturbed"].all()

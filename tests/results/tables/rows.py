@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.results.store.samples import COLUMNS
+from analysis.results.store.samples import SAMPLE_TYPES
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 CASE = "batch=1,rows=512,draw=once"
@@ -49,7 +49,7 @@ def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]
 def table(*rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(
         [entry for group in rows for entry in group],
-        columns=["machine", "host", *COLUMNS, "stale", "disturbed", "core_copies"],
+        columns=["machine", "host", *SAMPLE_TYPES, "stale", "disturbed", "core_copies"],
     )
 
 

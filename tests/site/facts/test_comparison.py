@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,15 @@ from analysis.site.facts.comparison import (
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root, rows_without_value
-from tests.synthetic import COPY, add_run, provenance_of, samples_of, write_machine
+from tests.synthetic import (
+    COPY,
+    add_run,
+    files_of,
+    make_stale,
+    provenance_of,
+    samples_of,
+    write_machine,
+)
 
 BOX, OTHER = (Subject(name, "machine", name) for name in ("box", "other-box"))
 
@@ -65,6 +72,9 @@ def test_only_figures_beyond_noise_surprise(against: Figure, verdict: str) -> No
     assert one.surprise == pytest.approx(nearer.get(verdict, 0))
 
 
+A, B = "a" * 8, "b" * 8
+
+
 def seconds(variant: Variant, case: Case, metric: str) -> float:
     return case.payload_bytes / 1e9
 
@@ -93,17 +103,15 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     write_machine(
         root / "results", "other-box", discover(root)["copy"], seconds=seconds, grid="smoke"
     )
-    (root / "results" / "box").mkdir()
-    (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
-    for day, host, factor in ((1, "a", 1.0), (2, "b", 1.4), (3, "a", 1.0)):
+    for day, host, factor in ((1, A, 1.0), (2, B, 1.4), (3, A, 1.0)):
         on_host(root, host, f"2026-01-0{day}T00:00:00Z", factor)
     comparison = comparison_of(root)
     hosts = {one.name: one for one in comparison.others(BOX) if one.kind == HOST}
-    assert sorted(hosts) == ["box, host a", "box, host b"]
-    (slow,) = comparison.ratios(BOX, hosts["box, host b"])
+    assert sorted(hosts) == [f"box, host {A}", f"box, host {B}"]
+    (slow,) = comparison.ratios(BOX, hosts[f"box, host {B}"])
     assert slow.value == pytest.approx(1.4, rel=1e-3)
     assert not [one for one in comparison.others(OTHER) if one.kind == HOST]
-    assert len(comparison.figures[comparison.host(BOX, "a")]) == len(slow.of.variant.cases[:1]) * 2
+    assert len(comparison.figures[comparison.host(BOX, A)]) == len(slow.of.variant.cases[:1]) * 2
     (printed,) = [one for one in comparison.others(BOX) if one.kind == PUBLISHED]
     assert comparison.unmeasured(printed) == []
     (of_printed,) = comparison.ratios(BOX, printed)
@@ -120,8 +128,8 @@ def test_incomparable_variants_are_named_with_their_reason(tmp_path: Path) -> No
     write_machine(results, "other-box", study, variants=[first, second], grid="smoke")
     rows = rows_without_value(study, third, "skipped", "needs a newer driver")
     add_run(results, "other-box", "copy", third.name, rows, provenance_of(study, third))
-    path = results / "other-box" / "copy" / f"{second.name}.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
+    (path,) = files_of(results, "other-box", "copy")
+    make_stale(path, second.name)
     comparison = comparison_of(root)
     (printed,) = comparison.published
     assert comparison.unmeasured(printed) == ["copy/looping"]

@@ -37,7 +37,6 @@ def compared(root: Path, runs: Sequence[Sequence[float]]) -> RatioRow:
             ]
             provenance = provenance_of(COPY, variant, run=run)
             add_run(root / "results", "box", COPY.name, variant.name, samples, provenance)
-    (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     figures = StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY).figures
     row = figures.comparison("box", LONGER, OTHER)
     assert row is not None and figures.is_of_rates(row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +13,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from analysis.results.store.samples import KEPT_RUNS
+from analysis.results.store.runs import KEPT_RUNS
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.facts.comparison import HOST, Comparison, Subject
 from analysis.site.facts.rows import RUN_SEPARATOR
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import make_inputs
-from tests.synthetic import COPY, add_run, provenance_of, samples_of
+from tests.synthetic import COPY, add_run, name_of, provenance_of, samples_of
 
 STEP = COPY.variant("bytewise")
 CASE = COPY.shown_case(STEP)
@@ -60,11 +59,10 @@ def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
             if one.has_case or sample.case != CASE.id
         ]
         provenance = provenance_of(COPY, STEP, run=Run.named(number))
-        provenance["machine"] = provenance["machine"] | {"host": one.host}
+        provenance["machine"] |= {"host": one.host * 8}
         if not one.is_fresh:
             provenance["source_sha256"] = "0" * 64
         add_run(results, "box", COPY.name, STEP.name, samples, provenance)
-    (results / "box" / "machine.json").write_text(json.dumps({"gpu": "Synthetic GPU"}))
     return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
 
 
@@ -99,20 +97,20 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
         assert row is not None
         times = [one.seconds for one in used.values()]
         newest = list(used)[-1]
+        is_known = not row.stale and len(used) == sum(one.is_fresh for one in runs)
         assert row.median == median(times)
         assert (row.runs, row.run, bool(row.stale)) == (
             len(used),
-            newest,
+            name_of(newest, used[newest].host * 8),
             not used[newest].is_fresh,
         )
         assert row.hosts == len({one.host for one in used.values()})
-        by_run = [(run["run"], seconds) for run, seconds in facts.figures.by_run(row)]
-        all_known = len(used) == len(runs)
-        assert by_run == (list(zip(used, times, strict=True)) if all_known else [])
+        by_run = [(run.begun, seconds) for run, seconds in facts.figures.by_run(row)]
+        assert by_run == (list(zip(used, times, strict=True)) if is_known else [])
         assert hosts_of(comparison) == {
-            host: median(one.seconds for one in used.values() if one.host == host)
+            host * 8: median(one.seconds for one in used.values() if one.host == host)
             for host in {one.host for one in used.values()}
-            if all_known and not row.stale
+            if is_known
         }
 
 
@@ -126,8 +124,8 @@ def test_charts_show_one_dot_per_run_and_hosts_beside_the_machine(tmp_path: Path
     rates = [float(rate) for rate in point["by_run"].split(RUN_SEPARATOR)]
     assert rates == pytest.approx([CASE.payload_bytes / run.seconds / 1e9 for run in runs])
     assert point["rate"] == pytest.approx(rates[0])
-    assert (point["run"], point["hosts"]) == (Run.named(2), 2)
+    assert (point["run"], point["hosts"]) == (name_of(Run.named(2), "a" * 8), 2)
     machines = machines_chart(Comparison(facts.inputs, {COPY.name: facts}))
     assert machines is not None
     against = machines.data[machines.data["kind"] == HOST].set_index("against")
-    assert against["ratio"].to_dict() == {"box, host a": 1.5, "box, host b": 0.5}
+    assert against["ratio"].to_dict() == {f"box, host {'a' * 8}": 1.5, f"box, host {'b' * 8}": 0.5}

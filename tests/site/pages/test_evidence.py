@@ -13,7 +13,6 @@ import pytest
 from analysis.base.records import write_records
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store import counters
-from analysis.results.store.results import set_capture
 from analysis.results.store.timelines import write_events
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import gaps
@@ -25,7 +24,9 @@ from analysis.study import discover, parse_case
 from analysis.toolchain import sass
 from tests.captured import captured_root
 from tests.roots import build, make_inputs, make_root, text_of
-from tests.synthetic import COPY
+from tests.synthetic import COPY, RUN, set_capture
+
+LATER = RUN.replace("2026-01", "2026-02")
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_stale_and_missing_counters_are_noted(root: Path) -> None:
     )
     for row in ("read over the link", "achieved occupancy", "warps wait for", "not a timing"):
         assert row in alone
-    assert f"{second.name}.ncu.csv" in beside
+    assert ".counters.csv" in beside
     assert f'<th scope="col">{first.name}</th><th scope="col">{second.name}</th>' in beside
     assert f"{third.name}, stale" in stale and f"{second.name}, stale" not in stale
     assert refused == never == ""
@@ -82,14 +83,12 @@ def test_stale_and_missing_counters_are_noted(root: Path) -> None:
     ]
     assert gaps(facts, fifth) == ["No counters and no timeline on box: no profiler has been run."]
     status = {"status": "not captured: launches no kernel"}  # as older results have it
-    set_capture(root / "results", "box", "copy", fifth.name, "ncu", status)
+    again = set_capture(root / "results", "box", study, "counters", {fifth.name: status}, at=LATER)
     assert gaps(StudyFacts(make_inputs(root), study), fifth) == [
         "No counters on box: no kernel was seen in the launch that was profiled.",
         "No timeline on box: no profiler has been run.",
     ]
-    (root / "results" / "box" / "copy" / f"{first.name}.ncu.csv").unlink()
-    anew = StudyFacts(facts.inputs, study)
-    assert "is missing" in anew.captures.find("box", first, "ncu").reason
+    again.unlink()
 
 
 def test_counters_show_the_change_of_a_step(root: Path) -> None:

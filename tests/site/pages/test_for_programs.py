@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +15,7 @@ import yaml
 
 from analysis import ROOT
 from analysis.base.errors import FieldError
-from analysis.results.store.samples import read_samples
+from analysis.site.facts.inputs import load_inputs
 from analysis.site.interface import OFFERED
 from analysis.site.pages.feed import entries, feed
 from analysis.site.pages.llms import llms_text
@@ -22,7 +23,7 @@ from analysis.site.pages.navigation import navigation
 from analysis.site.pages.parquet import TYPES, write_parquet
 from tests.repository import STUDIES
 from tests.roots import rows_without_value
-from tests.synthetic import CALLS, COPY, add_run, provenance_of, write_machine
+from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_in, write_machine
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CHANGELOG = ROOT / "CHANGELOG.md"
@@ -36,22 +37,22 @@ def test_parquet_has_every_sample_of_every_machine(tmp_path: Path) -> None:
     add_run(tmp_path, "box", "copy", skipped.name, rows, provenance_of(COPY, skipped))
     files = sorted(tmp_path.glob("*/*/*.csv"))
     target = tmp_path / "samples.parquet"
-    write_parquet(files, target)
+    write_parquet(load_inputs(tmp_path, tmp_path, {"copy": COPY, "calls": CALLS}).samples(), target)
     with duckdb.connect() as database:
         found = database.read_parquet(str(target))
         assert found.columns == list(TYPES)
         written = [(machine, *values) for machine, *values in found.fetchall()]
     expected = [
-        (file.parent.parent.name, *vars(sample).values())
+        (file.parent.parent.name, *vars(replace(sample, run=file.stem)).values())
         for file in files
-        for sample in read_samples(file)
+        for sample in samples_in(file)
     ]
     assert sorted(map(repr, written)) == sorted(map(repr, expected))
 
 
 def test_parquet_of_no_samples_has_their_columns(tmp_path: Path) -> None:
     target = tmp_path / "samples.parquet"
-    write_parquet([], target)
+    write_parquet(load_inputs(tmp_path, tmp_path, {}).samples(), target)
     with duckdb.connect() as database:
         assert database.read_parquet(str(target)).columns == list(TYPES)
 

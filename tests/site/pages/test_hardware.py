@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 from analysis import ROOT
-from analysis.results.store.samples import read_samples
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.writing import write_chart
@@ -29,7 +28,16 @@ from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged
 from analysis.study import Case, Variant, discover
 from tests.roots import make_inputs, make_root, settled, without_data
-from tests.synthetic import add_run, at_rates, provenance_of, write_machine
+from tests.synthetic import (
+    add_run,
+    at_rates,
+    edit_run,
+    files_of,
+    make_stale,
+    provenance_of,
+    samples_in,
+    write_machine,
+)
 
 ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
@@ -59,13 +67,6 @@ def slower(factor: float) -> Any:
     return seconds
 
 
-def make_stale(root: Path, machine: str) -> None:
-    for path in (root / "results" / machine).rglob("*.json"):
-        if path.name != "machine.json":
-            entry = json.loads(path.read_text())
-            path.write_text(json.dumps(entry | {"source_sha256": "0" * 64}))
-
-
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
     """Sentences by the number of machines."""
@@ -76,15 +77,15 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str
     write_machine(results, "a-box", study, seconds=slower(1), grid="smoke")
     found[1] = said(settled(make_inputs(root)))
     write_machine(results, "b-box", study, seconds=slower(2), grid="smoke")
-    path = results / "b-box" / "machine.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"driver": "600.1", "sms": 132}))
+    (path,) = files_of(results, "b-box", "copy")
+    edit_run(path.with_suffix(".json"), lambda run: run["host"].update(driver="600.1"))
     found[2] = said(settled(make_inputs(root)))
     write_machine(results, "c-box", study, seconds=slower(3), grid="smoke")
     found[3] = said(settled(make_inputs(root)))
     half = study.variants[: len(study.variants) // 2]
     write_machine(results, "half-box", study, variants=half, seconds=slower(1), grid="smoke")
     write_machine(results, "stale-box", study, seconds=slower(9), grid="smoke")
-    make_stale(root, "stale-box")
+    make_stale(*files_of(results, "stale-box", "copy"))
     write_machine(results, "calls-box", discover(root)["calls"])
     found[6] = said(settled(make_inputs(root)))
     return found
@@ -263,8 +264,7 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     inputs = settled(make_inputs(root))
     before, drawn = said(inputs), row_of(inputs, tmp_path)
     _, vectors = steps
-    path = root / "results" / "box" / "copy" / "vectors.csv"
-    samples = read_samples(path)
+    samples = samples_in(*files_of(root / "results", "box", "copy"), "vectors")
     cells = [(sample.case, sample.metric) for sample in samples]
     index = cells.index((study.headline, "gpu_time"))
     samples[index] = replace(samples[index], value=(samples[index].value or 0) * 3)

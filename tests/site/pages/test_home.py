@@ -133,7 +133,6 @@ def test_card_notes_unmeasured_skipped_and_stale_steps(tmp_path: Path) -> None:
     first, second = study.with_role("step")[:2]
     rows = rows_without_value(study, first, "skipped", "needs a newer driver")
     add_run(root / "results", "box", "copy", first.name, rows, provenance_of(study, first))
-    (root / "results" / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     assert journey_of(facts_of(root)) is None
     assert "No step has a figure yet" in card(facts_of(root))
     measure(root, second.name)

@@ -37,8 +37,6 @@ def test_stale_cases_of_the_full_grid_have_a_column(tmp_path: Path) -> None:
     study = study_with_a_full_grid(root)
     variant = study.variant("bytewise")
     results = root / "results"
-    (results / "box").mkdir(parents=True)
-    (results / "box" / "machine.json").write_text('{"gpu": "Synthetic GPU"}')
     older = provenance_of(study, variant) | {"source_sha256": "0" * 64}
     add_run(results, "box", study.name, variant.name, samples_of(study, variant, rounds=2), older)
     assert stale_columns(root) == {"stale cases": "16", "stale cases of the full grid": "1"}

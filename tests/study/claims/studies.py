@@ -9,18 +9,22 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.base.records import write_records
 from analysis.results.store.collect import collect
 from analysis.results.store.counters import CAPTURED, Counter
-from analysis.results.store.results import set_capture
-from analysis.results.store.samples import Sample
 from analysis.results.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
 from analysis.results.tables.counters import fresh_counts
 from analysis.results.tables.rows import ClaimPartRow, rows_of
 from analysis.site.facts.inputs import load_inputs
 from analysis.study import Case, Study, Variant, load_study
-from analysis.study.source import fingerprint
-from tests.synthetic import add_run, description, provenance_of, samples_of, write_description
+from tests.synthetic import (
+    Sample,
+    add_run,
+    description,
+    provenance_of,
+    samples_of,
+    set_capture,
+    write_description,
+)
 
 FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
 UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
@@ -100,8 +104,6 @@ def measure(
     def time(variant: Variant, case: Case, metric: str) -> float:
         return seconds[variant.name]
 
-    (results / machine).mkdir(parents=True, exist_ok=True)
-    (results / machine / "machine.json").write_text('{"gpu": null}')
     for name in seconds:
         variant = study.variant(name)
         samples = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)
@@ -142,19 +144,20 @@ def count(
     """Profiles of variants, taken `at`, whose two kernels together make `requests`, each of
     four sectors; in another case, those of `fast` make ten times as many. The profiles name the
     bounds of `then`, as `measure` has it."""
+    entries: dict[str, dict[str, Any]] = {}
+    records: list[Counter] = []
     for name, made in requests.items():
         other = 10 if name == "fast" else 1
         kernels = [
-            Counter(case, kernel, metric, "", times * value / 2)
+            Counter(name, case, kernel, metric, "", times * value / 2)
             for case, times in (("rows=2", other), (CASE, 1))
             for kernel in ("first", "second")
             for metric, value in ((COUNTED, made), ("lts__t_sectors.sum", 4 * made))
         ]
-        write_records(results / "box" / study.name / f"{name}.ncu.csv", Counter, kernels)
-        source = fingerprint(study, study.variant(name))
-        entry: dict[str, Any] = {"status": status, "case": CASE, "source_sha256": source, "at": at}
-        entry["bounds"] = then.bounds_of(name, counted=True) if then else {}
-        set_capture(results, "box", study.name, name, "ncu", entry)
+        records += kernels if status == CAPTURED else []
+        bounds = then.bounds_of(name, counted=True) if then else {}
+        entries[name] = {"status": status, "case": CASE, "bounds": bounds}
+    set_capture(results, "box", study, "counters", entries, records, at)
 
 
 def publish(results: Path, text: str = PUBLISHED) -> None:

@@ -20,7 +20,7 @@ from tests.results.store.edits import Edit, apply, drawn
 from tests.results.store.mutations import HARMLESS, MUTATIONS
 from tests.roots import build, make_root, rows_without_value
 from tests.site.pages.site.walk import OPEN_SECTIONS
-from tests.synthetic import add_run, provenance_of
+from tests.synthetic import add_run, provenance_of, set_capture
 
 RECORDER = """
 window.ran = [];
@@ -77,10 +77,11 @@ def root(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
     for variant in study.variants:
         status = {"python": "failed"}.get(variant.name, "skipped")
         rows = rows_without_value(study, variant, status, PAYLOAD)
-        captures = {"timeline": {"status": f"not captured: {PAYLOAD}"}, "ncu": {"status": PAYLOAD}}
-        provenance = provenance_of(study, variant) | {"captures": captures}
-        (results / "skipped-box" / "calls" / f"{variant.name}.csv").unlink()
+        provenance = provenance_of(study, variant)
         add_run(results, "skipped-box", "calls", variant.name, rows, provenance)
+    for kind in CAPTURE_KINDS:
+        status = {"status": f"not captured: {PAYLOAD}"}
+        set_capture(results, "skipped-box", study, kind, dict.fromkeys(study.variant_names, status))
     with (root / "docs" / "studies" / "calls.md").open("a") as page:
         page.write(EVERYTHING)
     return root

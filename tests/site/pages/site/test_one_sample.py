@@ -10,10 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.results.store.samples import read_samples
 from analysis.study import discover
 from tests.roots import build, copy_of_repository
-from tests.synthetic import RUN, add_run, provenance_of, write_machine
+from tests.synthetic import RUN, add_run, files_of, provenance_of, samples_in, write_machine
 
 STUDY, VARIANT, CLAIM = "transfers", "pageable_loop", "pinned_to_device"
 NEXT = "pinned_loop"
@@ -64,7 +63,8 @@ def test_one_sample_changes_all_that_is_said_of_it(tmp_path: Path) -> None:
     median = figure(before, case)
 
     variant = study.variant(VARIANT)
-    samples = read_samples(root / "results" / "box" / STUDY / f"{VARIANT}.csv")
+    files = files_of(root / "results", "box", STUDY)
+    samples = [one for path in files for one in samples_in(path, VARIANT)]
     (hit,) = (
         one
         for one in samples

@@ -1,0 +1,81 @@
+"""Copies runs from one folder of results to another: checked first, and none is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.files import write_all
+from analysis.base.reading import read_text
+from analysis.results.store.collect import collect, newest_host
+from analysis.results.store.folders import ABOUT, described, listed
+from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
+from analysis.results.store.runs import read_about
+from analysis.study import Study
+
+
+def copy_runs(
+    source: Path,
+    results: Path,
+    machine: str,
+    studies: Mapping[str, Study],
+    name: str = "",
+    *,
+    is_strict: bool = True,
+) -> Iterator[str]:
+    """Copy the runs and captures of `machine` that `results` lacks, there under `name`, by default
+    its own; yields `<study>/<file>` of each.
+
+    HotpathError before anything is copied: for a bad file, which is left out unless `is_strict`;
+    for a file that `results` has with another content; and for another kind of machine.
+    """
+    refused = collect(source, studies, machine=machine).refused
+    if is_strict and refused:
+        raise HotpathError(next(iter(refused.values())))
+    texts: dict[Path, dict[Path, str]] = {}
+    folder = results / (name or machine)
+    for study in listed(source / machine):
+        for suffix in ABOUT:
+            for path in described(study, suffix):
+                if path.relative_to(source).as_posix() in refused:
+                    continue
+                about: RunFile | CaptureFile
+                if suffix == ABOUT[0]:
+                    about = read_about(path, RunFile)
+                else:
+                    about = read_about(path, CaptureFile)
+                require_same_kind(about.host, folder, str(path))
+                text = text_of(about.model_copy(update={"machine": folder.name}))
+                there = folder / study.name / path.name
+                if not there.exists():
+                    files = {there.parent / n: read_text(study / n) for n in about.files}
+                    texts[there] = files | {there: text}
+                elif read_text(there) != text:
+                    raise HotpathError(f"{path}: expected the content of {there}, got another")
+    for there, files in sorted(texts.items()):
+        write_all(files)
+        yield f"{there.parent.name}/{there.name}"
+
+
+def require_same_kind(
+    host: HostKeys, folder: Path, where: str, without: Collection[Path] = ()
+) -> None:
+    """FieldError if the newest run in a machine's folder, apart from those in `without`, is of
+    another kind of GPU, number of GPUs or SMs, or PCIe link than `host`."""
+    newest = newest_host(folder, without)
+    if newest is None:
+        return
+    for key, expected, got in zip(_KIND, _kind_of(newest), _kind_of(host), strict=True):
+        if expected != got:
+            raise FieldError(
+                f"{where}: {key}", f"{expected!r} as in {folder}; give another name, see --as", got
+            )
+
+
+_KIND = ("gpus", "gpu", "sms", "pcie_generation", "pcie_width")
+
+
+def _kind_of(host: HostKeys) -> tuple[object, ...]:
+    first = host.gpus[0] if host.gpus else None
+    return (len(host.gpus), *(getattr(first, key, None) for key in _KIND[1:]))

@@ -1,0 +1,467 @@
+"""Faults of a machine's results: named ones, every key in every wrong form, and random edits."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from analysis.results.store.counters import Counter
+from analysis.results.store.samples import to_text
+from analysis.results.store.telemetry import COLUMNS as READING
+from analysis.results.store.timelines import Event
+from analysis.study import Study
+from tests.editing import edit_json
+from tests.synthetic import RUN, name_of, set_capture, write_machine
+
+PAYLOAD: Final = (
+    """<img src=x onerror=hit(1)> <script>hit(2)</script> [a](javascript:hit(3)) """
+    """`{{ 7 * 7 }}` {% raw %} {: onclick=hit(4) } **b** _c_ "' &lt; </td></table></div>"""
+)
+"""Text that would run or change in a page unless it is escaped."""
+STUDY, VARIANT = "calls", "kernel"
+EARLIER: Final = "2026-01-01T03:04:05Z"
+NAME: Final = name_of(RUN)
+SAMPLES, JSON, TELEMETRY = f"{NAME}.csv", f"{NAME}.json", f"{NAME}.telemetry.csv"
+COUNTERS, TIMELINE = f"{NAME}.counters.csv", f"{NAME}.timeline.csv"
+OF_COUNTERS: Final = f"{NAME}.counters.json"
+FILES: Final = (SAMPLES, JSON, TELEMETRY, COUNTERS, TIMELINE, OF_COUNTERS)
+VALUES: Final = "host_time [s]"
+"""A column of values in the samples."""
+
+Change = Callable[[Path], object]
+"""Changes the results in a machine's folder."""
+Lines = list[list[str]]
+
+
+def write_whole_machine(root: Path, machine: str, study: Study) -> None:
+    """Two runs of a small study, the newer with telemetry and every kind of capture."""
+    for run in (EARLIER, RUN):
+        write_machine(root, machine, study, run=run, rounds=2)
+    case = study.headline
+    counter = Counter(VARIANT, case, "k(int)", "gpu__time_duration.sum", "ns", 10.0)
+    call = Event(VARIANT, 0.0, 1e-6, None, "host call", "cudaLaunchKernel", None, 1)
+    set_capture(root, machine, study, "counters", {VARIANT: {}}, [counter])
+    set_capture(root, machine, study, "timeline", {VARIANT: {}}, [call])
+    reading = [VARIANT, case, "0", RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]
+    text = f"{','.join(READING)}\n{','.join(reading)}\n"
+    (root / machine / study.name / TELEMETRY).write_text(text)
+    sign(root / machine)
+
+
+def copied(whole: Path, machine: Path) -> Path:
+    """A copy of a machine's folder under another name."""
+    shutil.copytree(whole, machine)
+    for path in machine.rglob("*.json"):
+        edit_json(path, lambda content: content.update(machine=machine.name))
+    return machine
+
+
+def sign(machine: Path) -> None:
+    """Record the current checksums of all files that are there."""
+    for name in (JSON, OF_COUNTERS, f"{NAME}.timeline.json"):
+        about = machine / STUDY / name
+        with suppress(ValueError, AttributeError, OSError, TypeError):
+            content = json.loads(about.read_text())
+            beside = [about.with_suffix(".csv")]
+            beside += [about.with_name(TELEMETRY)] if name == JSON else []
+            content["files"] = {
+                one.name: hashlib.sha256(one.read_bytes()).hexdigest()
+                for one in beside
+                if one.is_file()
+            }
+            about.write_text(json.dumps(content))
+
+
+def run_file(edit: Callable[[Any], object]) -> Change:
+    return lambda machine: edit_json(machine / STUDY / JSON, edit)
+
+
+def host(**facts: Any) -> Change:
+    return run_file(lambda run: run["host"].update(facts))
+
+
+def gpu(**facts: Any) -> Change:
+    return run_file(lambda run: run["host"]["gpus"][0].update(facts))
+
+
+def capture(edit: Callable[[Any], object]) -> Change:
+    return lambda machine: edit_json(machine / STUDY / OF_COUNTERS, edit)
+
+
+def table(name: str, edit: Callable[[Lines], object]) -> Change:
+    """Edit the rows of a CSV file, the header among them, and sign it."""
+
+    def change(machine: Path) -> None:
+        path = machine / STUDY / name
+        lines = list(csv.reader(io.StringIO(path.read_text(), newline="")))
+        edit(lines)
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(lines)
+        path.write_text(buffer.getvalue(), newline="")
+        sign(machine)
+
+    return change
+
+
+def rows(edit: Callable[[Lines], object]) -> Change:
+    return table(SAMPLES, edit)
+
+
+def cell(column: str, value: str, name: str = SAMPLES, line: int = 3) -> Change:
+    def edit(lines: Lines) -> None:
+        lines[line - 1][lines[0].index(column)] = value
+
+    return table(name, edit)
+
+
+def content(name: str, data: bytes) -> Change:
+    def change(machine: Path) -> None:
+        (machine / STUDY / name).write_bytes(data)
+        sign(machine)
+
+    return change
+
+
+def raw(name: str, data: bytes) -> Change:
+    return lambda machine: (machine / STUDY / name).write_bytes(data)
+
+
+def valueless(status: str, reason: str) -> Change:
+    """Make line 3 a case without a value."""
+
+    def edit(lines: Lines) -> None:
+        row = dict(zip(lines[0], lines[2], strict=True))
+        row |= dict.fromkeys((column for column in row if "[" in column), "")
+        row |= {"status": status, "reason": reason, "verified": "0"}
+        lines[2] = list(row.values())
+
+    return rows(edit)
+
+
+def gone(name: str) -> Change:
+    return lambda machine: (machine / STUDY / name).unlink()
+
+
+def replaced(name: str, make: Callable[[Path], object]) -> Change:
+    """Another kind of file in place of a file or, without a name, of the study."""
+
+    def change(machine: Path) -> None:
+        path = machine / STUDY / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        make(path)
+
+    return change
+
+
+def moved(name: str) -> Change:
+    """A link to the file, or to the study, in place of it."""
+
+    def change(machine: Path) -> None:
+        path = machine / STUDY / name
+        (machine.parent / "published").mkdir(exist_ok=True)
+        away = machine.parent / "published" / f"{machine.name}-{path.name}"
+        path.rename(away)
+        path.symlink_to(away)
+
+    return change
+
+
+def renamed(old: str, new: str) -> Change:
+    return lambda machine: (machine / old).rename(machine / new)
+
+
+def named(column: str) -> Change:
+    """Rename a column of values."""
+    return rows(lambda lines: lines[0].__setitem__(lines[0].index(VALUES), column))
+
+
+def also_skipped(lines: Lines) -> None:
+    """Add a skipped row for the cell of line 3."""
+    row = dict(zip(lines[0], lines[2], strict=True)) | {"status": "skipped", "reason": "no"}
+    lines.insert(3, ["" if "[" in name else text for name, text in row.items()])
+
+
+def first_variant_only(lines: Lines) -> None:
+    lines[1:] = [line for line in lines[1:] if line[0] == lines[1][0]]
+
+
+ROWS: Final[dict[str, Change]] = {
+    "variant unknown": cell("variant", "other"),
+    "variant with markup": cell("variant", "<b>"),
+    **{
+        f"case {text!r}": cell("case", text)
+        for text in ("calls=101", "calls=<script>", "", "calls={{7}}")
+    },
+    **{
+        f"column {name!r}": named(name)
+        for name in (
+            *("cpu_time [s]", "<b> [s]", " [s]", "host\ntime [s]", "gpu_time [s]", "gpu_time [B]"),
+            *("host_time [B]", "host_time [ms]", "host_time [<s>]", "host_time"),
+        )
+    },
+    **{
+        f"value {text[:20]!r}": cell(VALUES, text)
+        for text in (
+            *("0", "0.000", "-1e-6", "nan", "inf", "1e999", "1e-999", "1e-300", "1e300", "1_0"),
+            *("\u0663", " 1", "0x1p-3", "1e-6  1e-6", "1e-6|1e-6", "1e-6\t1e-6", "1e-6 "),
+            *("1e-6 0 1e-6", "1e-6 nan", "1e-6 1e300", "1,5", PAYLOAD, "1 " * 2**20 + "1"),
+        )
+    },
+    **{
+        f"round {text[:9]!r}": cell("round", text)
+        for text in ("64", "-1", "0.5", "\u0661", "1" * 5000)
+    },
+    "a round twice": rows(lambda lines: lines.insert(3, list(lines[2]))),
+    "a round measured and skipped": rows(also_skipped),
+    "verified 2": cell("verified", "2"),
+    "status unknown": cell("status", PAYLOAD),
+    "skipped with a value": cell("status", "skipped"),
+    "reason of a good case": cell("reason", "because"),
+    **{
+        f"reason {text[:12]!r}": valueless("skipped", text)
+        for text in (
+            *("", "one\ntwo", "one\rtwo", "one\0two", "\x1b[31mred", "abc\u202edef", "x" * 2**22),
+            *("no file /home/me/x", "GPU-01234567-89ab-cdef-0123-456789abcdef is busy"),
+        )
+    },
+    "throttle with markup": cell("throttle", "<img>"),
+    "clock as a word": cell("sm_mhz", "high"),
+    **{
+        f"start {text!r}": cell("started_at", text)
+        for text in ("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00")
+    },
+    "column missing": rows(lambda lines: [row.pop() for row in lines]),
+    "cell more": rows(lambda lines: lines[2].append("1")),
+    "blank line": rows(lambda lines: lines.insert(2, [])),
+    "no header": rows(lambda lines: lines.pop(0)),
+    "header twice": rows(lambda lines: lines.insert(2, lines[0])),
+    "a variant without rows": rows(first_variant_only),
+    "empty samples": content(SAMPLES, b""),
+    "samples that are no text": content(SAMPLES, bytes(range(256))),
+    "a quote that does not end": content(SAMPLES, to_text([]).encode() + b'\n"'),
+}
+"""Faults of the samples."""
+
+KEYS: Final[dict[str, Change]] = {
+    "run of another time": run_file(lambda d: d.update(run=name_of(EARLIER))),
+    "host of another run": host(id="00000001"),
+    "study of another": run_file(lambda d: d.update(study="copy")),
+    "machine of another": run_file(lambda d: d.update(machine="copy")),
+    "checksum of another": run_file(lambda d: d["files"].update({SAMPLES: "0" * 64})),
+    "checksum of another file": run_file(lambda d: d["files"].update({"../x.csv": "0" * 64})),
+    "no samples": run_file(lambda d: d["files"].pop(SAMPLES)),
+    "fewer rounds than samples have": run_file(lambda d: d.update(rounds=1)),
+    "end before the start": run_file(lambda d: d.update(end="2026-01-01T00:00:00Z")),
+    "end in the future": run_file(lambda d: d.update(end="2999-01-01T00:00:00Z")),
+    "a path": run_file(lambda d: d.update(command="python /home/me/hotpath")),
+    "a UUID": gpu(gpu="GPU-01234567-89ab-cdef-0123-456789abcdef"),
+    "SMs below 1": gpu(sms=-1),
+    "a key twice": raw(JSON, b'{"run": 1, "run": 2}'),
+    "a list": raw(JSON, b"[]"),
+    "no JSON": raw(JSON, b"{"),
+    "nested deeply": raw(JSON, b"[" * 100_000 + b"]" * 100_000),
+    "no text": raw(JSON, b"\xff\xfe{}"),
+    "a number of many digits": raw(JSON, b'{"rounds": ' + b"1" * 5000 + b"}"),
+    "a number that overflows": raw(JSON, b'{"energy_j": 1e999}'),
+    "half a character": run_file(lambda d: d.update(command="\ud800")),
+    "too long": raw(JSON, b" " * 2**18 + b"{}"),
+}
+"""Faults of the run's description."""
+
+CAPTURES: Final[dict[str, Change]] = {
+    "counter that is none": cell("value", "nan", COUNTERS, 2),
+    "counter below 0": cell("value", "-1", COUNTERS, 2),
+    "counter of a case with markup": cell("case", "<b>", COUNTERS, 2),
+    "counters of other columns": cell("unit", "units", COUNTERS, 1),
+    "counters that are no text": raw(COUNTERS, b"\xff"),
+    "counters changed": lambda machine: (machine / STUDY / COUNTERS).open("a").write("\n"),
+    "event of another kind": cell("kind", PAYLOAD, TIMELINE, 2),
+    "event that ends before": cell("end", "-1", TIMELINE, 2),
+    "timeline without a whole row": content(TIMELINE, b"start,end"),
+    "reading at no time": cell("time", "2026-02-29T00:00:00Z", TELEMETRY, 2),
+    "reading that is none": cell("power_w", "nan", TELEMETRY, 2),
+    "telemetry of other columns": cell("time", "when", TELEMETRY, 1),
+    "capture of another kind": capture(lambda d: d.update(kind="timeline")),
+    "capture at another time": capture(lambda d: d.update(at="2026-01-03T00:00:00Z")),
+    "status of a capture as a list": capture(lambda d: d["variants"][VARIANT].update(status=[])),
+    "case of a capture with markup": capture(lambda d: d["variants"][VARIANT].update(case="<b>")),
+}
+"""Faults of captures and telemetry."""
+
+KINDS_OF_FILES: Final[dict[str, Change]] = {
+    "samples changed": lambda machine: (machine / STUDY / SAMPLES).open("a").write("x"),
+    "samples cut": lambda machine: os.truncate(machine / STUDY / SAMPLES, 700),
+    "samples gone": gone(SAMPLES),
+    "samples huge": lambda machine: os.truncate(machine / STUDY / SAMPLES, 2**40),
+    "samples a link": moved(SAMPLES),
+    "samples a link to a device": replaced(SAMPLES, lambda path: path.symlink_to("/dev/zero")),
+    "samples a link to themselves": replaced(SAMPLES, lambda path: path.symlink_to(path.name)),
+    "samples a pipe": replaced(SAMPLES, os.mkfifo),
+    "samples a folder": replaced(SAMPLES, Path.mkdir),
+    "description gone": gone(JSON),
+    "description a link": moved(JSON),
+    "description a pipe": replaced(JSON, os.mkfifo),
+    "counters a link": replaced(COUNTERS, lambda path: path.symlink_to("/etc/passwd")),
+    "counters gone": gone(COUNTERS),
+    "a link to a secret": lambda machine: (machine / STUDY / "x.csv").symlink_to("/etc/passwd"),
+    "a page": lambda machine: (machine / STUDY / f"{NAME}.html").write_text(PAYLOAD),
+    "a hidden file": lambda machine: (machine / STUDY / f".{NAME}.csv").write_text(""),
+    "a folder within": lambda machine: (machine / STUDY / "inner").mkdir(),
+    "a name with braces": renamed(f"{STUDY}/{SAMPLES}", f"{STUDY}/{{run}}.csv"),
+    "a name of two lines": renamed(f"{STUDY}/{SAMPLES}", f"{STUDY}/a\nb.csv"),
+    "samples of a run without a description": lambda machine: shutil.copy(
+        machine / STUDY / SAMPLES, machine / STUDY / SAMPLES.replace("2026", "2025")
+    ),
+}
+"""Faults of the files of a study."""
+
+FOLDERS: Final[dict[str, Change]] = {
+    "study a link": moved(""),
+    "study a pipe": replaced("", os.mkfifo),
+    "study with braces": renamed(STUDY, "{calls}"),
+    "study with markup": renamed(STUDY, "<b>"),
+    "study under the name of another": renamed(STUDY, "copy"),
+}
+"""Faults of a study's folder, which leave out all of its runs."""
+
+OTHERS: Final[dict[str, Change]] = {
+    "a file in place of a study": lambda machine: (machine / "machine.json").write_text("{}"),
+}
+
+HARMLESS: Final[dict[str, Change]] = {
+    "nothing": lambda _machine: None,
+    "commit unknown": run_file(lambda d: d.update(commit=None, dirty=None)),
+    "reason with markup": valueless("skipped", PAYLOAD),
+    "GPU with markup": gpu(gpu=PAYLOAD),
+    "facts with markup": host(cpu=PAYLOAD, libraries={"a": PAYLOAD}),
+    "no GPU": host(gpus=[]),
+    "compiler with markup": run_file(lambda d: d.update(compiler={"cxx": PAYLOAD})),
+    "command with markup": run_file(lambda d: d.update(command=PAYLOAD)),
+    "unmet with markup": run_file(lambda d: d["variants"][VARIANT].update(unmet=PAYLOAD)),
+    "disturbed with markup": run_file(
+        lambda d: d.update(disturbed=[{"round": 0, "why": [PAYLOAD]}])
+    ),
+    "status of a capture with markup": capture(
+        lambda d: d["variants"][VARIANT].update(status=f"not captured: {PAYLOAD}")
+    ),
+    "kernel with markup": cell("kernel", PAYLOAD, COUNTERS, 2),
+    "event with markup": cell("name", PAYLOAD, TIMELINE, 2),
+    "a half written file": lambda machine: (
+        machine / STUDY / f".{NAME}.csv.partial"
+    ).write_text("s"),
+    "a file beside the machines": lambda machine: (machine.parent / "README.md").write_text("x"),
+}
+"""Changes that are no fault, or that are shown unchanged."""
+
+MUTATIONS: Final[dict[str, Change]] = {
+    **ROWS,
+    **KEYS,
+    **CAPTURES,
+    **KINDS_OF_FILES,
+    **FOLDERS,
+    **OTHERS,
+    **HARMLESS,
+}
+"""Every mutation by its name."""
+
+
+def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every key and of every item."""
+    for part, value in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (*path, part)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, part))
+
+
+def wrong(value: object) -> list[object]:
+    """Values of other types, and of the same type where no such key can have them."""
+    if isinstance(value, bool):
+        return ["yes", 1, [], {}]
+    if isinstance(value, int | float):
+        return ["1", [], {}, True, -1, 10**19, float("nan"), float("inf")]
+    if isinstance(value, str):
+        return [1, 1.5, True, [], {}, "x" * 20_000, "in /home/me/x"]
+    if value is None:
+        return [{"a": 1}, "in /home/me/x", "x" * 20_000]
+    return [1, "x", True, {"a": {}} if isinstance(value, list) else [[]]]
+
+
+def changed(data: dict[str, Any], path: Sequence[str | int], value: object) -> dict[str, Any]:
+    """A copy with another value at `path`."""
+    copy: Any = json.loads(json.dumps(data))
+    inner = copy
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = value
+    return dict(copy)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces `count` bytes of `file` by others, from `place` on, which is a share of its length.
+    With `is_signed`, the checksums are made to fit."""
+
+    file: str
+    place: float
+    is_signed: bool
+    count: int
+    by: bytes
+
+    def apply(self, machine: Path) -> None:
+        path = machine / STUDY / self.file
+        data = path.read_bytes()
+        start = int(self.place * len(data))
+        path.write_bytes(data[:start] + self.by + data[start + self.count :])
+        if self.is_signed:
+            sign(machine)
+
+
+WORDS: Final = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
+EDITS: Final = st.lists(
+    st.builds(
+        Edit,
+        file=st.sampled_from(FILES),
+        place=st.integers(0, 999).map(lambda number: number / 1000),  # floats are often 0 or 1
+        is_signed=st.booleans(),
+        count=st.integers(0, 40),
+        by=st.sampled_from(WORDS).map(lambda text: text.encode()) | st.binary(max_size=9),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def apply(machine: Path, edits: Sequence[Edit]) -> None:
+    for edit in edits:
+        edit.apply(machine)
+
+
+def drawn(count: int) -> list[list[Edit]]:
+    """`count` reproducible EDITS."""
+    found: list[list[Edit]] = []
+
+    @settings(
+        database=None,
+        derandomize=True,
+        max_examples=count,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(EDITS)
+    def draw(edits: list[Edit]) -> None:
+        found.append(edits)
+
+    draw()
+    return found

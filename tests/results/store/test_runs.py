@@ -1,0 +1,136 @@
+"""Runs in a study's folder: which are fresh, and which a measurement deletes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.results.store.collect import collect
+from analysis.results.store.folders import described
+from analysis.results.store.runs import KEPT_RUNS, Held, discard_superfluous, superfluous
+from tests.roots import rows_without_value
+from tests.synthetic import (
+    CALLS,
+    STUDIES,
+    add_run,
+    edit_run,
+    files_of,
+    make_stale,
+    name_of,
+    provenance_of,
+    samples_of,
+    set_capture,
+    write_machine,
+)
+
+A, B = ("kernel", "calls=1"), ("copy", "calls=1")
+HOSTS = ("00000001", "00000002", "00000003")
+CELLS = st.frozensets(st.sampled_from([A, B]))
+HELD = st.builds(
+    Held,
+    host=st.sampled_from(HOSTS),
+    measured=CELLS,
+    skipped=CELLS,
+    stale=CELLS,
+    is_empty=st.booleans(),
+).map(lambda one: Held(one.host, frozenset(), one.skipped, one.stale, True) if one.is_empty else one)
+
+
+def named(held: list[Held]) -> dict[str, Held]:
+    return {f"{number:03}": one for number, one in enumerate(held)}
+
+
+@given(st.lists(HELD, max_size=30))
+def test_nothing_is_deleted_that_a_figure_needs(held: list[Held]) -> None:
+    every = named(held)
+    gone = superfluous(every)
+    kept = {name: one for name, one in every.items() if name not in gone}
+    for cell in (A, B):
+        before, now = (
+            [one for one in files.values() if cell in one.measured] for files in (every, kept)
+        )
+        assert len(now) >= min(len(before), KEPT_RUNS)
+        assert {one.host for one in now} == {one.host for one in before}
+        if any(cell in one.measured | one.skipped | one.stale for one in every.values()):
+            assert any(cell in o.measured | o.skipped | o.stale for o in kept.values())
+    assert superfluous(kept) == []
+
+
+def test_the_oldest_of_more_than_eight_runs_goes_and_no_host() -> None:
+    runs = [Held(HOSTS[0], frozenset({A})), *[Held(HOSTS[1], frozenset({A}))] * (KEPT_RUNS + 1)]
+    assert superfluous(named(runs)) == ["001", "002"]
+    wide = [Held(HOSTS[1], frozenset({A, B})), *[Held(HOSTS[1], frozenset({A}))] * KEPT_RUNS]
+    assert superfluous(named(wide)) == ["001"]
+
+
+def test_a_stale_file_goes_when_each_of_its_cells_is_measured_anew() -> None:
+    old = Held(HOSTS[0], frozenset(), stale=frozenset({A, B}))
+    new = Held(HOSTS[1], frozenset({A}))
+    assert superfluous(named([old, new])) == []
+    assert superfluous(named([old, new, Held(HOSTS[1], frozenset({B}))])) == ["000"]
+
+
+def test_a_run_that_skipped_everything_supersedes_the_last_of_its_host() -> None:
+    skipped = [Held(host, frozenset(), frozenset({A}), is_empty=True) for host in HOSTS[:2]]
+    assert superfluous(named([*skipped, skipped[0]])) == ["000"]
+    measured = [Held(HOSTS[0], frozenset({A}))] * KEPT_RUNS
+    assert superfluous(named([*measured, skipped[0]])) == []
+
+
+def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:
+    days = [f"2026-01-{day:02}T03:04:05Z" for day in range(1, 12)]
+    for day in days:
+        write_machine(tmp_path, "box", CALLS, run=day, rounds=1)
+    paths = files_of(tmp_path, "box", CALLS.name)
+    paths[0].write_text("damaged")
+    for path in paths:  # of one host
+        edit_run(path.with_suffix(".json"), lambda run: run["host"].update(id="00000001"))
+        for file in (path, path.with_suffix(".json")):
+            file.rename(file.with_name(f"{file.name[:16]}-00000001{file.suffix}"))
+    folder = tmp_path / "box" / CALLS.name
+    for path in folder.glob("*.json"):
+        edit_run(
+            path,
+            lambda run: run.update(
+                run=f"{run['run'][:16]}-00000001",
+                files={f"{run['run'][:16]}-00000001.csv": d for d in run["files"].values()},
+            ),
+        )
+    old = set_capture(tmp_path, "box", CALLS, "counters", {"kernel": {"source_sha256": "0" * 64}})
+    set_capture(tmp_path, "box", CALLS, "counters", {"kernel": {}}, at="2026-02-02T00:00:00Z")
+    (folder / "20251231T000000Z-00000001.csv").write_text("left by a killed deletion")
+    (folder / "20251231T000000Z-00000002.csv").write_text("of another host")
+    deleted = discard_superfluous(folder, CALLS, "00000001")
+    assert deleted == [*(f"202601{d:02}T030405Z-00000001.json" for d in (2, 3)), old.name]
+    left = sorted(path.name for path in folder.glob("*.csv"))
+    assert left[0] == "20251231T000000Z-00000002.csv"
+    assert [name[6:8] for name in left[1:]] == ["01", *(f"{day:02}" for day in range(4, 12))]
+
+
+def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
+    write_machine(tmp_path, "box", CALLS, rounds=1)
+    (path,) = files_of(tmp_path, "box", CALLS.name)
+    make_stale(path, "kernel")
+    samples = collect(tmp_path, STUDIES).samples
+    assert set(samples[samples["stale"]]["variant"]) == {"kernel"}
+    edit_run(path.with_suffix(".json"), lambda run: run.update(method_version=1))
+    assert collect(tmp_path, STUDIES).samples["stale"].all()
+    assert collect(tmp_path, {}).samples["stale"].all()
+
+
+def test_stale_rows_may_have_cases_and_metrics_that_are_gone(tmp_path: Path) -> None:
+    variant = CALLS.variant("kernel")
+    rows = rows_without_value(CALLS, variant, "skipped", "no GPU")
+    samples = [*samples_of(CALLS, variant, rounds=1), *rows]
+    samples = [s for s in samples if s.status == "ok"][:1]
+    old = provenance_of(CALLS, variant) | {"source_sha256": "0" * 64}
+    changed = [type(s)(**{**vars(s), "case": "calls=101", "metric": "gone"}) for s in samples]
+    add_run(tmp_path, "box", CALLS.name, variant.name, changed, old)
+    assert collect(tmp_path, STUDIES).refused == {}
+    fresh = provenance_of(CALLS, variant)
+    add_run(tmp_path, "box", CALLS.name, variant.name, changed, fresh)
+    (reason,) = collect(tmp_path, STUDIES).refused.values()
+    assert "case: expected one of study.yaml, got 'calls=101'" in reason
+    assert [path.stem for path in described(tmp_path / "box" / CALLS.name)] == [name_of(fresh["run"])]
