@@ -9,7 +9,7 @@ constexpr int64_t kMaxBlocks = 1024;
 
 // `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
-constexpr int64_t kTileBytes = kTurns* kWarp* static_cast<int64_t>(sizeof(Vector));
+constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
 
 // Piece i is copied from `from + i * from_pitch` to `to + i * to_pitch`. All sizes are in bytes.
 struct Tiles {

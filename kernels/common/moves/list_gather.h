@@ -10,7 +10,7 @@ constexpr int kTurns = 8;
 
 // `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
-constexpr int64_t kTileBytes = kTurns* kWarp* static_cast<int64_t>(sizeof(Vector));
+constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
 
 #ifdef __CUDACC__
 // Moves `count` pieces between host and device, `per_piece` tiles each. The place of a warp's next
