@@ -78,12 +78,12 @@ class Replay(CppReplay):
         if isinstance(self._pattern, Limited):
             self._allocator.set_limit(0, self._pattern.limit)
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         """Replay once; running out of memory is a fault of the cell, not an error."""
         if self._runner.operations > MAX_WRITTEN_OPERATIONS:
             self._fault = None  # nothing is written where a replay was checked before
         try:
-            super()._launch(stream)
+            super().launch(stream)
         except MemoryError as error:
             self._fault = str(error)
 

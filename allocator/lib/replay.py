@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Flag, auto
 from typing import Any, Final
 
-from analysis.api.measure import Operation, PythonLauncher
+from analysis.api.measure import PythonOperation
 
 from .patterns import Pattern
 
@@ -75,7 +75,7 @@ def streams(count: int) -> list[int]:
     return [0, *CREATED_STREAMS[: count - 1]]
 
 
-class CppReplay(Operation):
+class CppReplay(PythonOperation):
     """Tapes replayed by the C++ runner. Tests without a GPU pass a memory `source`."""
 
     waits = True
@@ -98,7 +98,6 @@ class CppReplay(Operation):
         self._allocator: Any = None
         self._runner: Any = None
         self._renew()
-        self.launcher = PythonLauncher(self._launch)
 
     def _renew(self) -> None:
         """Replace the allocator by an empty one. The old one returns its memory first."""
@@ -108,7 +107,7 @@ class CppReplay(Operation):
             self._allocator, self._pattern.tapes, self._streams, on_gpu=self._on_gpu
         )
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         """Replay once, and check every address against all live allocations.
 
         The first replay also writes to the allocations. A profiler sees the replay without the

@@ -14,7 +14,7 @@ import numpy as np
 
 from allocator.lib.patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 from allocator.lib.replay import MIN_TIMING_S, REPEATS, WARM_UP_S, CppReplay, Reported, brief
-from analysis.api.measure import Operation, PythonLauncher, Skip
+from analysis.api.measure import Operation, PythonOperation, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 FULLY_REPORTED: Final = ("p4_final", "torch_caching")
@@ -148,7 +148,7 @@ def plain(rows: Iterable[Sequence[int]]) -> list[tuple[int, int, int]]:
     return [(kind, slot, size) for kind, slot, size, _ in rows if kind in (ALLOCATE, FREE)]
 
 
-class PythonReplay(Operation):
+class PythonReplay(PythonOperation):
     """A tape replayed by a Python loop, whose cost is included in the times."""
 
     waits = True
@@ -160,9 +160,8 @@ class PythonReplay(Operation):
         self._tape = plain(pattern.tapes[0].tolist())
         self._slots: list[Any] = [None] * (1 + max(slot for _, slot, _ in self._tape))
         self._fault: str | None = "never replayed"
-        self.launcher = PythonLauncher(self._launch)
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         """Replay once and check that no live allocation is handed out again."""
         del stream
         self._fault = None

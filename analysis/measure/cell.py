@@ -103,6 +103,22 @@ class Operation(ABC):
         return {}
 
 
+class PythonOperation(Operation):
+    """An operation whose `launch` is Python, and therefore its clock.
+
+    The launcher is made for each use: an operation that keeps one would keep itself alive, with all
+    of its memory, because rounds run without the collector of cycles.
+    """
+
+    @property
+    def launcher(self) -> Launcher:  # type: ignore[override]
+        return PythonLauncher(self.launch)
+
+    @abstractmethod
+    def launch(self, stream: int) -> None:
+        """Do the work once, or enqueue it."""
+
+
 TimeDevice = Callable[[Operation, int], None]
 """Takes the given number of device times of an operation."""
 

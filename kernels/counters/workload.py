@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, PythonLauncher, Skip, cores
+from analysis.api.measure import PythonOperation, Skip, cores
 from analysis.api.study import Case, Variant
 
 MIN_RUN_S = 2e-3
@@ -31,7 +31,7 @@ class Workload:
         return Counting(module, self._cores, self._work)
 
 
-class Counting(Operation):
+class Counting(PythonOperation):
     """A run in which every thread counts for at least MIN_RUN_S."""
 
     def __init__(self, module: Any, cores: Sequence[int], work: int) -> None:
@@ -42,7 +42,10 @@ class Counting(Operation):
         self._made = self._total = 0
         while self._run() < MIN_RUN_S * len(self._cores):
             self._batches *= 2
-        self.launcher = PythonLauncher(lambda stream: self._run())
+
+    def launch(self, stream: int) -> None:
+        del stream
+        self._run()
 
     def poison(self) -> None:
         self._made, self._total = -1, 0

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, PythonLauncher
+from analysis.api.measure import Operation, PythonOperation
 from analysis.api.study import Case, Variant
 
 from .policies import fetched_rows
@@ -52,7 +52,7 @@ class Inputs:
         return Simulation(module, variant.options["policy"], self)
 
 
-class Simulation(Operation):
+class Simulation(PythonOperation):
     """One policy over one trace."""
 
     def __init__(self, module: Any, policy: str, inputs: Inputs) -> None:
@@ -60,9 +60,8 @@ class Simulation(Operation):
         self._policy = policy
         self._inputs = inputs
         self._fetched = np.zeros(0)
-        self.launcher = PythonLauncher(self._launch)
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         self._fetched = self._module.fetched_rows(
             self._policy, self._inputs.ids, self._inputs.slots, CONTEXT_ROWS
         )

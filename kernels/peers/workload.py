@@ -238,13 +238,15 @@ class Reduce(WithReduce):
     # NCCL does not document that its calls never wait for the GPU.
     waits = True
 
-    def __init__(self, *of: Any) -> None:
-        super().__init__(*of)
-        self.launcher = PythonLauncher(self._launch)
+    def __init__(self, bound: Any, *of: Any) -> None:
+        super().__init__(bound, *of)
+        all_reduce = self._all_reduce
 
-    def _launch(self, stream: int) -> None:
-        self._bound.launch(stream)
-        self._all_reduce.launch(stream)
+        def launch(stream: int) -> None:
+            bound.launch(stream)
+            all_reduce.launch(stream)
+
+        self.launcher = PythonLauncher(launch)
 
 
 class BesideReduce(WithReduce):

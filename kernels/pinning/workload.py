@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, PythonLauncher, Skip
+from analysis.api.measure import Operation, PythonOperation, Skip
 from analysis.api.memory import DeviceArray, largest_pool, synchronize
 from analysis.api.study import Case, FieldError, Variant
 from kernels.common.arrays import Bytes, bytes_at
@@ -94,7 +94,7 @@ def edges(size: int, chunk_bytes: int) -> list[tuple[int, int]]:
     return [(begin, end - begin) for begin, end in ranges]
 
 
-class Pinning(Operation):
+class Pinning(PythonOperation):
     """One variant that pins memory. A launch pins, and first unpins what the last one has pinned;
     it times itself, because pinning again takes seconds."""
 
@@ -114,9 +114,8 @@ class Pinning(Operation):
         self._rng = rng
         self._pinned: Any = None
         self._samples: dict[str, float] = {}
-        self.launcher = PythonLauncher(self._launch)
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         del stream
         self._pinned = None
         with self._beside.calling(self._module, ALONE_S):

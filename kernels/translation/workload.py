@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.api.measure import Operation, PythonLauncher
+from analysis.api.measure import PythonOperation
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant, require_known
 from kernels.common.arrays import pinned
@@ -185,7 +185,7 @@ class Inputs:
 
 
 @dataclass
-class Bound(Operation):
+class Bound(PythonOperation):
     """One variant bound to one case. Every launch continues where the previous one ended, so timed
     launches do not read the lines that the check has left in caches."""
 
@@ -196,10 +196,7 @@ class Bound(Operation):
     expected: np.ndarray
     launched: int = 0
 
-    def __post_init__(self) -> None:
-        self.launcher = PythonLauncher(self._launch)
-
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         later = self.restarts[1:] or self.restarts  # the first one is the check's
         turn = self.launched - 1
         self.walk(later[turn % len(later)] if self.launched else self.restarts[0], stream)

@@ -24,7 +24,7 @@ GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
-from analysis.measure.cell import Operation, PythonLauncher
+from analysis.measure.cell import PythonOperation
 
 POISON = 0xA5
 
@@ -42,16 +42,15 @@ class Workload:
         return Bound(module, self.out)
 
 
-class Bound(Operation):
+class Bound(PythonOperation):
     def __init__(self, module, out):
         self.module, self.out = module, out
-        self.launcher = PythonLauncher(self._launch)
         self.reset = getattr(module, "reset", None)
 
     def poison(self):
         self.out[:] = bytes([POISON]) * len(self.out)
 
-    def _launch(self, stream):
+    def launch(self, stream):
         self.module.fill(self.out)
 
     def check(self):

@@ -15,7 +15,7 @@ from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
 from analysis.measure import memory, rig
 from analysis.measure import round as rounds
-from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip
+from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.progress import Progress
 from analysis.measure.rig import Bound
@@ -204,12 +204,11 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
     assert not pending(study, where, "default", HERE)
 
 
-class Recorded(Operation):
+class Recorded(PythonOperation):
     """Records its calls."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self.launcher = PythonLauncher(self._launch)
 
     def poison(self) -> None:
         self.events.append("poison")
@@ -217,7 +216,7 @@ class Recorded(Operation):
     def check(self) -> None:
         self.events.append("check")
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         self.events.append("launch")
 
     def settle(self) -> None:
@@ -261,8 +260,8 @@ class Timed(Recorded):
         if reset_s:
             self.reset = self.take_long
 
-    def _launch(self, stream: int) -> None:
-        super()._launch(stream)
+    def launch(self, stream: int) -> None:
+        super().launch(stream)
         self.clock.advance(self.launch_s)
 
     def take_long(self, stream: int) -> None:
@@ -394,7 +393,7 @@ def test_host_times_follow_a_flush_of_the_l2(
     monkeypatch.setattr(rig, "_l2", lambda: (64, 128))
     operation = Recorded()
     monkeypatch.setattr(rig, "_flush", lambda *given: operation.events.append(f"flush {given}"))
-    operation.launcher = launcher = Compiled()
+    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
     (plain,) = write_study(tmp_path / "a", {"name": "one", "host_work": host_work}).variants
     variant = replace(plain, needs=("gpu",))
     (times,) = Bound(variant, operation, 7, lambda: None).host_times(1)
@@ -403,9 +402,11 @@ def test_host_times_follow_a_flush_of_the_l2(
     assert operation.events == (["flush (7, (64, 128))", "settle"] if host_work else [])
 
 
-def test_variants_of_the_cpu_alone_have_no_stream(tmp_path: Path) -> None:
+def test_variants_of_the_cpu_alone_have_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     operation = Recorded()
-    operation.launcher = launcher = Compiled()
+    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
     (variant,) = write_study(tmp_path / "a", {"name": "one"}).variants
     list(Bound(variant, operation, 7, lambda: None).host_times(1))
     assert launcher.timed == [(0, 0, 0)]
@@ -418,7 +419,7 @@ def test_a_clock_that_study_yaml_does_not_name_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of: Any, launcher: Any
 ) -> None:
     operation = Recorded()
-    operation.launcher = launcher
+    monkeypatch.setattr(Recorded, "launcher", launcher)
     bench, cell = bench_of(tmp_path, operation, monkeypatch)
     cell.variant = replace(cell.variant, clock=clock_of)
     with pytest.raises(FieldError, match=f"variant one: clock: expected .*, got '{clock_of}'"):
@@ -427,7 +428,7 @@ def test_a_clock_that_study_yaml_does_not_name_is_an_error(
 
 def test_host_times_are_kept_by_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operation = Recorded()
-    operation.launcher = Compiled()
+    monkeypatch.setattr(Recorded, "launcher", Compiled())
     bench, cell = bench_of(tmp_path, operation, monkeypatch)
     cell.variant = replace(cell.variant, clock="cpp")
     metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
@@ -466,8 +467,8 @@ def test_first_host_time_of_a_cell_is_discarded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     class SlowAtFirst(Timed):
-        def _launch(self, stream: int) -> None:
-            super()._launch(stream)
+        def launch(self, stream: int) -> None:
+            super().launch(stream)
             # Earlier launches: the check's, and those that are not timed.
             if self.events.count("launch") == 1 + WARM_UP_LAUNCHES + 2:
                 self.clock.advance(1)

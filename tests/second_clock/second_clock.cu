@@ -137,7 +137,7 @@ double caught(const Function& function) {
   }
 }
 
-// A program between two steps: writes 8 MiB, and takes branches that nobody can predict.
+// A program between two steps: writes 4 MiB, and takes branches that nobody can predict.
 void other_work(std::vector<uint32_t>& memory, std::minstd_rand& random) {
   uint32_t sum = 0;
   for (size_t i = 0; i < memory.size(); i += 16) {
@@ -180,7 +180,7 @@ double host_time(Launch launch, void* object, cudaStream_t stream) {
 // allocates sizes[i] bytes into slots[i], or frees that slot if the size is 0.
 double allocator_time(Allocator* allocator, const uint64_t* sizes, const uint32_t* slots,
                       size_t operations, size_t slot_count) {
-  static std::vector<uint32_t> memory(size_t{2} << 20);
+  static std::vector<uint32_t> memory(size_t{1} << 20);
   static std::minstd_rand random(1);
   return caught([&] {
     std::vector<void*> held(slot_count);

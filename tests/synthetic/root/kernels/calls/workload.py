@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, PythonLauncher
+from analysis.api.measure import Operation, PythonOperation
 from analysis.api.study import Case, Variant
 
 
@@ -21,15 +21,14 @@ class Workload:
         return Calls(module, self.calls)
 
 
-class Calls(Operation):
+class Calls(PythonOperation):
     def __init__(self, module: Any, calls: int) -> None:
         self.module, self.calls, self.made = module, calls, -1
-        self.launcher = PythonLauncher(self._launch)
 
     def poison(self) -> None:
         self.made = -1
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         self.made = self.module.call(self.calls)
 
     def check(self) -> str | None:
