@@ -16,7 +16,7 @@ from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.results.model.translation import UNCALIBRATED
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
-from tests.repository import STUDIES
+from tests.repository import STUDIES, copy_studies
 from tests.roots import make_root
 from tests.synthetic import plausible, write_machine
 
@@ -70,8 +70,7 @@ def model_root(folder: Path) -> Path:
             text = "\n\n".join(re.findall(r"^#+ .*", text, re.MULTILINE))
         (root / "docs" / "studies" / page.name).write_text(text)
     (root / "results" / "published").mkdir()
-    for name in (GATHER.name, CALIBRATION.name, "common"):
-        shutil.copytree(ROOT / "kernels" / name, root / "kernels" / name)
+    copy_studies(root, [GATHER.name, CALIBRATION.name])
     shutil.copy(ROOT / "docs" / "glossary.md", root / "docs")
     return root
 

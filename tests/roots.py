@@ -38,7 +38,10 @@ def make_root(folder: Path) -> Path:
 
 def copy_of_repository(folder: Path) -> Path:
     """Inputs of the report from this repository, without results."""
-    for name in ("kernels", "docs", "results/published", "analysis/measure"):
+    from tests.repository import copy_studies
+
+    copy_studies(folder)
+    for name in ("docs", "results/published"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 
@@ -126,7 +129,7 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
     limits = {limit.study for name in names if (limit := STUDIES[name].limit)}
     kept = names | limits | {used for name in names for used in STUDIES[name].widgets_use}
     for name in STUDIES.keys() - kept:
-        (root / "kernels" / name / "study.yaml").unlink()
+        (root / STUDIES[name].folder.relative_to(ROOT) / "study.yaml").unlink()
     for folder in sorted((ROOT / "results").glob(f"*/{study}")):
         machine = folder.parent.name
         for name in names:

@@ -109,5 +109,5 @@ class Replay(CppReplay):
 
             for stream in self._streams:
                 synchronize(stream)
-        seconds: float = self._runner.run(1)
+        seconds: float = self._runner.run_after_other_work()
         return seconds

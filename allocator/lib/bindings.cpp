@@ -149,6 +149,9 @@ PYBIND11_MODULE(variant, m) {
             allocator.record_stream(pointer(ptr), {device, stream});
           },
           py::arg("ptr"), py::arg("stream"), py::arg("device") = 0)
+      .def_property_readonly(
+          "address", [](const Allocator& allocator) { return address(&allocator); },
+          "Address of the Allocator, for other C++ code.")
       .def("trim", &Allocator::trim, py::arg("device") = 0, py::arg("keep") = 0)
       .def("set_limit", &Allocator::set_limit, py::arg("device"), py::arg("bytes"))
       .def("reset_statistics", &Allocator::reset_statistics, py::arg("device") = 0)
@@ -179,6 +182,9 @@ tapes: arrays uint64 [operations, 4] of (kind, slot, bytes, stream): kind 0 allo
            py::arg("allocator"), py::arg("tapes"), py::arg("streams"), py::arg("device") = 0,
            py::arg("on_gpu") = false, py::keep_alive<1, 2>())
       .def_property_readonly("operations", &Runner::operations, "Operations of the longest tape.")
+      .def("run_after_other_work", &Runner::run_after_other_work,
+           py::call_guard<py::gil_scoped_release>(),
+           "Seconds of a replay of the only tape, after other work as between steps of a program.")
       .def("run", &Runner::run, py::arg("times"), py::call_guard<py::gil_scoped_release>(),
            "Seconds of `times` replays, from the start of all threads to the end of the last.")
       .def(

@@ -8,12 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Flag, auto
 from typing import Any, Final
 
-from analysis.api.measure import Operation
+from analysis.api.measure import PythonOperation
 
 from .patterns import Pattern
 
 REPEATS: Final = 3
-"""Number of timings per cell; the median counts."""
+"""Number of timings per cell with several threads or in Python; the median counts."""
+
+REPLAYS: Final = 31
+"""Maximum number of timed replays by one thread, each after other work; the median counts."""
+
+REPLAYS_S: Final = 0.02
+"""Limit of their total time in seconds, without the other work."""
 
 FRESH_REPEATS: Final = 301
 """Maximum number of timings for a tape that starts with an empty allocator, whose driver time
@@ -23,7 +29,8 @@ FRESH_S: Final = 0.04
 """Time limit in seconds for the timings of such a tape."""
 
 MIN_TIMING_S: Final = 0.0015
-"""Minimum duration of a timing in seconds; the tape is replayed as often as necessary."""
+"""Minimum duration of a timing with several threads or in Python, in seconds; the tape is replayed
+as often as necessary."""
 
 MAX_WARM_UPS: Final = 60
 """Maximum number of replays before the first timing."""
@@ -68,7 +75,7 @@ def streams(count: int) -> list[int]:
     return [0, *CREATED_STREAMS[: count - 1]]
 
 
-class CppReplay(Operation):
+class CppReplay(PythonOperation):
     """Tapes replayed by the C++ runner. Tests without a GPU pass a memory `source`."""
 
     waits = True
@@ -140,7 +147,12 @@ class CppReplay(Operation):
         return {name: [brief(value)] for name, value in values.items()}
 
     def _steady(self) -> float:
-        """Seconds of a replay by an allocator that has replayed the tape before."""
+        """Seconds of a replay by an allocator that has replayed the tape before.
+
+        Each replay by one thread follows other work: replayed without a pause, a tape of a few
+        hundred operations takes only 0.7 of this time. Several threads replay without a pause, so
+        that they meet.
+        """
         if self._pattern.streams > 1:
             self._renew()  # work of the check may have delayed frees, so that more was reserved
         exactly = self._pattern.repeats_exactly
@@ -155,11 +167,16 @@ class CppReplay(Operation):
             quiet = 0 if self._allocator.statistics()["driver_calls"] else quiet + 1
             if (exactly and quiet == QUIET_REPLAYS) or time.perf_counter() - started > limit:
                 break
-        times = max(1, min(1000, int(MIN_TIMING_S / max(once, 1e-7))))
-        repeats = REPEATS if once < WARM_UP_S else 1
         self._allocator.reset_statistics()
-        self._replays = times * repeats
-        seconds: list[float] = [self._runner.run(times) / times for _ in range(repeats)]
+        seconds: list[float]
+        if len(self._pattern.tapes) == 1:
+            self._replays = max(1, min(REPLAYS, int(REPLAYS_S / max(once, 1e-7))))
+            seconds = [self._runner.run_after_other_work() for _ in range(self._replays)]
+        else:
+            times = max(1, min(1000, int(MIN_TIMING_S / max(once, 1e-7))))
+            repeats = REPEATS if once < WARM_UP_S else 1
+            self._replays = times * repeats
+            seconds = [self._runner.run(times) / times for _ in range(repeats)]
         return statistics.median(seconds)
 
     def _fresh(self) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from allocator.lib.patterns import ALLOCATE, FREE, PATTERNS, MissingTrace, Pattern
 from allocator.lib.replay import MIN_TIMING_S, REPEATS, WARM_UP_S, CppReplay, Reported, brief
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonOperation, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 FULLY_REPORTED: Final = ("p4_final", "torch_caching")
@@ -148,7 +148,7 @@ def plain(rows: Iterable[Sequence[int]]) -> list[tuple[int, int, int]]:
     return [(kind, slot, size) for kind, slot, size, _ in rows if kind in (ALLOCATE, FREE)]
 
 
-class PythonReplay(Operation):
+class PythonReplay(PythonOperation):
     """A tape replayed by a Python loop, whose cost is included in the times."""
 
     waits = True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from typing import Any, Self
+
+from kernels.common.extension import load_extension
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Plugged(Allocator):
     """The allocator of a built variant, at the path `module`."""
 
     def __init__(self, module: str) -> None:
-        self._module = load(module)  # before another allocator is plugged in
+        self._module = load_extension(module)  # before another allocator is plugged in
         import torch
 
         memory = torch.cuda.memory
@@ -111,16 +111,6 @@ class Counted(TimeInCalls):
 
     def __exit__(self, *_: object) -> None:
         self.seconds, self.allocations = self._module.stop_counting()
-
-
-def load(path: str) -> Any:
-    """The built variant as a module."""
-    loader = ExtensionFileLoader("variant", path)
-    spec = spec_from_loader("variant", loader)
-    assert spec is not None, "an .so file has a loader"
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 def make(settings: str | None, module: str | None) -> Allocator:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
+from analysis.api.measure import Operation, PythonOperation, Skip
 from analysis.api.study import Case, FieldError, Variant
 
 from .child import Message
@@ -136,7 +136,7 @@ def fastest_steps(runs: Iterable[Message]) -> float:
     return sum(steps)
 
 
-class RemoteWork(Operation):
+class RemoteWork(PythonOperation):
     """A work that a variant's process runs at each launch.
 
     An error of the process is a fault of the cell, not of the round, unless samples are being

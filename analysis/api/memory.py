@@ -1,18 +1,12 @@
-"""Memory of the host and of GPUs."""
+"""Calls of CUDA and GPU memory, and room for pools in host memory."""
 
 from analysis.base.memory_limit import allocatable_bytes
-from analysis.measure.host_memory import Bytes, HostMemory
-from analysis.measure.large_pool import TILE, LargePool, largest_pool
 from analysis.measure.memory import (
+    CudaError,
     DeviceArray,
     cuda,
     cudart,
-    first_difference,
-    managed,
-    move_to_host,
+    largest_pool,
     on_gpu,
-    pinned,
-    same_bytes,
     synchronize,
-    wrong_byte,
 )

@@ -130,14 +130,16 @@ def main(words: Sequence[str]) -> None:
 
 def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace) -> None:
     """Warm up, time and print every metric of the study's that the variant has here."""
-    own_samples = bound.operation.own_samples(bound.stream, arguments.iters)
     for _ in range(arguments.warmup):
         bound.launch()
+    own_samples = bound.operation.own_samples(bound.stream, arguments.iters)
     if bound.variant.on_gpu and "gpu_time" in study.metrics:
         seconds = list(_device_seconds(bound, arguments.iters))
         report("device", statistics.mean(seconds), case)
     if "host_time" in study.metrics:
-        seconds = [times["host_time"] for times in bound.host_times(arguments.iters)]
+        seconds = [
+            times["host_time"] for times in bound.host_times(arguments.iters, warm=case.warm)
+        ]
         report("host", statistics.median(seconds), case)
     for name, values in own_samples.items():
         require_known("own_samples", name, study.metrics)

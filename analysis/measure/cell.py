@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,21 +16,73 @@ class Skip(HotpathError):
     """Raised by a workload if this machine cannot run a variant or case; the message says why."""
 
 
+class Launcher(Protocol):
+    """Does an operation's work and takes its host times.
+
+    Compiled modules bind classes with these methods by kernels/common/host_clock.h. Streams are
+    cudaStream_t; 0 stands for work of the CPU alone, for which nothing is flushed or awaited.
+    """
+
+    def launch(self, stream: int) -> None:
+        """Do the work once, or enqueue it."""
+        ...
+
+    def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
+        """Flush the L2 by a memset of `l2_bytes` at address `l2` (0: no flush), wait, then launch
+        and wait: seconds until the call returned, and until its work was done."""
+        ...
+
+
+class PythonLauncher:
+    """A Launcher of a Python function, timed by Python's clock: the call of the function is part of
+    its time. A variant with such host times has `clock: python` in study.yaml."""
+
+    def __init__(self, launch: Callable[[int], object]) -> None:
+        self._launch = launch
+
+    def launch(self, stream: int) -> None:
+        self._launch(stream)
+
+    def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
+        launch, wait = self._launch, _nothing
+        if stream:
+            from analysis.measure.memory import flush_l2, synchronize  # imports CUDA
+
+            wait = synchronize
+            flush_l2(stream, l2, l2_bytes)
+        before = time.perf_counter_ns()
+        launch(stream)
+        submitted = time.perf_counter_ns()
+        wait(stream)
+        done = time.perf_counter_ns()
+        return (submitted - before) * 1e-9, (done - before) * 1e-9
+
+
+def _nothing(stream: int) -> None:
+    """The wait for work of the CPU alone."""
+
+
 class Operation(ABC):
     """One variant bound to one case by the study's workload.py.
 
-    `launch(stream)` does the work once. `reset`, if not None, enqueues untimed work that must
-    precede every launch. `waits` says whether a launch waits for the GPU or submits more than about
-    32 operations: its stream cannot be blocked until everything is enqueued. None means the
-    variant's host_work. `settle`, if not None, flushes the host memory that is read from the CPU's
-    caches. Otherwise it would be chance which lines a check leaves there and whether their cores
-    sleep.
+    `launcher` does the work once and times it: an object of the variant's module, or a
+    PythonLauncher. `reset`, if not None, enqueues untimed work that must precede every launch.
+    `waits` says whether a launch waits for the GPU or submits more than about 32 operations: its
+    stream cannot be blocked until everything is enqueued. None means the variant's host_work.
+    `settle`, if not None, flushes the host memory that is read from the CPU's caches. Otherwise it
+    would be chance which lines a check leaves there and whether their cores sleep. `held_s` limits
+    the random time for which a blocked stream stays blocked after everything is enqueued.
     """
 
-    launch: Callable[[int], None]
+    launcher: Launcher
     reset: Callable[[int], None] | None = None
     waits: bool | None = None
     settle: Callable[[], None] | None = None
+    held_s: tuple[float, float] = (0.0, 50e-6)
+
+    def launch(self, stream: int) -> None:
+        """Do the work once by the launcher."""
+        self.launcher.launch(stream)
 
     @abstractmethod
     def poison(self) -> None:
@@ -43,11 +96,27 @@ class Operation(ABC):
         """Metrics that only the study can take, by name: parts of a call, times by its runner,
         counts.
 
-        Called once per visit, right after the check. Returns `count` samples of each metric where
-        repeating makes sense.
+        Called once per visit, after the check and the launches that warm up a short operation.
+        Returns `count` samples of each metric where repeating makes sense.
         """
         del stream, count
         return {}
+
+
+class PythonOperation(Operation):
+    """An operation whose `launch` is Python, and therefore its clock.
+
+    The launcher is made for each use: an operation that keeps one would keep itself alive, with all
+    of its memory, because rounds run without the collector of cycles.
+    """
+
+    @property
+    def launcher(self) -> Launcher:  # type: ignore[override]
+        return PythonLauncher(self.launch)
+
+    @abstractmethod
+    def launch(self, stream: int) -> None:
+        """Do the work once, or enqueue it."""
 
 
 TimeDevice = Callable[[Operation, int], None]

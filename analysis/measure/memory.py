@@ -1,24 +1,28 @@
-"""Pinned host arrays and device arrays for workloads, without a framework."""
+"""Calls of CUDA, arrays in GPU memory, and room for pools in host memory."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
-from analysis.measure.cores import threads
+from analysis.base.memory_limit import allocatable_bytes
 
 Array = npt.NDArray[Any]
 
-_COMPARE_CHUNK = 4 * 2**20
-_libc = ctypes.CDLL(None)
-_libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+LARGEST_SHARE: Final = 0.4
+"""Maximum share of the host's memory for a pool."""
+
+LARGEST_SHARE_OF_FREE: Final = 0.8
+"""Maximum share of the memory that this process may still allocate; the rest is for page tables and
+everything else."""
 
 
 class CudaError(HotpathError):
@@ -105,70 +109,28 @@ class DeviceArray:
             cudart.cudaFree(self.pointer)
 
 
-def bytes_at(pointer: int, size: int) -> npt.NDArray[np.uint8]:
-    """The memory at an address as uint8 [size], which does not keep it."""
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
-
-
-def pinned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """An uninitialised array in page-locked host memory, kept until the process ends."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    pointer = cuda(cudart.cudaHostAlloc(size, cudart.cudaHostAllocMapped))
-    return bytes_at(int(pointer), size).view(dtype).reshape(shape)
-
-
-def managed(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """An uninitialised array in managed memory, kept until the process ends.
-
-    HotpathError if it would take more than a quarter of the GPU's free memory: requesting more
-    managed memory than a GPU has can hang it.
-    """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    free, _ = cuda(cudart.cudaMemGetInfo())
-    if size > free // 4:
-        raise HotpathError(f"managed memory: {size} B is more than a quarter of {free} B free")
-    pointer = cuda(cudart.cudaMallocManaged(size, cudart.cudaMemAttachGlobal))
-    return bytes_at(int(pointer), size).view(dtype).reshape(shape)
-
-
-def move_to_host(array: Array, stream: int) -> None:
-    """Enqueue the migration of a managed array's pages to the host."""
-    host = cudart.cudaMemLocation()
-    host.type = cudart.cudaMemLocationType.cudaMemLocationTypeHost
-    cuda(cudart.cudaMemPrefetchAsync(array.ctypes.data, array.nbytes, host, 0, stream))
-
-
 def synchronize(stream: int) -> None:
     cuda(cudart.cudaStreamSynchronize(stream))
 
 
-def same_bytes(got: Array, expected: Array) -> bool:
-    """Whether two C-contiguous arrays hold the same bytes; compares large arrays in parallel."""
-    size = expected.nbytes
-    if got.nbytes != size:
-        return False
-
-    def chunk(start: int) -> bool:
-        length = min(_COMPARE_CHUNK, size - start)
-        ends = got.ctypes.data + start, expected.ctypes.data + start
-        return bool(_libc.memcmp(*ends, length) == 0)
-
-    return all(threads().map(chunk, range(0, size, _COMPARE_CHUNK)))
+@cache
+def l2_buffer() -> DeviceArray:
+    """Device memory of the size of the first GPU's L2, whose memset flushes the L2. Kept until the
+    process ends."""
+    attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
+    size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
+    return DeviceArray((size,), np.uint8, "flush of the L2")
 
 
-def first_difference(got: Array, expected: Array) -> int:
-    """Byte offset of the first difference between two arrays that are known to differ."""
-    return int(np.argmax(got.view(np.uint8).ravel() != expected.view(np.uint8).ravel()))
+def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:
+    """Flush the L2 as NVBench does, by a memset of `l2_bytes` at `l2` (0: no flush), and wait until
+    the stream is idle."""
+    if l2_bytes:
+        cuda(cudart.cudaMemsetAsync(l2, 0, l2_bytes, stream))
+    synchronize(stream)
 
 
-def wrong_byte(landed: Array, expected: Array, poison: int) -> str | None:
-    """The first byte that differs from `expected`, or after those from `poison`, as a message; None
-    if there is none. `landed` is uint8 and at least as long as `expected`, which has any type."""
-    size = expected.nbytes
-    wanted, guard = expected.view(np.uint8).ravel(), landed[size:]
-    if not same_bytes(landed[:size], wanted):
-        byte = first_difference(landed[:size], wanted)
-        return f"byte {byte}: expected {wanted[byte]}, got {landed[byte]}"
-    if np.any(guard != poison):
-        return f"byte {size + int(np.argmax(guard != poison))}, after the output, was overwritten"
-    return None
+def largest_pool() -> int:
+    """Bytes that a pool may have in memory of this host now."""
+    total = psutil.virtual_memory().total
+    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))

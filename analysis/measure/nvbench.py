@@ -18,12 +18,6 @@ STATE_TIMEOUT_S = 60.0
 """After this time, NVBench ends a cell with the samples it has. A cell takes much less than a
 second."""
 
-STILL_HELD_S = 50e-6
-"""After everything is enqueued, a stream stays blocked for a random time of up to this length. The
-copy engine checks only every few microseconds whether the work it waits for is done. If streams
-were released in step with these checks, every sample would contain the same part of the wait,
-depending on the speed of the CPU."""
-
 BLOCKING_TIMEOUT_S = 5.0
 """After this time, NVBench reports an operation that cannot be enqueued without waiting as a
 deadlock."""
@@ -56,32 +50,25 @@ def run_under_nvbench(
             state.set_blocking_kernel_timeout(BLOCKING_TIMEOUT_S)
             # An operation that waits would wait forever behind NVBench's blocking kernel.
             waits = cell.variant.host_work if operation.waits is None else operation.waits
-            reset = operation.reset
-            takes_long = count == 1 and cell.case.samples != 1
-            if reset is None and not takes_long:
-
-                def launch(_: Any) -> None:
-                    operation.launch(stream)
-                    if not waits:
-                        spin(random.uniform(0, STILL_HELD_S))
-
-                state.exec(launch, sync=waits, batched=False)
-                return
             # The check has already warmed up a long operation, so NVBench's first call skips it.
-            is_warm_up = takes_long
+            skips_warm_up = count == 1 and cell.case.samples != 1
 
             def reset_and_launch(_: Any, timer: Any) -> None:
-                nonlocal is_warm_up
-                if reset:
-                    reset(stream)
-                timer.start()
-                if not is_warm_up:
+                nonlocal skips_warm_up
+                if operation.reset:
+                    operation.reset(stream)
+                timer.start()  # flushes the L2 and waits for the stream, then blocks it
+                if not skips_warm_up:
                     operation.launch(stream)
+                    if not waits:
+                        # The copy engine checks only every few microseconds whether the work it
+                        # waits for is done. A release in step with these checks would leave the
+                        # same part of the wait in every sample.
+                        spin(random.uniform(*operation.held_s))
                 timer.stop()
-                is_warm_up = False
+                skips_warm_up = False
 
-            sync = waits or reset is not None
-            state.exec(reset_and_launch, timer=True, sync=sync, batched=False)
+            state.exec(reset_and_launch, timer=True, sync=waits, batched=False)
 
         try:
             measure(cell, stream, time_device)

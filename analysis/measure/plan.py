@@ -143,7 +143,7 @@ class Plan:
             "roles": {v.name: [v.role, v.host_work] for v in self.variants},
             "cases": {
                 v.name: [
-                    [c.id, c.metrics, c.samples, c.visits, c.every]
+                    [c.id, c.metrics, c.samples, c.visits, c.every, c.warm]
                     for c in v.in_grid(self.grid.name)
                 ]
                 for v in self.variants

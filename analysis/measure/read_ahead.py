@@ -68,7 +68,7 @@ def main() -> None:
             importlib.import_module(name)
     read_libraries()
     with suppress(GpuError), open_gpus(config.gpus):  # without a GPU, no pool is made
-        from analysis.measure.large_pool import largest_pool
+        from analysis.measure.memory import largest_pool
 
         touch_memory(min(POOL_BYTES, largest_pool()))
 

@@ -133,24 +133,50 @@ class Bound:
             self.operation.settle()
         return wrong
 
-    def host_times(self, count: int) -> Iterator[dict[str, float]]:
+    def warm_up(self) -> None:
+        """Do the work once as a sample would, without timing it."""
+        if self.operation.reset:
+            self.operation.reset(self.stream)
+        self.launch()
+
+    def host_times(self, count: int, *, warm: bool = False) -> Iterator[dict[str, float]]:
         """Yield `count` times in seconds of the monotonic clock: host_time from the call until its
         result has arrived, submit_time until the call returns.
 
-        Data that the CPU itself reads is flushed from its caches before each call.
+        Before each call, outside of its time: the reset, then a flush of the L2, as before device
+        times, unless the case is `warm`; data that the CPU itself reads is flushed from its caches.
+        A variant without a GPU gets stream 0.
         """
-        launch, reset = self.operation.launch, self.operation.reset
-        wait, stream = self.wait, self.stream
+        launcher, reset = self.operation.launcher, self.operation.reset
         settle = self.operation.settle if self.variant.host_work else None
+        stream = self.stream if self.variant.on_gpu else 0
+        l2 = _l2() if self.variant.on_gpu and not warm else NO_L2
         for _ in range(count):
             if reset:
-                reset(stream)
-                wait()
+                reset(self.stream)
+                self.wait()
             if settle:
+                if self.variant.on_gpu:  # first, so that no submission follows the settling
+                    _flush(stream, l2)
                 settle()
-            before = time.perf_counter_ns()
-            launch(stream)
-            submitted = time.perf_counter_ns()
-            wait()
-            done = time.perf_counter_ns()
-            yield {"host_time": (done - before) * 1e-9, "submit_time": (submitted - before) * 1e-9}
+            submit_time, host_time = launcher.time_launch(stream, *(NO_L2 if settle else l2))
+            yield {"host_time": host_time, "submit_time": submit_time}
+
+
+L2 = tuple[int, int]
+"""Address and size of the memory whose memset flushes the L2."""
+
+NO_L2: L2 = (0, 0)
+
+
+def _l2() -> L2:
+    from analysis.measure.memory import l2_buffer
+
+    buffer = l2_buffer()
+    return buffer.pointer, buffer.nbytes
+
+
+def _flush(stream: int, l2: L2) -> None:
+    from analysis.measure.memory import flush_l2
+
+    flush_l2(stream, *l2)

@@ -21,17 +21,18 @@ from typing import Literal, NoReturn
 import numpy as np
 import pynvml
 
-from analysis.base.errors import HotpathError, os_error_message, require_known
+from analysis.base.errors import FieldError, HotpathError, os_error_message, require_known
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.processes import end_with_parent
 from analysis.base.records import write_records
-from analysis.measure.cell import Cell, Skip, TimeDevice, Visit
+from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.results.store.keys import Stages, without_private
 from analysis.results.store.samples import Metric, Row, write_rows
 from analysis.results.store.throttling import reasons
-from analysis.study import Study
+from analysis.study import Study, Variant
+from analysis.study.description import HOST_TIMES
 
 WARM_UP_S = 0.3
 """Maximum seconds of work before the first cell: an idle GPU may need this long to raise its
@@ -40,9 +41,13 @@ clocks; a CPU needs less."""
 HIGHEST_CLOCK_S = 0.1
 """Seconds of work at the GPU's highest clock after which the warm-up ends early."""
 
+WARM_UP_LAUNCHES = 2
+"""Number of discarded launches of a short operation after its check. A check leaves the allocators
+and caches of the host in another state: the first calls after it may take twice as long."""
+
 MIN_UNWARMED_S = 0.015
-"""Duration from which an operation needs no warm-up before its host times. The first launch after
-device times is slower by up to 0.15 ms, which is 1 % of this duration."""
+"""Duration from which an operation needs no warm-up after its check or before its host times. The
+first launch after device times is slower by up to 0.15 ms, which is 1 % of this duration."""
 
 RECORDED = ("gpu_time", "host_time")
 """Metrics that the engine takes one after the other; the time of a submission is part of one."""
@@ -152,6 +157,14 @@ def fail(job: RoundJob, error: BaseException) -> NoReturn:
     os._exit(1)
 
 
+def require_clock(variant: Variant, operation: Operation) -> None:
+    """FieldError unless study.yaml names the clock of the operation's host times."""
+    got = "python" if isinstance(operation.launcher, PythonLauncher) else "cpp"
+    if got != variant.clock:
+        expected = f"{got}, the clock of its launcher"
+        raise FieldError(f"variant {variant.name}: clock", expected, variant.clock)
+
+
 class Bench:
     """Checks and times cells of one study in this process."""
 
@@ -245,8 +258,12 @@ class Bench:
     def _take_samples(
         self, cell: Cell, bound: Bound, first_launch_s: float, time_device: TimeDevice | None
     ) -> None:
-        """Take all metrics of a cell whose output is correct."""
+        """Take all metrics of a cell whose output is correct. A call right after the check is no
+        sample."""
         count = self._sample_count(cell, first_launch_s)
+        needs_warm_up = first_launch_s < MIN_UNWARMED_S
+        for _ in range(WARM_UP_LAUNCHES if needs_warm_up else 0):
+            bound.warm_up()
         with self._stage("workload"):
             by_name = bound.operation.own_samples(bound.stream, count)
         for name, values in by_name.items():
@@ -254,18 +271,19 @@ class Bench:
             cell.values += ((name, float(value)) for value in values)
         wanted = cell.case.metrics
         metrics = [name for name in self.study.metrics if wanted is None or name in wanted]
-        by_host = [name for name in ("host_time", "submit_time") if name in metrics]
+        by_host = [name for name in HOST_TIMES if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
             self._read_clocks(cell)
         if by_host:
+            require_clock(cell.variant, bound.operation)
             # The first launch is slow, especially right after device times.
-            needs_warm_up = first_launch_s < MIN_UNWARMED_S
             if needs_warm_up:
                 bound.launch()
             discarded = DISCARDED_HOST_PASSES if needs_warm_up else 0
-            for times in islice(bound.host_times(discarded + count), discarded, None):
-                cell.values += ((name, times[name]) for name in by_host)
+            times = bound.host_times(discarded + count, warm=cell.case.warm)
+            for taken in islice(times, discarded, None):
+                cell.values += ((name, taken[name]) for name in by_host)
 
     def _warm_up(self, bound: Bound) -> None:
         """Launch until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, for at most

@@ -13,6 +13,9 @@ from analysis.study.claims import Claim
 from analysis.study.claims.bounds import Bounds
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
 
+HOST_TIMES = ("host_time", "submit_time")
+"""Metrics that an operation's launcher takes."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -20,7 +23,8 @@ class Case:
 
     `metrics` are the study's metrics that the engine takes here, None for all it can take.
     `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
-    round, and only one in `every` rounds has any.
+    round, and only one in `every` rounds has any. Before host times of a `warm` case, the L2 is not
+    flushed.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -30,6 +34,7 @@ class Case:
     samples: int | None = None
     visits: int = 1
     every: int = 1
+    warm: bool = False
 
     @cached_property
     def id(self) -> str:
@@ -113,7 +118,7 @@ class Variant(VariantKeys):
     def program(self) -> tuple[object, ...]:
         """Identity of the program: equal for two entries of one program."""
         settings = (dict(self.constants), dict(self.options))
-        return self.path, self.flags, self.needs, *settings
+        return self.path, self.flags, self.needs, self.clock, *settings
 
     def case(self, id: str) -> Case | None:
         """The case with this id, or None."""
@@ -148,6 +153,11 @@ class Study(StudyKeys):
     captured: tuple[Captured, ...]
     metrics: Mapping[str, Metric]
     claims: tuple[Claim, ...] = ()
+
+    @property
+    def root(self) -> Path:
+        """The repository, of which the study's folder is at depth two."""
+        return self.folder.parents[1]
 
     def variant(self, name: str) -> Variant:
         for variant in self.variants:
@@ -223,11 +233,23 @@ class Study(StudyKeys):
             and (claim.on_counters or not counted)
         }
 
+    def clock_of(self, variant: Variant, metric: str) -> str:
+        """The label of one of the variant's times, with what is special about its clock."""
+        label = self.metrics[metric].label
+        if metric == "gpu_time" and variant.copies_alone:
+            return f"{label} behind a kernel"
+        if metric in HOST_TIMES and variant.clock == "python":
+            return f"{label}, timed in Python"
+        return label
+
     def metrics_for(self, *variants: Variant) -> list[str]:
-        """Time metrics that may be used to compare `variants`, the preferred one first."""
+        """Time metrics that may be used to compare `variants`, the preferred one first: of copies
+        alone a host time."""
         times = self.time_metrics
         if any(variant.host_work for variant in variants):
             return [name for name in times if name != "gpu_time"]
+        if all(variant.copies_alone for variant in variants):
+            return sorted(times, key=lambda name: name == "gpu_time")
         return times
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:

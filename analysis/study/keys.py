@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field
@@ -61,9 +60,6 @@ CaseValue = Annotated[
 ]
 Case = Annotated[Mapping[Text, CaseValue], Field(min_length=1)]
 CaseFilter = Annotated[Mapping[Text, Unique[CaseValue]], Field(min_length=1)]
-File = Annotated[
-    Path, only(lambda value: isinstance(value, str) and value.isprintable(), "the path of a file")
-]
 Constants = Mapping[Name, Count]
 Expression = Annotated[
     int | str,
@@ -140,6 +136,11 @@ class CaseSet(Keys):
         " comparison.",
         1,
     )
+    warm: Boolean = key(
+        "Whether host times follow the previous launch without a flush of the L2, as in a program"
+        " that repeats the operation and does nothing else. Device times always follow a flush.",
+        False,
+    )
     every: Count = key(
         "Only one in this many rounds measures these cases, the first one always. For cases that"
         " take seconds and repeat the operation themselves, or whose claims need no more rounds.",
@@ -172,6 +173,11 @@ class VariantKeys(Keys):
         " share of the fastest of these. A variant with an empty list is no contender for the"
         " fastest of the study.",
         None,
+    )
+    beats: Mapping[Name, Sentence] = key(
+        "Ceilings of the study that it is faster than, with the reason. The publication check"
+        " reports any other ceiling that is beaten.",
+        factory=dict,
     )
     source: Maybe[Name] = key(
         "Stem of its source file (.cu, .cpp or .py); left out, its name. Two entries may share one"
@@ -214,10 +220,17 @@ class VariantKeys(Keys):
         " compared by gpu_time.",
         False,
     )
-    timed: Unique[File] = key(
-        "Files outside of the study's folder that the variant times, by their path in the"
-        " repository. They belong to its code: a change of theirs makes its results stale.",
-        (),
+    clock: Literal["cpp", "python"] = key(
+        "What takes its host times: the bindings of its module (kernels/common/host_clock.h), or"
+        " Python, whose call is then part of the time. Pages say `timed in Python`.",
+        "cpp",
+    )
+    copies_alone: Boolean = key(
+        "Whether its work is nothing but copies by copy engines. In a stream that is held until all"
+        " is enqueued, such a copy begins later than on an idle GPU, because the copy engine polls"
+        " for the work before it. So its device time is of a copy behind a kernel; pages label it"
+        " so, and host time leads.",
+        False,
     )
     link: Maybe[Mapping[Text, Expression]] = key(
         "How the variant reads host memory, for the link model; without it there is no prediction."
@@ -261,11 +274,6 @@ class StudyKeys(Keys):
     )
     widgets_use: Unique[Name] = key(
         "Other studies whose results the widgets of this one use.",
-        (),
-    )
-    tests: Unique[File] = key(
-        "Files of the study that only tests use. They are in no variant's code, and a change of"
-        " theirs makes no result stale; nor does one of the files that only they include.",
         (),
     )
     imports: Unique[Text] = key(

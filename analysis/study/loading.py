@@ -21,17 +21,16 @@ from analysis.study.description import Captured, Case, Metric, Study, Variant, c
 from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
-
-NO_STUDIES: Final = ("build", "docs", "results", "site", "tests")
-"""Top-level folders that have no studies; nor have hidden ones."""
+NO_STUDIES: Final = frozenset({"build", "site", "tests", "results", "docs"})
+"""Top-level folders in which a study.yaml describes no study: outputs, copies and examples."""
 
 
 def discover(root: Path = ROOT) -> dict[str, Study]:
-    """Every study of the repository by name: `<folder>/<name>/study.yaml.
+    """Every study of the repository by name.
 
     FieldError names the first invalid field, also where one study names another.
     """
-    studies = {name: load_study(file, root) for name, file in _descriptions(root).items()}
+    studies = {name: load_study(file) for name, file in _descriptions(root).items()}
     for name, study in studies.items():
         if study.limit is not None:
             where = f"{name}/study.yaml: limit"
@@ -47,16 +46,18 @@ def find_study(name: str, root: Path = ROOT) -> Study:
     """The study `name` of the repository; FieldError lists all names."""
     files = _descriptions(root)
     require_known("study", name, sorted(files))
-    return load_study(files[name], root)
+    return load_study(files[name])
 
 
 def _descriptions(root: Path) -> dict[str, Path]:
-    """The study.yaml of every study by name. FieldError if a folder's name is invalid."""
-    files = [
+    """The study.yaml of every study by name: `*/<name>/study.yaml`, except in NO_STUDIES and hidden
+    folders. FieldError if a folder's name is invalid."""
+    found = [
         file
-        for file in sorted(root.glob("*/*/study.yaml"), key=lambda file: file.parent.name)
-        if (top := file.parent.parent.name) not in NO_STUDIES and not top.startswith(".")
+        for file in root.glob("*/*/study.yaml")
+        if (top := file.parts[-3]) not in NO_STUDIES and not top.startswith(".")
     ]
+    files = sorted(found, key=lambda file: file.parent.name)
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
     for name in names:
@@ -65,23 +66,18 @@ def _descriptions(root: Path) -> dict[str, Path]:
     return dict(zip(names, files, strict=True))
 
 
-def load_study(file: Path, root: Path = ROOT) -> Study:
-    """Read and check one study.yaml of the repository at `root`. FieldError names the first invalid
-    field."""
+def load_study(file: Path) -> Study:
+    """Read and check one study.yaml. FieldError names the first invalid field."""
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
     keys = read(StudyKeys, data, where)
     _check_case_sets(keys, where)
     _check_fitted_range(keys, where)
-    variants = _variants(keys, file.parent, root, where)
+    variants = _variants(keys, file.parent, where)
     headline = _case(keys.headline_case, variants, f"{where}: headline")
     metrics = _metrics(keys, where)
-    resolved = {
-        "tests": _files(file.parent, keys.tests, f"{where}: tests"),
-        "metrics": metrics,
-    }
     study = Study(
-        **{**vars(keys), **resolved},
+        **{**vars(keys), "metrics": metrics},
         name=file.parent.name,
         folder=file.parent,
         variants=tuple(replace(variant, headline=headline) for variant in variants),
@@ -108,7 +104,7 @@ def _check_case_sets(study: StudyKeys, where: str) -> None:
         _expand(cases, study.constants, here)
 
 
-def _variants(study: StudyKeys, folder: Path, root: Path, where: str) -> tuple[Variant, ...]:
+def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]:
     names = [entry.name for entry in study.entries]
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
@@ -120,7 +116,9 @@ def _variants(study: StudyKeys, folder: Path, root: Path, where: str) -> tuple[V
             _refuse_circle(entry.name, after, f"{here}.after")
         for ceiling in entry.ceilings or ():
             require_known(f"{here}.ceilings", ceiling, ceilings)
-    variants = tuple(_variant(entry, study, folder, root, where) for entry in study.entries)
+        for ceiling in entry.beats:
+            require_known(f"{here}.beats", ceiling, ceilings)
+    variants = tuple(_variant(entry, study, folder, where) for entry in study.entries)
     for variant in variants:
         for case in variant.cases:
             access_of(variant, case, f"{where}: variants.{variant.name}.link")
@@ -138,16 +136,15 @@ def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> No
         raise FieldError(where, f"a variant that does not come after {name} itself", after[name])
 
 
-def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, root: Path, where: str) -> Variant:
+def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
     here = f"{where}: variants.{entry.name}"
     for name in entry.constants:
         require_known(f"{here}.constants", name, sorted(study.constants))
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
-    resolved = {"constants": constants, "timed": _files(root, entry.timed, f"{here}.timed")}
     return Variant(
-        **{**vars(entry), **resolved},
+        **{**vars(entry), "constants": constants},
         path=_source(folder, entry, here),
         cases=_cases(entry, study.case_sets, constants, here, where),
         payload=study.case_sets[entry.case_sets[0]].payload_bytes,
@@ -167,15 +164,6 @@ def _source(folder: Path, entry: VariantKeys, where: str) -> Path:
             f"{where}.needs", "gpu among them, for a .cu source", list(entry.needs) or None
         )
     return path
-
-
-def _files(folder: Path, names: Iterable[Path], where: str) -> tuple[Path, ...]:
-    """The files of these names below `folder`, which must exist."""
-    paths = {name: (folder / name).resolve() for name in names}
-    for name, path in paths.items():
-        if not (path.is_file() and path.is_relative_to(folder.resolve())):
-            raise FieldError(where, f"files below {folder.name}/", str(name))
-    return tuple(paths.values())
 
 
 def _cases(
@@ -220,7 +208,7 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
             ) from error
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
-        repeats = cases.samples, cases.visits, cases.every
+        repeats = cases.samples, cases.visits, cases.every, cases.warm
         found.append(Case(point, payload, cases.grid, cases.metrics, *repeats))
     return found
 

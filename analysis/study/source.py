@@ -1,26 +1,32 @@
-"""The code that a result depends on: a hash over the tokens of a variant's sources and its flags.
+"""The code that a result depends on: a hash of a variant's sources and of its flags.
 
-Comments, docstrings, white space, paths and the architecture are not part of it. The hash is
+The sources are the variant's file, the study's bindings and workload, and every file that these
+include or import from the repository, at any depth. The engine, `analysis`, is not among them: what
+of it can change a figure counts by METHOD_VERSION.
+
+Comments, docstrings, white space, paths and the architecture are not part of the hash. It is
 therefore the same on every machine and does not change when the code is reformatted.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import io
 import json
 import re
-import tokenize
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, TypeGuard
 
 from pygments.lexer import include
 from pygments.lexers.c_cpp import CppLexer
 from pygments.token import Comment, String, Text
 
 from analysis.study import Study, Variant
+
+ENGINE: Final = "analysis"
+CPP_SUFFIXES: Final = (".cpp", ".cu", ".h")
 
 _LOOSE_SPACE = re.compile(
     r"(?<![\w\0]) (?=[\w\0])"  # before a word (or a string, held as \0) that follows a non-word
@@ -29,98 +35,126 @@ _LOOSE_SPACE = re.compile(
     r"| $"
 )
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-_IMPORT = re.compile(r"^from \.(\w+) import ", re.MULTILINE)
 
 
 def source_files(study: Study, variant: Variant) -> list[Path]:
-    """The variant's file, the study's bindings and workload, and the files of the study that they
-    include: headers, and Python files imported as `from .other import ...`.
-    """
-    return _sources(study, variant, leave_out=())
+    """The files that a result depends on: the variant's file, the study's workload and bindings,
+    and all files of the repository, except the engine, that they include or import."""
+    roots = [variant.path, study.folder / f"{variant.workload}.py"]
+    if variant.is_compiled and study.bindings:
+        roots.append(study.bindings)
+    return _closure([root for root in roots if root.exists()], study.root)
+
+
+def study_files(study: Study) -> list[Path]:
+    """All files in the study's folder, and all files of the repository, except the engine, that
+    they include or import."""
+    files = (path for path in sorted(study.folder.rglob("*.*")) if path.is_file())
+    return _closure([path for path in files if "__pycache__" not in path.parts], study.root)
 
 
 def bindings_files(study: Study) -> list[Path]:
     """The study's bindings and all files that they include, from any folder; none without them."""
-    return with_includes(study.bindings) if study.bindings else []
+    return _closure([study.bindings], study.root) if study.bindings else []
 
 
-def with_includes(path: Path) -> list[Path]:
-    """The file, and the project's files that it includes, directly or not."""
-    return list(_with_includes(path, set()))
-
-
-def timed_files(study: Study, variant: Variant) -> list[Path]:
-    """Files that a result depends on: sources and other timed files, without files of tests."""
-    return [*_sources(study, variant, leave_out=study.tests), *variant.timed]
-
-
-def _sources(study: Study, variant: Variant, leave_out: Collection[Path]) -> list[Path]:
-    roots = [variant.path, study.folder / f"{variant.workload}.py"]
-    if variant.is_compiled and study.bindings:
-        roots.append(study.bindings)
+def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
+    """`roots` and all files that they include or import, each once, in the order of first use."""
     found: dict[Path, None] = {}
+
+    def add(path: Path) -> None:
+        if path not in found:
+            found[path] = None
+            for used in _used_files(path, path.stat().st_mtime_ns, repository):
+                if used.exists():
+                    add(used)
+
     for root in roots:
-        if root.exists():
-            found.update(dict.fromkeys(_with_includes(root, set(leave_out))))
+        add(root)
     return list(found)
 
 
-def _with_includes(path: Path, seen: set[Path]) -> Iterator[Path]:
-    if path in seen:
-        return
-    seen.add(path)
-    yield path
-    for file in _included(path, path.stat().st_mtime_ns):
-        if file.exists():
-            yield from _with_includes(file, seen)
-
-
 @cache
-def _included(path: Path, _modified: int) -> list[Path]:
-    """Files that `path` includes or imports, if they may belong to a study."""
-    text = path.read_text()
+def _used_files(path: Path, modified_ns: int, repository: Path) -> list[Path]:
+    """Files that `path` includes or imports. Those that a C++ file includes may be missing."""
     if path.suffix == ".py":
-        names = [f"{name}.py" for name in _IMPORT.findall(text)]
-    else:
-        names = _INCLUDE.findall(text)
-    return [(path.parent / name).resolve() for name in names]
+        used = _imported_files(_parsed(path, modified_ns), path, repository)
+        return list(dict.fromkeys(file for file in used if file.exists()))
+    if path.suffix in CPP_SUFFIXES:
+        return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text())]
+    return []
+
+
+def _imported_files(module: ast.Module, path: Path, repository: Path) -> Iterator[Path]:
+    """Where the files may lie that a Python file imports. Only a module has such files, but an
+    import does not say whether a name is that of a module."""
+    for node in _statements(module):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield from _module_files(repository, name.name)
+        elif isinstance(node, ast.ImportFrom) and not _is_of_engine(node):
+            folder = path.parents[node.level - 1] if node.level else repository
+            for name in node.names:
+                yield from _module_files(folder, f"{node.module or ''}.{name.name}")
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a block and in the blocks of these, a fifth of the nodes of a tree."""
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for node in getattr(block, name, ()):
+            yield node
+            yield from _statements(node)
+
+
+def _module_files(folder: Path, dotted: str) -> Iterator[Path]:
+    """The files of the module with this `dotted` name, and of the packages around it."""
+    for name in dotted.strip(".").split("."):
+        folder /= name
+        yield folder.with_suffix(".py")
+        yield folder / "__init__.py"
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
-    """SHA-256 in hex of the variant's tokens and of the settings in study.yaml that affect its
+    """SHA-256 in hex of the variant's sources and of the settings in study.yaml that affect its
     times.
 
-    These are flags, constants, options, role (a ceiling moves contiguous bytes) and host_work.
+    These are flags, constants, options, role (a ceiling moves contiguous bytes), host_work and
+    clock.
     """
-    settings = [*_compile_settings(variant), variant.role, variant.host_work]
-    settings += [dict(variant.options)] if variant.options else []  # older hashes have no options
-    return _hash(timed_files(study, variant), settings)
+    settings = [*_compile_settings(variant), variant.role, variant.host_work, variant.clock]
+    return _hash(source_files(study, variant), settings)
 
 
 def compiled_fingerprint(study: Study, variant: Variant) -> str:
     """SHA-256 in hex of the input of a variant's machine code: C++ and CUDA tokens, and settings of
     the compilers."""
     files = [path for path in source_files(study, variant) if path.suffix != ".py"]
-    return _hash(files, [*_compile_settings(variant), dict(variant.options)])
+    return _hash(files, _compile_settings(variant))
 
 
 def _compile_settings(variant: Variant) -> list[object]:
-    return [list(variant.flags), dict(variant.constants)]
+    return [list(variant.flags), dict(variant.constants), dict(variant.options)]
 
 
 def _hash(files: Iterable[Path], settings: object) -> str:
     digest = hashlib.sha256()
     for path in files:
         digest.update(f"\0{path.name}\0".encode())
-        digest.update(_tokens(path, path.stat().st_mtime_ns).encode())
+        digest.update(_normal_form(path, path.stat().st_mtime_ns).encode())
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 
 
 @cache
-def _tokens(path: Path, _modified: int) -> str:
-    text = path.read_text()
-    return normalise_python(text) if path.suffix == ".py" else normalise_cpp(text)
+def _normal_form(path: Path, modified_ns: int) -> str:
+    if path.suffix == ".py":
+        return _normal_python(_parsed(path, modified_ns))
+    return normalise_cpp(path.read_text())
+
+
+@cache
+def _parsed(path: Path, _modified_ns: int) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
 
 
 class CoarseCpp(CppLexer):  # type: ignore[misc]
@@ -174,54 +208,46 @@ def _squeeze(code: str) -> str:
 
 
 def normalise_python(text: str) -> str:
-    """`text` as logical lines of tokens with their indentation, without comments and docstrings.
+    """The syntax tree of `text` without docstrings.
 
-    A statement that consists only of strings has no effect, so it counts as a docstring. Of
-    imports from the engine only the names remain, so that its modules can move.
+    A statement that is only a string has no effect, so it counts as a docstring. Of imports from
+    the engine only the names remain, so that its modules can move.
     """
-    lines = text.splitlines(keepends=True)
-    depth, f_strings = 0, 0
-    statement: list[str] = []
-    only_strings = True
-    statements = []
-    from_engine: set[str] = set()
-    begin = (0, 0)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        name = tokenize.tok_name[token.type]
-        if name == "FSTRING_START":
-            begin = token.start if f_strings == 0 else begin
-            f_strings += 1
-        elif name == "FSTRING_END":
-            f_strings -= 1
-            if f_strings == 0:
-                only_strings = False
-                statement.append(_between(lines, begin, token.end))
-        elif f_strings or name in ("COMMENT", "NL", "ENDMARKER"):
-            continue
-        elif name in ("INDENT", "DEDENT"):
-            depth += 1 if name == "INDENT" else -1
-        elif name == "NEWLINE":
-            if statement[:2] == ["from", "analysis"]:
-                from_engine.update(_imported_names(statement))
-            elif not only_strings:
-                statements.append(f"{depth}:{' '.join(statement)}")
-            statement, only_strings = [], True
-        else:
-            is_plain_string = name == "STRING" and token.string[0] not in "fF"
-            only_strings = only_strings and is_plain_string
-            statement.append(token.string)
-    return "\n".join([*sorted(from_engine), *statements])
+    return _normal_python(ast.parse(text))
 
 
-def _imported_names(statement: Sequence[str]) -> list[str]:
-    """The names that the tokens of a `from … import …` bind, as `name` or `name as other`."""
-    names = " ".join(statement[statement.index("import") + 1 :]).strip("() ")
-    return [f"engine: {name.strip()}" for name in names.split(",") if name.strip()]
+def _normal_python(module: ast.Module) -> str:
+    imports = [node for node in _statements(module) if _is_of_engine(node)]
+    names = {f"{name.name} as {name.asname}" for node in imports for name in node.names}
+    return "\n".join([*sorted(names), _written(module.body)])
 
 
-def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    """The source from one (row, column) to another; rows count from 1."""
-    if start[0] == end[0]:
-        return lines[start[0] - 1][start[1] : end[1]]
-    middle = lines[start[0] : end[0] - 1]
-    return lines[start[0] - 1][start[1] :] + "".join(middle) + lines[end[0] - 1][: end[1]]
+def _is_of_engine(node: object) -> TypeGuard[ast.ImportFrom]:
+    """Whether `node` is a `from analysis.… import …`; studies import nothing as a whole module."""
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.level == 0
+        and f"{node.module}.".startswith(f"{ENGINE}.")
+    )
+
+
+def _written(node: object) -> str:
+    """A part of a syntax tree as text, which is the same in every version of Python."""
+    if isinstance(node, list):
+        return f"[{','.join(_written(part) for part in node if not _has_no_effect(part))}]"
+    if isinstance(node, ast.AST):
+        # Newer versions have more fields, which are empty in programs for older ones.
+        fields = (
+            f"{name}={_written(value)}"
+            for name, value in ast.iter_fields(node)
+            if value is not None and value != []
+        )
+        return f"{type(node).__name__}({','.join(fields)})"
+    return repr(node)
+
+
+def _has_no_effect(node: object) -> bool:
+    """Whether a statement is left out: a string, or an import from the engine."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    is_string = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return is_string or _is_of_engine(node)

@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "check.h"
@@ -23,6 +25,14 @@ std::shared_ptr<T[]> pinned(size_t count) {
   void* made = nullptr;
   check(cudaHostAlloc(&made, count * sizeof(T), cudaHostAllocDefault), "scratch in host memory");
   return {static_cast<T*>(made), [](T* memory) { cudaFreeHost(memory); }};
+}
+
+// The same in host memory, all zero.
+template <class T>
+std::shared_ptr<T[]> zeroed(int64_t count) {
+  const auto made = pinned<T>(static_cast<size_t>(count));
+  std::fill_n(made.get(), count, T{});
+  return made;
 }
 
 inline std::shared_ptr<CUstream_st> new_stream() {

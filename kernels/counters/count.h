@@ -2,7 +2,6 @@
 // bindings.cpp.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -10,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,40 +19,78 @@
 
 constexpr size_t kMaxThreads = 256;
 
+// Increments between two looks at whether another thread has ended the run.
+constexpr uint64_t kBatch = 256;
+
 struct Run {
   std::vector<int> cores;  // one thread on each
-  uint64_t increments;     // per thread
-  uint64_t work;           // dependent multiplications between two increments
+  uint64_t batches;        // at least 1; the first thread to have counted them ends the run
+  uint64_t work;           // dependent multiplications before each increment
 };
 
 struct Counted {
-  double seconds;  // from the common start to the end of the last thread
-  uint64_t total;  // sum of all threads, read after their end
+  double thread_seconds;  // sum over all threads, each from its start to its end
+  uint64_t expected;      // increments that the threads have made
+  uint64_t total;         // increments that the counters hold after the run
 };
 
 // Counts with 1 to kMaxThreads threads; each variant defines it. Throws std::runtime_error if a
 // thread cannot be pinned.
 Counted count(const Run& run);
 
-// Executes dependent multiplications.
-inline void work(uint64_t multiplications) {
-  uint64_t value = 1;
-  for (uint64_t i = 0; i < multiplications; ++i) {
-    value *= 6364136223846793005U;
-    asm volatile("" : "+r"(value));  // or the compiler would remove the loop
+// Dependent multiplications.
+struct Work {
+  uint64_t multiplications;
+
+  void operator()() const {
+    uint64_t value = 1;
+    for (uint64_t i = 0; i < multiplications; ++i) {
+      value *= 6364136223846793005U;
+      asm volatile("" : "+r"(value));  // or the compiler would remove the loop
+    }
+  }
+};
+
+struct NoWork {
+  void operator()() const {}
+};
+
+// Calls work() and then increment(), kBatch times. Unrolled, because an increment in a register
+// takes less time than the loop around it.
+template <typename Between, typename Increment>
+inline void count_batch(const Between& work, const Increment& increment) {
+#pragma GCC unroll 32
+  for (uint64_t i = 0; i < kBatch; ++i) {
+    work();
+    increment();
   }
 }
 
-// Runs body(thread) in one thread per core, all starting together. Returns the seconds from the
-// first start to the last end. `body` must not throw. Rethrows an error of pinning at the end.
-template <typename Body>
-double time_threads(const Run& run, const Body& body) {
+// Repeats batch(thread, work) in one thread per core. All start together, and the first thread with
+// run.batches ends the run for all. So no thread counts alone at the end, and nobody waits for a
+// thread that the system interrupts. `batch` must not throw. The result has no `total` yet.
+// Rethrows an error of pinning at the end.
+template <typename Batch>
+Counted run_threads(const Run& run, const Batch& batch) {
   using Clock = std::chrono::steady_clock;
-  std::vector<Clock::time_point> starts(run.cores.size());
-  std::vector<Clock::time_point> ends(run.cores.size());
+  std::vector<double> seconds(run.cores.size());
+  std::vector<uint64_t> batches(run.cores.size());
   std::vector<std::exception_ptr> errors(run.cores.size());
   std::barrier ready(static_cast<std::ptrdiff_t>(run.cores.size()));
   std::atomic<size_t> arrived{0};
+  alignas(64) std::atomic<bool> has_ended{false};
+  const auto count_until_end = [&](size_t thread, auto work) {
+    uint64_t counted = 0;
+    const Clock::time_point start = Clock::now();
+    do {
+      batch(thread, work);
+      ++counted;
+    } while (counted < run.batches && !has_ended.load(std::memory_order_relaxed));
+    const Clock::time_point end = Clock::now();
+    has_ended = true;
+    seconds[thread] = std::chrono::duration<double>(end - start).count();
+    batches[thread] = counted;
+  };
   {
     std::vector<std::jthread> threads;
     for (size_t i = 0; i < run.cores.size(); ++i) {
@@ -67,9 +105,11 @@ double time_threads(const Run& run, const Body& body) {
         ++arrived;
         while (arrived < run.cores.size()) {
         }
-        starts[i] = Clock::now();
-        body(i);
-        ends[i] = Clock::now();
+        if (run.work == 0) {
+          count_until_end(i, NoWork{});
+        } else {
+          count_until_end(i, Work{run.work});
+        }
       });
     }
   }
@@ -78,7 +118,6 @@ double time_threads(const Run& run, const Body& body) {
       std::rethrow_exception(error);
     }
   }
-  const std::chrono::duration<double> elapsed =
-      *std::max_element(ends.begin(), ends.end()) - *std::min_element(starts.begin(), starts.end());
-  return elapsed.count();
+  return {std::accumulate(seconds.begin(), seconds.end(), 0.0),
+          kBatch * std::accumulate(batches.begin(), batches.end(), uint64_t{0}), 0};
 }

@@ -7,16 +7,14 @@ struct alignas(64) Counters {
 
 Counted count(const Run& run) {
   Counters counters;
-  const double seconds = time_threads(run, [&](size_t thread) {
+  Counted counted = run_threads(run, [&](size_t thread, auto work) {
     std::atomic<uint64_t>& counter = counters.finished[thread];
-    for (uint64_t i = 0; i < run.increments; ++i) {
-      work(run.work);
+    count_batch(work, [&] {
       counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
+    });
   });
-  uint64_t total = 0;
   for (const auto& counter : counters.finished) {
-    total += counter;
+    counted.total += counter;
   }
-  return {seconds, total};
+  return counted;
 }

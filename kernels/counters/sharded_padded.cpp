@@ -3,12 +3,12 @@
 
 Counted count(const Run& run) {
   PaddedCounters counters;
-  const double seconds = time_threads(run, [&](size_t thread) {
+  Counted counted = run_threads(run, [&](size_t thread, auto work) {
     std::atomic<uint64_t>& counter = counters.finished[thread].value;
-    for (uint64_t i = 0; i < run.increments; ++i) {
-      work(run.work);
+    count_batch(work, [&] {
       counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
+    });
   });
-  return {seconds, counters.total()};
+  counted.total = counters.total();
+  return counted;
 }

@@ -11,11 +11,9 @@ struct alignas(64) Counters {
 
 Counted count(const Run& run) {
   Counters counters;
-  const double seconds = time_threads(run, [&](size_t) {
-    for (uint64_t i = 0; i < run.increments; ++i) {
-      work(run.work);
-      counters.finished.fetch_add(1, std::memory_order_relaxed);
-    }
+  Counted counted = run_threads(run, [&](size_t, auto work) {
+    count_batch(work, [&] { counters.finished.fetch_add(1, std::memory_order_relaxed); });
   });
-  return {seconds, counters.finished};
+  counted.total = counters.finished;
+  return counted;
 }

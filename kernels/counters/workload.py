@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores
+from analysis.api.measure import PythonOperation, Skip, cores
 from analysis.api.study import Case, Variant
 
 MIN_RUN_S = 2e-3
@@ -31,34 +31,37 @@ class Workload:
         return Counting(module, self._cores, self._work)
 
 
-class Counting(Operation):
-    """A run of at least MIN_RUN_S."""
+class Counting(PythonOperation):
+    """A run in which every thread counts for at least MIN_RUN_S."""
 
     def __init__(self, module: Any, cores: Sequence[int], work: int) -> None:
         self._module = module
         self._cores = list(cores)
         self._work = work
-        self._increments = 256
-        self._total = 0
-        while self._run() < MIN_RUN_S:
-            self._increments *= 2
+        self._batches = 1
+        self._made = self._total = 0
+        while self._run() < MIN_RUN_S * len(self._cores):
+            self._batches *= 2
 
     def launch(self, stream: int) -> None:
+        del stream
         self._run()
 
     def poison(self) -> None:
-        self._total = 0
+        self._made, self._total = -1, 0
 
     def check(self) -> str | None:
-        expected = self._increments * len(self._cores)
-        if self._total == expected:
+        if self._total == self._made:
             return None
-        return f"counted {self._total} of {expected} increments"
+        return f"counted {self._total} of {self._made} increments"
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """op_time: seconds of a thread for one increment and the work before it."""
-        return {"op_time": [self._run() / self._increments for _ in range(count)]}
+        """op_time: seconds of all threads over increments of all threads."""
+        return {"op_time": [self._run() / self._made for _ in range(count)]}
 
     def _run(self) -> float:
-        seconds, self._total = self._module.count(self._cores, self._increments, self._work)
+        """Seconds of all threads, added up."""
+        seconds, self._made, self._total = self._module.count(
+            self._cores, self._batches, self._work
+        )
         return float(seconds)

@@ -5,6 +5,7 @@
 
 #include "../common/arrays.h"
 #include "../common/gather_arguments.h"
+#include "../common/host_clock.h"
 #include "operator.h"
 
 namespace py = pybind11;
@@ -42,8 +43,8 @@ class Bound {
                   destination.shape[0]);
   }
 
-  void enqueue(std::uintptr_t stream) const {
-    ::launch(gather_, reinterpret_cast<cudaStream_t>(stream));
+  void launch(cudaStream_t stream) const {
+    ::launch(gather_, stream);
     require_success(cudaGetLastError(), "launch");
   }
 
@@ -56,8 +57,8 @@ class Bound {
 
 PYBIND11_MODULE(variant, m) {
   m.attr("row_bytes") = kRowBytes;
-  py::class_<Bound>(m, "Bound", py::module_local())
-      .def("launch", &Bound::enqueue, py::arg("stream"));
+  py::class_<Bound> bound(m, "Bound", py::module_local());
+  def_launch(bound);
   m.def(
       "bind",
       [](py::array src, py::object dst, py::object pairs, py::object sm_launches) {

@@ -9,18 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush_rows, random_bytes
-from analysis.api.memory import (
-    DeviceArray,
-    first_difference,
-    managed,
-    move_to_host,
-    pinned,
-    same_bytes,
-)
+from analysis.api.measure import Launcher, Operation, PythonLauncher, flush_rows
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import managed, move_to_host, pinned
+from kernels.common.draws import pairs_of
+from kernels.common.outputs import POISON, wrong_row
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 MAX_SMS = 1024
 
 
@@ -42,8 +38,7 @@ def draw_pairs(case: Case, slots: int, rng: np.random.Generator) -> np.ndarray:
         sources = rng.permutation(slots)[:rows]
     else:
         raise FieldError(f"case {case.id}: draw", "permutation or with_replacement", draw)
-    pairs = np.stack([sources, np.arange(rows)], axis=-1)
-    return pairs.reshape(bs, topk, 2).astype(np.int32)
+    return pairs_of(sources.astype(np.int32)).reshape(bs, topk, 2)
 
 
 class Reference:
@@ -107,7 +102,7 @@ class Workload:
         if rows > min(len(self._src), len(self._dst)):
             raise FieldError("total_gpu_slots", f"at least {rows} for {case.id}", len(self._dst))
         self._drawn.prepare(self._rows, drawn)
-        in_order = np.repeat(np.arange(rows, dtype=np.int32), 2).reshape(drawn.shape)
+        in_order = pairs_of(np.arange(rows, dtype=np.int32)).reshape(drawn.shape)
         self._in_order.prepare(self._rows, in_order)
 
     def bind(self, variant: Variant, module: Any) -> Bound:
@@ -115,7 +110,11 @@ class Workload:
         src = self._managed_src() if "managed" in variant.needs else self._src
         bound = module.bind(src, self._dst, rows.pairs, self._sm_launches)
         operation = Bound(
-            bound.launch, self._dst, self._landed, rows.reference.bytes, self._sm_launches
+            bound if variant.is_compiled else PythonLauncher(bound.launch),
+            self._dst,
+            self._landed,
+            rows.reference.bytes,
+            self._sm_launches,
         )
         if src is self._managed:
             operation.reset = partial(move_to_host, src)
@@ -134,13 +133,14 @@ class Workload:
 class Bound(Operation):
     """One variant bound to one case."""
 
-    launch: Callable[[int], None]
+    launcher: Launcher
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
     sm_launches: DeviceArray
     reset: Callable[[int], None] | None = None
     settle: Callable[[], None] | None = None
+    sms_used: int = 0
 
     def poison(self) -> None:
         self.dst.fill(POISON)
@@ -149,14 +149,9 @@ class Bound(Operation):
     def check(self) -> str | None:
         """None if the whole destination pool equals the CPU reference, else the first
         difference."""
-        landed = self.dst.get(self.landed)
-        if same_bytes(landed, self.expected):
-            return None
-        row, byte = divmod(first_difference(landed, self.expected), landed.shape[1])
-        got, expected = landed[row, byte], self.expected[row, byte]
-        return f"destination row {row}, byte {byte}: expected {expected}, got {got}"
+        self.sms_used = int(np.count_nonzero(self.sm_launches.get()))
+        return wrong_row(self.dst.get(self.landed), self.expected)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them."""
-        used = int(np.count_nonzero(self.sm_launches.get()))
-        return {"sms_used": [used]} if used else {}
+        """sms_used: SMs that ran a block of the checked launch, if the variant counts them."""
+        return {"sms_used": [self.sms_used]} if self.sms_used else {}

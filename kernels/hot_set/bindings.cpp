@@ -6,6 +6,7 @@
 
 #include "../common/arrays.h"
 #include "../common/check.h"
+#include "../common/host_clock.h"
 #include "../common/memory.h"
 #include "operator.h"
 
@@ -149,14 +150,13 @@ class Bound {
     }
   }
 
-  void launch(std::uintptr_t stream) const {
+  // Does the current step of all layers.
+  void launch(cudaStream_t stream) const {
     require_open();
-    const auto on = reinterpret_cast<cudaStream_t>(stream);
-    const py::gil_scoped_release release;
     if (graph_ != nullptr) {
-      check(cudaGraphLaunch(graph_.get(), on), "launch");
+      check(cudaGraphLaunch(graph_.get(), stream), "launch");
     } else {
-      prepared_.launch(0, on);
+      prepared_.launch(0, stream);
       check(cudaGetLastError(), "launch");
     }
   }
@@ -208,10 +208,11 @@ class Bound {
 
 PYBIND11_MODULE(variant, m) {
   m.attr("row_bytes") = kRowBytes;
-  py::class_<Bound>(m, "Bound", py::module_local())
+  py::class_<Bound> bound(m, "Bound", py::module_local());
+  def_launch(bound);
+  bound
       .def("advance", &Bound::advance, py::arg("stream"), py::arg("index"), py::arg("number"),
            "Enqueue copies that make the ids of trace step `index` current, as step `number`.")
-      .def("launch", &Bound::launch, py::arg("stream"), "Do the current step of all layers.")
       .def("flush", &Bound::flush, py::arg("pool_rows"),
            "Flush these rows from the CPU's caches by the variant's threads, which stay awake. "
            "False if the variant has no such threads.")

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "../common/memory.h"
-#include "../pool_gather/workers.h"
+#include "../common/row_packing.h"
+#include "../common/workers.h"
 #include "miss_requests.h"
-#include "row_packing.h"
 
 constexpr size_t kMaxMissWorkers = 64;
 
@@ -108,13 +108,6 @@ class MissPacker {
     int64_t row = 0;
     int64_t end = 0;
   };
-
-  template <class T>
-  static std::shared_ptr<T[]> zeroed(int64_t count) {
-    const auto made = pinned<T>(static_cast<size_t>(count));
-    std::fill_n(made.get(), count, T{});
-    return made;
-  }
 
   // Waits until all threads have left the previous launch. Once its kernel has ended, nobody needs
   // their rows. Throws if the kernel has failed.

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 
+#include "../common/launch_flag.h"
 #include "../common/rows.h"
 
-// A launch number, padded to a cache line against false sharing.
-struct alignas(64) LaunchFlag {
-  uint32_t launch_id;
-};
-
-// A launch number in the upper half, a value in the lower one, padded in the same way.
+// A launch number in the upper half, a value in the lower one, padded as a LaunchFlag.
 struct alignas(64) LaunchValue {
   uint64_t word;
 };

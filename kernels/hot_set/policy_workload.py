@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Operation, PythonOperation
 from analysis.api.study import Case, Variant
 
 from .policies import fetched_rows
@@ -52,7 +52,7 @@ class Inputs:
         return Simulation(module, variant.options["policy"], self)
 
 
-class Simulation(Operation):
+class Simulation(PythonOperation):
     """One policy over one trace."""
 
     def __init__(self, module: Any, policy: str, inputs: Inputs) -> None:

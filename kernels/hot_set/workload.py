@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores, flush_rows
-from analysis.api.memory import Bytes, DeviceArray, synchronize
+from analysis.api.measure import Operation, PythonLauncher, flush_rows
+from analysis.api.memory import DeviceArray, synchronize
 from analysis.api.study import Case, FieldError, Variant
-from kernels.pool_gather.neighbours import Neighbour, neighbour
-from kernels.pool_gather.shared import MIB, Shared
+from kernels.common.arrays import Bytes
+from kernels.common.neighbours import Neighbour, neighbour
+from kernels.common.outputs import POISON
+from kernels.common.shared_pool import MIB, Shared, cores_for, pool_bytes
 
 from .comparison import Contents, Source, difference
 from .policies import Clock
 from .reference import HotSet, Step
 from .traces import Shape, Trace, draw_places, draw_trace
-
-POISON = 0xA5
 
 CHOSEN = -1
 """Share of misses in place that the variant chooses."""
@@ -39,8 +39,9 @@ REFERENCES: Mapping[str, type[HotSet | Clock]] = {"lru": HotSet, "clock": Clock}
 
 SMALL_POOL = 1024 * MIB
 
-FLUSHED_STEPS = 6
-"""Coming steps whose new rows are flushed from the CPU's caches after a check."""
+FLUSHED_STEPS = 8
+"""Coming steps whose new rows are flushed from the CPU's caches after a check: more than the engine
+launches until the next one."""
 
 _SHARED = Shared()
 atexit.register(_SHARED.close)  # later, the modules that free memory may be unloaded
@@ -59,10 +60,7 @@ class Workload:
 
     def prepare(self, case: Case) -> Inputs:
         """Skip if the host has no room for the pool, or if the neighbour's package is missing."""
-        size = case.number("pool_mib") * MIB
-        if size > self._largest:
-            expected = f"at most largest_pool_mib, {self._largest // MIB}"
-            raise FieldError(f"case {case.id}: pool_mib", expected, size // MIB)
+        size = pool_bytes(case, self._largest)
         # The largest pool takes seconds, so it is made only if a case needs it.
         largest = SMALL_POOL if size <= SMALL_POOL else self._largest
         table = _SHARED.pool(size, min(largest, self._largest), self._rng)
@@ -144,11 +142,7 @@ class Inputs:
         """Bind with free slots, then do the steps of the warm-up.
 
         Skip if the CPU takes part and has a single core."""
-        cpus = cores()
-        if variant.host_work and len(cpus) < 2:
-            raise Skip(
-                "the CPU works beside the caller: that takes two cores, and there is only one"
-            )
+        cpus = cores_for(variant)
         _SHARED.use(None)  # frees its scratch memory before more is allocated
         self.places = np.roll(self.places, SHIFT_ROWS, axis=2)
         self.places_on_device.put(self.places)
@@ -195,14 +189,12 @@ class HotSetSteps(Operation):
 
     def __init__(self, bound: Any, inputs: Inputs, variant: Variant) -> None:
         self._bound = bound
+        self.launcher = bound if variant.is_compiled else PythonLauncher(bound.launch)
         self._inputs = inputs
         self._policy = variant.options.get("policy", "lru")
         self._flushed_steps = 1 if variant.host_work else FLUSHED_STEPS
         self._played: list[int] = []
         self.reset = self.advance
-
-    def launch(self, stream: int) -> None:
-        self._bound.launch(stream)
 
     def advance(self, stream: int) -> None:
         """Enqueue copies that make the next step of the trace current."""

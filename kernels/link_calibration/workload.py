@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, flush_rows, random_bytes
-from analysis.api.memory import DeviceArray, pinned, wrong_byte
+from analysis.api.measure import Launcher, Operation, flush_rows
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, wrong_byte
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 VECTOR = np.dtype("V16")
 GUARD = 4096
 """Bytes after the destination that must not change."""
@@ -98,16 +100,16 @@ class Workload:
         starts = self._starts.pointer if self._starts else 0
         assert self._dst is not None, "prepare comes before bind"
         pointers = (self._pool.ctypes.data, self._dst.pointer, starts)
-        launch = partial(module.launch, *pointers, *self._shape, *self._launch_shape)
+        launcher = module.Bound(*pointers, *self._shape, *self._launch_shape)
         landed = self._landed[: self._dst.nbytes]
-        return Bound(launch, self._dst, landed, self._expected, partial(flush_rows, *self._read))
+        return Bound(launcher, self._dst, landed, self._expected, partial(flush_rows, *self._read))
 
 
 @dataclass
 class Bound(Operation):
     """One variant bound to one case."""
 
-    launch: Callable[[int], None]
+    launcher: Launcher
     dst: DeviceArray
     landed: np.ndarray
     expected: np.ndarray
@@ -118,4 +120,4 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if the rows arrived in order and the guard after them is unchanged."""
-        return wrong_byte(self.dst.get(self.landed), self.expected, POISON)
+        return wrong_byte(self.dst.get(self.landed), self.expected)

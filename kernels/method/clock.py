@@ -8,7 +8,7 @@ from itertools import pairwise
 READINGS = 100_000
 
 
-def launch(src: int, dst: int, size: int, stream: int) -> None:
+def launch(stream: int) -> None:
     """Do nothing."""
 
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, flush, random_bytes
+from analysis.api.measure import Launcher, Operation, PythonLauncher, Skip, flush
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.outputs import POISON, wrong_byte
+from kernels.common.random_bytes import random_bytes
 
 if TYPE_CHECKING:
     from analysis.api.memory import DeviceArray
 
-POISON = 0xA5
 AS_IT_IS, NOBODY, THIS_THREAD, OTHER_CORE = range(1, 5)
 ASLEEP_AFTER_S = 0.003
 """Seconds in which an idle core goes to sleep."""
+PAIRS = 101
+"""Launches by either clock, in turns, whose differences give one sample of Python's cost."""
 
 
 class Workload:
@@ -46,7 +50,8 @@ class Workload:
             self._dst = None
             return
         # Imported here because a machine without a GPU measures the cases without bytes.
-        from analysis.api.memory import DeviceArray, pinned
+        from analysis.api.memory import DeviceArray
+        from kernels.common.arrays import pinned
 
         self._src = pinned((size,), np.uint8)
         self._expected = random_bytes(size, self._rng)
@@ -55,9 +60,14 @@ class Workload:
 
     def bind(self, variant: Variant, module: Any) -> Bound:
         destination = self._dst.pointer if self._dst else 0
-        arguments = (self._src.ctypes.data, destination, self._src.nbytes)
-        launch = partial(module.launch, *arguments)
-        bound = Bound(module, self._expected, self._dst, launch)
+        launcher: Launcher
+        if variant.is_compiled:
+            launcher = module.Bound(self._src.ctypes.data, destination, self._src.nbytes)
+            if variant.clock == "python":
+                launcher = CalledFromPython(launcher)
+        else:
+            launcher = PythonLauncher(module.launch)
+        bound = Bound(launcher, module, self._expected, self._dst)
         if self._dst:
             bound.settle = partial(flush, self._src)
         if self._writer != AS_IT_IS:
@@ -69,10 +79,10 @@ class Workload:
 class Bound(Operation):
     """One variant on one buffer. An operation without bytes has no output to check."""
 
+    launcher: Launcher
     module: Any
     expected: np.ndarray
     dst: DeviceArray | None
-    launch: Callable[[int], None]
 
     def poison(self) -> None:
         if self.dst:
@@ -80,19 +90,35 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if every byte arrived; without bytes, always."""
-        if self.dst is None:
-            return None
-        landed = self.dst.get()
-        if np.array_equal(landed, self.expected):
-            return None
-        byte = int(np.argmax(landed != self.expected))
-        return f"byte {byte}: expected {self.expected[byte]}, got {landed[byte]}"
+        return wrong_byte(self.dst.get(), self.expected) if self.dst else None
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """resolution: the smallest step of the host clock, if the module measures it."""
-        if not hasattr(self.module, "resolution"):
-            return {}
-        return {"resolution": [self.module.resolution()]}
+        """resolution: the smallest step of the host clock, if the module measures it. python_cost:
+        what a launch from Python takes longer than one from C++."""
+        if hasattr(self.module, "resolution"):
+            return {"resolution": [self.module.resolution()]}
+        if isinstance(self.launcher, CalledFromPython):
+            return {"python_cost": [self.launcher.cost(stream) for _ in range(count)]}
+        return {}
+
+
+class CalledFromPython(PythonLauncher):
+    """A compiled launcher that Python calls and times."""
+
+    def __init__(self, compiled: Launcher) -> None:
+        super().__init__(compiled.launch)
+        self._compiled = compiled
+
+    def cost(self, stream: int) -> float:
+        """Median difference in seconds between host times by Python's clock and by that of C++."""
+        return median(
+            self._host_s(self, stream) - self._host_s(self._compiled, stream) for _ in range(PAIRS)
+        )
+
+    @staticmethod
+    def _host_s(launcher: Launcher, stream: int) -> float:
+        _, host_s = launcher.time_launch(stream, 0, 0)
+        return host_s
 
 
 def write_and_rest(src: np.ndarray, writer: int, stream: int) -> None:

@@ -1,8 +1,8 @@
 // Each GPU sorts its share by the order of the pool first, as far as that saves translations.
-#include <algorithm>
+#include <memory>
 
+#include "../common/sorter.h"
 #include "gather.h"
-#include "sorter.h"
 
 namespace {
 
@@ -15,12 +15,9 @@ constexpr int64_t kPageBytes = int64_t{PAGE_KIB} << 10;
 const Plan kPlan = {"host", "all", "first", "gather", "none"};
 
 Move prepare(const Share& share, const Resources&) {
-  // If the GPU holds all translations that the rows can need, their order cannot matter.
-  if (std::min(share.rows * kPageBytes, share.pool_rows * share.row_bytes) <= kHeldBytes) {
-    return gather;
-  }
-  // A range is half of the memory held, because the rows in flight may lie in two ranges.
-  const auto sorter = std::make_shared<Sorter>(share, share.rows, kHeldBytes / 2);
+  const auto sorter = std::make_shared<Sorter>(
+      share.rows,
+      translation_bits(share.rows, share.pool_rows, share.row_bytes, kHeldBytes, kPageBytes));
   return [sorter](Share of, cudaStream_t stream) {
     of.pairs = sorter->sorted(of.pairs, stream);
     gather(of, stream);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/host_clock.h"
 #include "together.h"
 
 namespace py = pybind11;
@@ -30,6 +31,7 @@ Part checked(int gpu, std::uintptr_t pool, int64_t pool_rows, std::uintptr_t dst
   require(rows > 0, "rows", "at least 1", rows);
   require(begin >= 0 && begin + rows <= set_rows, "begin",
           "at most " + std::to_string(set_rows - rows), begin);
+  require(sources.size() >= 2, "sources", "at least 2 sets", static_cast<int64_t>(sources.size()));
   require(row_bytes > 0 && row_bytes <= kMaxRowBytes && row_bytes % kVector == 0, "row_bytes",
           "a multiple of " + std::to_string(kVector) + " up to " + std::to_string(kMaxRowBytes),
           row_bytes);
@@ -65,21 +67,19 @@ pairs: address in memory of `gpu`, int32 [sets, set_rows, 2]: (source row, desti
 sources: source row of pair `begin` of each set
 
 ValueError names the argument that is wrong.)");
-  py::class_<Together>(m, "Bound", py::module_local())
-      .def(py::init([](const std::vector<Part>& parts, int gpus, std::vector<int> cpus) {
-             return std::make_unique<Together>(parts, Resources{gpus, std::move(cpus)});
-           }),
-           py::arg("parts"), py::kw_only(), py::arg("gpus"), py::arg("cpus"),
-           R"(What launches these parts.
+  py::class_<Together> bound(m, "Bound", py::module_local());
+  def_launch(bound);
+  bound
+      .def(
+          py::init([](const std::vector<Part>& parts, int gpus, std::vector<int> cpus) {
+            return std::make_unique<Together>(parts, Resources{gpus, std::move(cpus)});
+          }),
+          py::arg("parts"), py::kw_only(), py::arg("gpus"), py::arg("cpus"),
+          R"(Launches of these parts: the first one of the first set, later ones of the others in turns.
 
 gpus: how many are in use, those of `parts` among them
 cpus: CPUs that threads may be pinned to; the first one is left to the caller)")
-      .def(
-          "launch",
-          [](const Together& bound, std::uintptr_t stream, size_t set) {
-            bound.launch(reinterpret_cast<cudaStream_t>(stream), set);
-          },
-          py::arg("stream"), py::arg("set"), "Move the rows of one of the sets.")
+      .def("restart", &Together::restart, "Let the next launch be the first.")
       .def(
           "rejoin",
           [](const Together& bound, std::uintptr_t stream) {

@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError
+from kernels.common.draws import consecutive_sets, pairs_of
 
 MIN_SETS = 4
 MIN_ROWS_OF_SETS = 2**19
@@ -24,8 +25,7 @@ class Launches:
     def pairs(self, gpu: int) -> int:
         """Address of the pairs in memory of this GPU."""
         if gpu not in self._pairs:
-            rows = np.arange(self.sources.shape[1], dtype=np.int32)
-            pairs = np.stack([self.sources, np.broadcast_to(rows, self.sources.shape)], axis=-1)
+            pairs = pairs_of(self.sources)
             self._pairs[gpu] = DeviceArray(pairs.shape, np.int32, "pairs", gpu)
             self._pairs[gpu].put(pairs)
         return self._pairs[gpu].pointer
@@ -41,8 +41,7 @@ def drawn(case: Case, pool_rows: int, rng: np.random.Generator) -> Launches:
 def consecutive(case: Case, pool_rows: int, rng: np.random.Generator) -> Launches:
     """Consecutive rows in each set, from anywhere in the pool."""
     rows, sets = _shape(case, pool_rows)
-    starts = rng.integers(0, pool_rows - rows, sets, endpoint=True)
-    return Launches((starts[:, None] + np.arange(rows)).astype(np.int32))
+    return Launches(consecutive_sets(rows, sets, pool_rows, rng))
 
 
 def _shape(case: Case, pool_rows: int) -> tuple[int, int]:

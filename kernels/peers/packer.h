@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "../pool_gather/packed_rows.h"
-#include "../pool_gather/workers.h"
+#include "../common/packed_rows.h"
+#include "../common/workers.h"
 #include "on_gpu.h"
 #include "operation.h"
 

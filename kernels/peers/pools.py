@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from cuda.bindings import runtime as cudart
 
-from analysis.api.measure import Skip, random_bytes
-from analysis.api.memory import TILE, Bytes, DeviceArray, LargePool, cuda, on_gpu
+from analysis.api.measure import Skip
+from analysis.api.memory import DeviceArray, cuda, on_gpu
+from kernels.common.arrays import Bytes
+from kernels.common.large_pool import TILE, LargePool
+from kernels.common.parallel import in_parallel
+from kernels.common.random_bytes import random_bytes
+from kernels.common.shared_pool import largest_that_fits
 
 VECTOR = 16
 MAX_ROW_BYTES = 4096
 LARGEST_SHARE = 0.5
 """Largest share of a GPU's memory that a pool may take."""
-
-_CHUNK = 2**20
-"""Bytes gathered by a thread at a time."""
 
 
 class Pool:
@@ -40,9 +39,7 @@ class Pool:
         def some(part: slice) -> None:
             landed[part] = places[starts[part]]
 
-        step = max(1, _CHUNK // row_bytes)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-            list(threads.map(some, [slice(at, at + step) for at in range(0, len(rows), step)]))
+        in_parallel(some, len(rows), row_bytes)
 
 
 class Pools:
@@ -56,17 +53,10 @@ class Pools:
         self._on_gpus: dict[int, tuple[DeviceArray, Pool]] = {}
 
     def of_host(self, size: int) -> Pool:
-        """A pool of at least `size` bytes. Skip if the host has no room for them.
-
-        The pool has the largest size, so that it is filled and pinned once, or `size` bytes if the
-        host has no room for that.
-        """
+        """A pool of at least `size` bytes; see `largest_that_fits`."""
         if self._host is None or self._host[1].size < size:
             self._host = None  # frees it before a new one is made
-            try:
-                memory = LargePool(max(size, self._largest), self._rng)
-            except Skip:
-                memory = LargePool(size, self._rng)
+            memory = largest_that_fits(size, self._largest, self._rng)
             # The tile is read at the end, which only the largest pool uses: no other row may be
             # cached.
             period = min(memory.bytes.size, TILE)

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from analysis.api.measure import Skip
+from kernels.common.outputs import POISON, wrong_row
+from kernels.common.shared_pool import Buffers
 
-from .outputs import GUARD_ROWS, POISON, Buffers, Output, touched, wrong_byte
+from .outputs import GUARD_ROWS, Output, touched
 from .pools import Pool
 
 os.environ["NCCL_NVLS_ENABLE"] = "0"  # NCCL reads it at its first use
@@ -106,10 +108,10 @@ class AllReduce:
         expected = self._expected()
         for gpu, total in enumerate(self._sums):
             landed = total.landed()
-            if wrong := wrong_byte(landed[: self._rows], expected, 0, gpu):
-                return f"sums: {wrong}"
+            if wrong := wrong_row(landed[: self._rows], expected):
+                return f"sums: GPU {gpu}: {wrong}"
             if wrong := touched(landed, self._rows, len(landed)):
-                return f"sums: {wrong}"
+                return f"sums: GPU {gpu}: {wrong}"
         return None
 
     def _expected(self) -> Any:

@@ -53,7 +53,18 @@ class Together {
       lanes_.emplace_back(part, resources);
       has_remote_ = has_remote_ || lanes_.back().stream != nullptr;
     }
+    sets_ = parts.empty() ? 2 : parts.front().sources.size();
   }
+
+  // Launches the first set, or the next of the others; these come in turns.
+  void launch(cudaStream_t caller) {
+    const size_t set = launched_ == 0 ? 0 : 1 + (launched_ - 1) % (sets_ - 1);
+    ++launched_;
+    launch(caller, set);
+  }
+
+  // Lets the next launch be the first.
+  void restart() { launched_ = 0; }
 
   // Launches the parts of a set. `caller`, a stream of the first GPU, then waits for all of them
   // but neighbours.
@@ -98,4 +109,6 @@ class Together {
   std::shared_ptr<CUevent_st> begun_;
   std::vector<Lane> lanes_;
   bool has_remote_ = false;
+  size_t sets_ = 2;
+  size_t launched_ = 0;
 };

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, cores
-from analysis.api.memory import Bytes
+from analysis.api.measure import Operation, PythonLauncher, cores
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import Bytes
+from kernels.common.outputs import POISON, wrong_row
+from kernels.common.shared_pool import MIB, Buffers
 
 from .draws import Launches, consecutive, drawn
 from .gpus import connect, synchronize
-from .outputs import HOST, POISON, Buffers, Output, touched, wrong_byte
+from .outputs import HOST, Output, touched
 from .pools import MAX_ROW_BYTES, VECTOR, Pool, Pools
 from .reduction import AllReduce
 
-MIB = 2**20
 ALL_REDUCE = "all_reduce"
 """Value of `how` and `beside` in a plan: an all-reduce by PyTorch's NCCL."""
 
@@ -31,7 +32,8 @@ class Workload:
         self._rng = rng
         self._pools = Pools(constants["largest_mib"] * MIB, rng)
         self._buffers = Buffers()
-        atexit.register(self._pools.close)  # later, the modules that free memory may be unloaded
+        for memory in (self._pools, self._buffers):  # later, what frees it may be unloaded
+            atexit.register(memory.close)
 
     def prepare(self, case: Case) -> Inputs:
         return Inputs(case, self._pools, self._buffers, self._rng)
@@ -107,12 +109,11 @@ class Inputs:
         parts = self._parts(plan, variant.gpus)
         taken = [self._in_module(module, part) for part in parts]
         bound = module.Bound(taken, gpus=variant.gpus, cpus=cores())
-        sets = len(self._launches["gather"].sources)
         if ALL_REDUCE not in (plan.how, plan.beside):
-            return Gather(bound, parts, self._buffers, variant.gpus, sets)
+            return Gather(bound, parts, self._buffers, variant.gpus)
         all_reduce = self._all_reduce(variant.gpus)
         kind = Reduce if plan.how == ALL_REDUCE else BesideReduce
-        return kind(bound, parts, self._buffers, variant.gpus, sets, all_reduce)
+        return kind(bound, parts, self._buffers, variant.gpus, all_reduce)
 
     def _all_reduce(self, gpus: int) -> AllReduce:
         terms = [self._pool(gpu) for gpu in range(gpus)]
@@ -172,26 +173,18 @@ class Gather(Operation):
     """One variant bound to one case. The check's launch moves the first set and later launches the
     other sets, so that no timed row is in a cache because of the check."""
 
-    def __init__(
-        self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int, sets: int
-    ) -> None:
+    def __init__(self, bound: Any, parts: list[Part], buffers: Buffers, gpus: int) -> None:
         self._bound, self._parts, self._buffers, self._gpus = bound, parts, buffers, gpus
-        self._launched = 0
-        self._sets = sets
+        self.launcher = bound
         self.reset: Callable[[int], None] | None = None
         if any(part.is_neighbour for part in parts):
             self.reset = bound.rejoin
-
-    def launch(self, stream: int) -> None:
-        turn = self._launched
-        self._bound.launch(stream, 1 + (turn - 1) % (self._sets - 1) if turn else 0)
-        self._launched += 1
 
     def poison(self) -> None:
         synchronize(self._gpus)  # a neighbour may still write
         for output in {id(part.output): part.output for part in self._parts}.values():
             output.fill(POISON)
-        self._launched = 0
+        self._bound.restart()
 
     def check(self) -> str | None:
         """None if all outputs hold their source rows and are otherwise unchanged, else the first
@@ -212,16 +205,13 @@ class Gather(Operation):
             expected = self._buffers.of("expected", (part.end - part.begin, landed.shape[1]))
             part.pool.gather(part.checked, expected)
             got, end = landed[part.begin : part.end], part.end
-            if wrong := wrong_byte(got, expected, part.begin, part.gpu):
-                return wrong
+            if wrong := wrong_row(got, expected, part.begin):
+                return f"GPU {part.gpu}: {wrong}"
         return touched(landed, end, len(landed))
 
 
-class Reduce(Gather):
-    """An all-reduce, with or without a neighbour's gather beside it."""
-
-    # NCCL does not document that its calls never wait for the GPU.
-    waits = True
+class WithReduce(Gather):
+    """A gather and an all-reduce, whose outputs are both checked."""
 
     def __init__(
         self,
@@ -229,15 +219,10 @@ class Reduce(Gather):
         parts: list[Part],
         buffers: Buffers,
         gpus: int,
-        sets: int,
         all_reduce: AllReduce,
     ) -> None:
-        super().__init__(bound, parts, buffers, gpus, sets)
+        super().__init__(bound, parts, buffers, gpus)
         self._all_reduce = all_reduce
-
-    def launch(self, stream: int) -> None:
-        super().launch(stream)
-        self._all_reduce.launch(stream)
 
     def poison(self) -> None:
         super().poison()
@@ -247,15 +232,29 @@ class Reduce(Gather):
         return super().check() or self._all_reduce.check()
 
 
-class BesideReduce(Reduce):
+class Reduce(WithReduce):
+    """An all-reduce, with or without a neighbour's gather beside it."""
+
+    # NCCL does not document that its calls never wait for the GPU.
+    waits = True
+
+    def __init__(self, bound: Any, *of: Any) -> None:
+        super().__init__(bound, *of)
+        all_reduce = self._all_reduce
+
+        def launch(stream: int) -> None:
+            bound.launch(stream)
+            all_reduce.launch(stream)
+
+        self.launcher = PythonLauncher(launch)
+
+
+class BesideReduce(WithReduce):
     """A gather beside repeated all-reduces, which begin before its launch."""
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.reset = self._all_reduce.start_again
-
-    def launch(self, stream: int) -> None:
-        Gather.launch(self, stream)
 
     def poison(self) -> None:
         super().poison()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
@@ -19,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.api.measure import end_with_parent
+from kernels.common.extension import load_extension
 
 ANSWERS_WITHIN_S: Final = 60.0
 """Far more than the start of a CUDA context takes."""
@@ -50,30 +49,36 @@ def summary(prefix: str, seconds: npt.NDArray[np.float64]) -> dict[str, float]:
 
 
 class NeighbourProcess:
-    """A process with a separate CUDA context, made before this process uses CUDA."""
+    """A process with a separate CUDA context, made before this process uses CUDA.
 
-    def __init__(self) -> None:
+    `make` makes a neighbour there from the path of a variant's file and further words; `columns`
+    are the numbers of each call that the neighbour's stop() returns.
+    """
+
+    def __init__(self, make: Callable[..., Any], columns: int) -> None:
+        self._columns = columns
         fork = get_context("fork")
         self._connection, theirs = fork.Pipe()
-        self._process = fork.Process(target=_serve, args=(theirs, self._connection), daemon=True)
+        arguments = (make, theirs, self._connection)
+        self._process = fork.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         Finalize(None, self.close, exitpriority=0)
 
-    def start(self, module: Any, calls: str) -> None:
+    def start(self, module: Any, *words: str) -> None:
         """Start calls by the neighbour of this built variant."""
-        self._ask((str(Path(module.__file__).resolve()), calls))
+        self._ask((str(Path(module.__file__).resolve()), *words))
 
     def stop(self) -> Times:
-        """Stop the calls; returns their times."""
-        return np.frombuffer(self._ask(None), np.int64).reshape(-1, 2)
+        """Stop the calls; returns int64 [calls, columns]."""
+        return np.frombuffer(self._ask(None), np.int64).reshape(-1, self._columns)
 
     def close(self) -> None:
         """End the process. Idempotent."""
         self._connection.close()
         self._process.join(ANSWERS_WITHIN_S)
 
-    def _ask(self, request: tuple[str, str] | None) -> bytes:
+    def _ask(self, request: tuple[str, ...] | None) -> bytes:
         """The answer. RuntimeError with the error of the process, or if it does not answer."""
         try:
             self._connection.send(request)
@@ -85,6 +90,11 @@ class NeighbourProcess:
         if isinstance(answer, str):
             raise RuntimeError(f"neighbour: {answer}")
         return answer
+
+
+def calling_process() -> NeighbourProcess:
+    """A process whose neighbour makes the calls that `start` names, and times each."""
+    return NeighbourProcess(lambda path, calls: load_extension(path).Neighbour(calls), 2)
 
 
 class NeighbourThread:
@@ -134,37 +144,23 @@ class Beside:
         return summary("alone_", latencies(over, (0, until_ns)))
 
 
-def _serve(connection: Connection, theirs: Connection) -> None:
+def _serve(make: Callable[..., Any], connection: Connection, theirs: Connection) -> None:
     """Answer until the connection is closed; an error is answered as text."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends this process
     theirs.close()
-    modules: dict[str, Any] = {}
     neighbour: Any = None
     try:
         while True:
             request = connection.recv()
+            answer: bytes | str = b""
             try:
                 if request is None:
                     answer, neighbour = neighbour.stop().tobytes(), None
                 else:
-                    path, calls = request
-                    if path not in modules:
-                        modules[path] = _load(path)
-                    answer, neighbour = b"", modules[path].Neighbour(calls)
+                    neighbour = make(*request)
             except (ImportError, RuntimeError, ValueError) as error:
                 answer = str(error)
             connection.send(answer)
     except EOFError:
         os._exit(0)
-
-
-def _load(path: str) -> Any:
-    # Classes of modules are kept by name, so each file has its name.
-    name = f"{path}.variant"
-    loader = ExtensionFileLoader(name, path)
-    spec = spec_from_loader(name, loader)
-    assert spec is not None, "an .so file has a loader"
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module

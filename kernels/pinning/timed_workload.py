@@ -11,8 +11,8 @@ import numpy as np
 
 from analysis.api.study import Case, FieldError
 
-from .neighbours import Beside, latencies, summary
-from .timed_neighbour import TimedNeighbour, timed_module
+from .neighbours import Beside, NeighbourProcess, latencies, summary
+from .timed_neighbour import timed_module, timed_process
 from .waits import Calls, Window, chunk_times, neighbour_waits
 from .workload import Workload as UntimedWorkload
 
@@ -24,12 +24,12 @@ that a call that is rarely slow is found, too."""
 class Workload(UntimedWorkload):
     """The timed neighbour of one process. It repeats cudaMalloc and cudaFree in a process."""
 
-    _timed: ClassVar[TimedNeighbour]
+    _timed: ClassVar[NeighbourProcess]
 
     @classmethod
     def before_cuda(cls) -> None:
         """Fork the neighbour."""
-        cls._timed = TimedNeighbour()
+        cls._timed = timed_process()
 
     def _beside(self, case: Case) -> Beside:
         if case["beside"] == "nobody":
@@ -44,7 +44,7 @@ class Workload(UntimedWorkload):
 class TimedBeside(Beside):
     """Calls of a timed neighbour around a timed operation."""
 
-    def __init__(self, neighbour: TimedNeighbour | None) -> None:
+    def __init__(self, neighbour: NeighbourProcess | None) -> None:
         super().__init__(None, "")
         self._timed = neighbour
         self._module: Any = None

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from analysis.api.measure import Operation, Skip, random_bytes
-from analysis.api.memory import DeviceArray, largest_pool, synchronize, wrong_byte
+from analysis.api.measure import Operation, PythonOperation, Skip
+from analysis.api.memory import DeviceArray, largest_pool, synchronize
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import Bytes, bytes_at
+from kernels.common.outputs import POISON, wrong_byte
+from kernels.common.random_bytes import random_bytes
 
-from .neighbours import ALONE_S, Beside, NeighbourProcess, NeighbourThread
+from .neighbours import ALONE_S, Beside, NeighbourProcess, NeighbourThread, calling_process
 
 MIB: Final = 2**20
-POISON: Final = 0xA5
 GUARD: Final = 4096
 """Bytes behind a copy on the device that must not change."""
 LINE: Final = 64
@@ -29,8 +29,6 @@ EDGE: Final = 20_011
 COPIED_BYTES: Final = 2**30
 """Bytes of a timed copy, at most."""
 
-Bytes = npt.NDArray[np.uint8]
-
 
 class Workload:
     """The neighbours of one process. Each case names the size and the neighbour."""
@@ -40,7 +38,7 @@ class Workload:
     @classmethod
     def before_cuda(cls) -> None:
         """Fork the neighbour."""
-        cls._process = NeighbourProcess()
+        cls._process = calling_process()
 
     def __init__(self, constants: Mapping[str, int], rng: np.random.Generator) -> None:
         self._constants = constants
@@ -96,7 +94,7 @@ def edges(size: int, chunk_bytes: int) -> list[tuple[int, int]]:
     return [(begin, end - begin) for begin, end in ranges]
 
 
-class Pinning(Operation):
+class Pinning(PythonOperation):
     """One variant that pins memory. A launch pins, and first unpins what the last one has pinned;
     it times itself, because pinning again takes seconds."""
 
@@ -116,9 +114,8 @@ class Pinning(Operation):
         self._rng = rng
         self._pinned: Any = None
         self._samples: dict[str, float] = {}
-        self.launch = self._launch
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         del stream
         self._pinned = None
         with self._beside.calling(self._module, ALONE_S):
@@ -144,8 +141,7 @@ class Pinning(Operation):
         return next((fault for fault in faults if fault), None)
 
     def _bytes(self) -> Bytes:
-        memory = (ctypes.c_uint8 * self._size).from_address(self._pinned.address)
-        return np.ctypeslib.as_array(memory)
+        return bytes_at(self._pinned.address, self._size)
 
     def _wrong_line(self) -> str | None:
         lines = self._bytes().reshape(-1, LINE_PITCH)[:, :LINE]
@@ -215,4 +211,4 @@ def _poisoned(size: int) -> DeviceArray:
 
 def _fault(device: DeviceArray, expected: Bytes) -> str | None:
     """The first byte on the device that is wrong, as a message; None if there is none."""
-    return wrong_byte(device.get(np.empty(device.nbytes, np.uint8)), expected, POISON)
+    return wrong_byte(device.get(np.empty(device.nbytes, np.uint8)), expected)

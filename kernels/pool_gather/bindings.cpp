@@ -6,6 +6,7 @@
 
 #include "../common/arrays.h"
 #include "../common/gather_arguments.h"
+#include "../common/host_clock.h"
 #include "operator.h"
 
 namespace py = pybind11;
@@ -34,8 +35,10 @@ const int4* checked_scales(const py::object& scales, int64_t pool_rows) {
 class Bound {
  public:
   Bound(py::array pool, py::object dst, py::object pairs, py::object sm_launches, py::object scales,
-        const std::vector<int>& cpus)
-      : keep_alive_(py::make_tuple(pool, dst, pairs, sm_launches, scales)) {
+        const std::vector<int>& cpus, py::array current)
+      : keep_alive_(py::make_tuple(pool, dst, pairs, sm_launches, scales, current)),
+        current_(
+            host_array<int64_t>(current, "current", "int64", {1}, sizeof(int64_t)).as<int64_t>()) {
     const Array source =
         host_array<uint8_t>(pool, "pool", "uint8", {"rows", kSlotBytes}, kVectorAlignment);
     const Array destination =
@@ -63,10 +66,11 @@ class Bound {
     prepared_ = prepare(sets_, cpus);
   }
 
-  void launch(std::uintptr_t stream, size_t set) const {
-    const Gather& gather = opened(set);
-    const py::gil_scoped_release release;
-    prepared_.launch(gather, reinterpret_cast<cudaStream_t>(stream));
+  // Gathers the rows of the next set, which becomes the current one.
+  void launch(cudaStream_t stream) const {
+    const size_t set = (static_cast<size_t>(*current_) + 1) % sets_.size();
+    prepared_.launch(opened(set), stream);
+    *current_ = static_cast<int64_t>(set);
     check(cudaGetLastError(), "launch");
   }
 
@@ -93,6 +97,7 @@ class Bound {
   }
 
   py::tuple keep_alive_;
+  int64_t* current_;
   std::vector<Gather> sets_;
   Prepared prepared_;
 };
@@ -101,9 +106,9 @@ class Bound {
 
 PYBIND11_MODULE(variant, m) {
   m.attr("row_bytes") = kRowBytes;
-  py::class_<Bound>(m, "Bound", py::module_local())
-      .def("launch", &Bound::launch, py::arg("stream"), py::arg("set"),
-           "Gather the rows of one of the sets.")
+  py::class_<Bound> bound(m, "Bound", py::module_local());
+  def_launch(bound);
+  bound
       .def("flush", &Bound::flush, py::arg("set"),
            "Flush the rows of a set from the CPU's caches by the threads that pack, which stay "
            "awake. False if the variant has no such threads.")
@@ -111,12 +116,12 @@ PYBIND11_MODULE(variant, m) {
   m.def(
       "bind",
       [](py::array pool, py::object dst, py::object pairs, py::object sm_launches,
-         py::object scales, const std::vector<int>& cpus) {
+         py::object scales, const std::vector<int>& cpus, py::array current) {
         return Bound(std::move(pool), std::move(dst), std::move(pairs), std::move(sm_launches),
-                     std::move(scales), cpus);
+                     std::move(scales), cpus, std::move(current));
       },
-      py::arg("pool"), py::arg("dst"), py::arg("pairs"), py::arg("sm_launches"),
-      py::arg("scales") = py::none(), py::arg("cpus") = std::vector<int>(),
+      py::arg("pool"), py::arg("dst"), py::arg("pairs"), py::arg("sm_launches"), py::arg("scales"),
+      py::arg("cpus"), py::arg("current"),
       R"(Check the gathers of all sets of pairs, and prepare to launch them.
 
 pool: uint8 [pool_rows, slot_bytes], pinned host memory (a numpy array)
@@ -126,6 +131,7 @@ sm_launches: uint32 [SMs], GPU memory: counts the blocks that started on each SM
   counts them
 scales: uint8 [pool_rows, 16], GPU memory, where slots do not hold them
 cpus: the CPUs that threads may be pinned to; the first one is left to the caller
+current: int64 [1], number of the latest launch's set; each launch moves it on to the next set
 
 ValueError names the wrong argument; RuntimeError carries CUDA's own message.)");
 }

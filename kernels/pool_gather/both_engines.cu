@@ -3,11 +3,11 @@
 #include <memory>
 
 #include "../common/sm_count.h"
+#include "../common/sorter.h"
 #include "fetch_once.h"
 #include "operator.h"
 #include "sharing.h"
 #include "sort_bits.h"
-#include "sorter.h"
 
 // Copy-engine reads appear to queue behind outstanding SM reads, so the SMs keep only as many in
 // flight as the link needs.

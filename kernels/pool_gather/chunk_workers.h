@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "../common/memory.h"
+#include "../common/workers.h"
 #include "operator.h"
 #include "packing.h"
-#include "workers.h"
 
 #ifndef MOST_WORKERS  // a flag in study.yaml
 #define MOST_WORKERS 64
@@ -61,7 +61,7 @@ class ChunkWorkers {
         "pairs");
     begin(gather.rows, kFlushChunkRows, [&](int64_t, int64_t first, int64_t end) {
       for (int64_t i = first; i < end; ++i) {
-        flush_row(source_bytes(gather, pairs[static_cast<size_t>(i)].x));
+        flush_row<kRowBytes>(source_bytes(gather, pairs[static_cast<size_t>(i)].x));
       }
       _mm_mfence();
     });

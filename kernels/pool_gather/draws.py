@@ -41,14 +41,6 @@ def draw_sets(case: Case, pool_rows: int, rng: np.random.Generator) -> np.ndarra
     return np.stack(drawn).astype(np.int32)
 
 
-def consecutive_sets(rows: int, sets: int, pool_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Source rows int32 [sets, rows], consecutive in each set, from anywhere in the pool."""
-    if rows > pool_rows:
-        raise FieldError("rows", f"at most {pool_rows}, which is all of the pool", rows)
-    starts = rng.integers(0, pool_rows - rows, sets, endpoint=True)
-    return (starts[:, None] + np.arange(rows)).astype(np.int32)
-
-
 def _draw(
     case: Case, layout: str, rows: int, pool_rows: int, rng: np.random.Generator
 ) -> np.ndarray:

@@ -1,10 +1,10 @@
 // Fully sorted, the pairs of one row are neighbours: the first pair's warp reads the row for all.
 #include <memory>
 
+#include "../common/sorter.h"
 #include "fetch_once.h"
 #include "operator.h"
 #include "sort_bits.h"
-#include "sorter.h"
 
 __global__ void gather_rows(Gather gather) {
   const int64_t row = warp_index();

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "../common/memory.h"
+#include "../common/packed_rows.h"
 #include "chunk_workers.h"
 #include "operator.h"
-#include "packed_rows.h"
 
 #ifndef PACKED_IN_CORE  // a flag in study.yaml
 #define PACKED_IN_CORE (1 << 20)

@@ -9,15 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "../common/launch_flag.h"
 #include "../common/memory.h"
 #include "chunk_workers.h"
 #include "operator.h"
-
-// Number of the launch that a piece is ready for, padded to a cache line against false sharing. A
-// number needs no reset between launches.
-struct alignas(kCacheLine) LaunchFlag {
-  uint32_t launch_id;
-};
 
 // Pinned host memory by which a kernel requests rows. They are packed in pieces.
 struct Requests {
@@ -87,13 +82,6 @@ class RequestPacker {
   static constexpr size_t kRowsInFlight = 8;  // prefetched by a thread and not copied yet
   // Fits the shared cache of a server's CPU, where the kernel reads the rows.
   static constexpr int64_t kRingBytes = 32 << 20;
-
-  template <class T>
-  static std::shared_ptr<T[]> zeroed(int64_t count) {
-    const auto made = pinned<T>(static_cast<size_t>(count));
-    std::fill_n(made.get(), count, T{});
-    return made;
-  }
 
   void divide(int64_t rows) {
     rows_ = rows;
@@ -196,12 +184,12 @@ class RequestPacker {
         next.source = source_bytes(gather, static_cast<uint32_t>(requests_[taken.row]));
         next.packed = staging_.get() + taken.row % (ring_pieces_ * piece_rows_) * kRowBytes;
       }
-      const Prefetch later{next.source, next.packed};
+      const RowToPack later{next.source, next.packed};
       if (has_next && begun - done < kRowsInFlight) {
-        prefetch_rows(later);
+        prefetch_row_to_pack<kRowBytes>(later);
       } else {
         const Row& oldest = rows[done++ % kRowsInFlight];
-        copy_row(oldest.packed, oldest.source, later);
+        copy_row({oldest.source, oldest.packed}, later);
         announce(oldest.row);
       }
       if (has_next) {

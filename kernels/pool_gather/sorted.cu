@@ -1,10 +1,10 @@
 // The rows are sorted first, as far as that helps: rows in flight then lie in few pages.
 #include <memory>
 
+#include "../common/sorter.h"
 #include "../common/warp_per_row.h"
 #include "operator.h"
 #include "sort_bits.h"
-#include "sorter.h"
 
 __global__ void gather_rows(Gather gather) { copy_row_of_warp<Streaming, kRowVectors>(gather); }
 

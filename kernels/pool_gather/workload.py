@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores, flush_rows
-from analysis.api.memory import Bytes, DeviceArray
+from analysis.api.measure import Operation, flush_rows
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import Bytes
+from kernels.common.draws import consecutive_sets, pairs_of
+from kernels.common.neighbours import Neighbour, neighbour
+from kernels.common.outputs import POISON, wrong_row
+from kernels.common.shared_pool import MIB, Shared, cores_for, pool_bytes
 
-from .draws import consecutive_sets, draw_sets
-from .neighbours import Neighbour, neighbour
-from .shared import MIB, Shared
+from .draws import draw_sets
 
-POISON = 0xA5
 GUARD_ROWS = 16
 """Rows after the destination that must not change."""
 
@@ -50,10 +52,7 @@ class Workload:
 
     def prepare(self, case: Case) -> Inputs:
         """Skip if the host has no room for the pool, or if the neighbour's package is missing."""
-        size = case.number("pool_mib") * MIB
-        if size > self._largest:
-            expected = f"at most largest_pool_mib, {self._largest // MIB}"
-            raise FieldError(f"case {case.id}: pool_mib", expected, size // MIB)
+        size = pool_bytes(case, self._largest)
         slots = size // self._slot_bytes
         if slots < 1:
             raise FieldError(f"case {case.id}: pool_mib", "room for a row", size // MIB)
@@ -95,15 +94,14 @@ class Launches:
 
     def __init__(self, sources: np.ndarray) -> None:
         self.sources = sources
-        destinations = np.broadcast_to(np.arange(sources.shape[1], dtype=np.int32), sources.shape)
+        self.cursor = np.zeros(1, np.int64)  # of all variants; their modules move it on
         self.pairs = DeviceArray((*sources.shape, 2), np.int32, "pairs")
-        self.pairs.put(np.stack([sources, destinations], axis=-1))
-        self.current = 0
+        self.pairs.put(pairs_of(sources))
 
-    def advance(self) -> int:
-        """Move on to the next set; return it."""
-        self.current = self.upcoming
-        return self.current
+    @property
+    def current(self) -> int:
+        """The set of the latest launch."""
+        return int(self.cursor[0])
 
     @property
     def upcoming(self) -> int:
@@ -134,11 +132,7 @@ class Inputs:
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         """Skip if the CPU must pack and has a single core."""
-        cpus = cores()
-        if variant.host_work and len(cpus) < 2:
-            raise Skip(
-                "rows are packed beside the caller: that takes two cores, and there is only one"
-            )
+        cpus = cores_for(variant)
         launches = self._consecutive if variant.role == "ceiling" else self._drawn
         _SHARED.use(None)  # frees its scratch memory before more is allocated
         bound = module.bind(
@@ -148,6 +142,7 @@ class Inputs:
             sm_launches=self._sm_launches,
             scales=self._table.scales_on_device,
             cpus=cpus,
+            current=launches.cursor,
         )
         return PoolGather(
             *(_SHARED.use(bound), self._table, launches, self._dst, self._sm_launches),
@@ -168,16 +163,14 @@ class PoolGather(Operation):
         beside: Neighbour | None,
         pause_s: float,
     ) -> None:
-        self._bound = bound
+        self._bound = self.launcher = bound
         self._table = table
         self._launches = launches
         self._dst = dst
         self._sm_launches = sm_launches
         self._beside = beside
         self._pause_s = pause_s
-
-    def launch(self, stream: int) -> None:
-        self._bound.launch(stream, self._launches.advance())
+        self._sms_used = 0
 
     def poison(self) -> None:
         self._dst.fill(POISON)
@@ -186,6 +179,7 @@ class PoolGather(Operation):
     def check(self) -> str | None:
         """None if all rows are those of the last launch's set and the guard is unchanged, else the
         first difference."""
+        self._sms_used = int(np.count_nonzero(self._sm_launches.get()))
         landed = self._dst.get(_SHARED.landing(*self._dst.shape))
         sources = self._launches.sources[self._launches.current]
         return _difference(self._table, sources, landed)
@@ -202,12 +196,11 @@ class PoolGather(Operation):
         time.sleep(self._pause_s)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """sms_used: SMs that ran a block of the only launch so far, if the variant counts them.
+        """sms_used: SMs that ran a block of the checked launch, if the variant counts them.
         neighbour_slowdown: ratio of the neighbour's time beside the gather to its time alone."""
         found: dict[str, Sequence[float]] = {}
-        used = int(np.count_nonzero(self._sm_launches.get()))
-        if used:
-            found["sms_used"] = [used]
+        if self._sms_used:
+            found["sms_used"] = [self._sms_used]
         if self._beside is not None:
             slowdowns = [self._beside.slowdown(self.launch, stream) for _ in range(count)]
             found["neighbour_slowdown"] = slowdowns
@@ -220,18 +213,10 @@ def _difference(table: Table, sources: np.ndarray, landed: Bytes) -> str | None:
 
     def in_rows(start: int) -> str | None:
         expected = table.rows(sources[start : start + _CHECKED_ROWS])
-        return _first_wrong(landed[start : start + len(expected)], expected, start)
+        return wrong_row(landed[start : start + len(expected)], expected, start)
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         found = list(threads.map(in_rows, range(0, len(sources), _CHECKED_ROWS)))
     guard = landed[len(sources) :]
-    found.append(_first_wrong(guard, np.full_like(guard, POISON), len(sources)))
+    found.append(wrong_row(guard, np.full_like(guard, POISON), len(sources)))
     return next(filter(None, found), None)
-
-
-def _first_wrong(got: Bytes, expected: Bytes, first_row: int) -> str | None:
-    if np.array_equal(got, expected):
-        return None
-    row, byte = divmod(int(np.argmax(got != expected)), got.shape[1])
-    values = f"expected {expected[row, byte]}, got {got[row, byte]}"
-    return f"destination row {first_row + row}, byte {byte}: {values}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip, cores
+from analysis.api.measure import PythonOperation, Skip, cores
 from analysis.api.study import Case, FieldError, Variant
 
 from .peers import SHARED_MEMORY, Peers, Session, Unavailable
@@ -104,7 +104,7 @@ class Workload:
             self._transfer = None
 
 
-class Transfer(Operation):
+class Transfer(PythonOperation):
     """Requests of the client, one per launch, with new random bytes, all of which are checked."""
 
     def __init__(
@@ -117,6 +117,7 @@ class Transfer(Operation):
         self._wrong = ""
 
     def launch(self, stream: int) -> None:
+        del stream
         self._fill()
 
     def poison(self) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Launcher, Operation, PythonLauncher
 from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, Variant
+from kernels.common.outputs import POISON
 
-POISON = 0xA5
 GUARD = 256
 """Elements after the square that no fill may change."""
 
@@ -30,11 +29,12 @@ class Workload:
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         value = float(self._value)
-        if hasattr(module, "bind"):
-            launch = module.bind(Square(self._array, self._count), value)
+        launcher: Launcher
+        if variant.is_compiled:
+            launcher = module.Bound(self._array.pointer, self._count, value)
         else:
-            launch = partial(module.launch, self._array.pointer, self._count, value)
-        return Filled(self._array, self._count, self._value, launch)
+            launcher = PythonLauncher(module.bind(Square(self._array, self._count), value))
+        return Filled(self._array, self._count, self._value, launcher)
 
 
 class Square:
@@ -48,12 +48,12 @@ class Filled(Operation):
     """One variant on one array."""
 
     def __init__(
-        self, array: DeviceArray, count: int, value: np.float32, launch: Callable[[int], None]
+        self, array: DeviceArray, count: int, value: np.float32, launcher: Launcher
     ) -> None:
         self._array = array
         self._count = count
         self._value = value
-        self.launch = launch
+        self.launcher = launcher
 
     def poison(self) -> None:
         self._array.fill(POISON)

@@ -13,33 +13,31 @@ from .measured import is_kernel, ways
 
 IN_WORDS: Final = {
     "loop": "one cudaMemcpyAsync per piece",
-    "packed": "pack the pieces by all CPU threads, then one cudaMemcpyAsync",
-    "packed_1": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "packed": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "list_packed": "pack the pieces by all CPU threads, then one cudaMemcpyAsync",
+    "list_packed_1": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
     "2d": "one cudaMemcpy2DAsync",
     "batch": "one cudaMemcpyBatchAsync for all pieces",
-    "batch_primed": "a kernel of 20 µs, then one cudaMemcpyBatchAsync for all pieces",
-    "batch_parts": "a kernel of 20 µs, then one cudaMemcpyBatchAsync per 1,000 pieces",
     "graph": "a CUDA graph of copies, one after the other",
-    "graph_flat": "a CUDA graph of copies, none waiting for another",
     "gather": "our copy kernel on all SMs",
     "gather_8": "our copy kernel with eight thread blocks",
     "bulk": "our kernel of bulk copies (TMA)",
 }
-"""Calls by method, whether for rows of a matrix or for pieces of a list."""
+"""Calls by method. One without an entry for pieces of a list has that for rows of a matrix."""
 OF_MEMORY: Final = {
     "pageable": "from pageable memory",
     "write_combined": "from write-combined memory",
     "registered": "from memory registered after allocation",
     "registered_huge": "from registered huge pages",
 }
-_HEADER: Final = re.compile(r'^#include "(\w+\.h)"$', re.MULTILINE)
+_HEADER: Final = re.compile(r'^#include "([\w./]+\.h)"$', re.MULTILINE)
 
 
 def in_words(variant: str) -> str:
     """The call of a variant in words, with its memory unless that is plain pinned memory."""
     memory = memory_of(variant)
-    method = method_of(variant).removeprefix("list_")
-    call = IN_WORDS.get(method, variant)
+    method = method_of(variant)
+    call = IN_WORDS.get(method) or IN_WORDS.get(method.removeprefix("list_"), variant)
     return f"{call}, {OF_MEMORY[memory]}" if memory in OF_MEMORY else call
 
 
@@ -56,7 +54,7 @@ def calls_of(study: Study, variants: Collection[str]) -> Mapping[str, Mapping[st
 
 
 def source_of(variant: Variant) -> str:
-    """The file of a kernel after the header of its kernel, if it includes one of this study."""
+    """The file of a kernel, after the header that has the kernel, if it is in one."""
     text = variant.path.read_text()
-    headers = (variant.path.parent / name for name in _HEADER.findall(text))
-    return "\n".join([*(path.read_text() for path in headers if path.is_file()), text])
+    headers = [(variant.path.parent / name).read_text() for name in _HEADER.findall(text)]
+    return "\n".join([*(header for header in headers if "__global__" in header), text])

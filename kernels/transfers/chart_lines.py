@@ -36,8 +36,8 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
     Columns machine, variant, direction, clock, size, seconds, fitted, and the line's parameters.
     """
     lines = []
-    for (metric, direction, _, _), copies in single_copies(facts).groupby(
-        ["metric", "direction", "machine", "memory"]
+    for (metric, direction, _, name), copies in single_copies(facts).groupby(
+        ["metric", "direction", "machine", "variant"]
     ):
         table = copies.sort_values("size").rename(columns={"median": "seconds"})
         sizes, seconds = (table[column].to_numpy(dtype=float) for column in ("size", "seconds"))
@@ -47,7 +47,7 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
             continue
         lines.append(
             table[["machine", "variant", "memory", "direction", "size", "seconds", "href"]].assign(
-                clock=facts.study.metrics[str(metric)].label,
+                clock=facts.study.clock_of(facts.study.variant(str(name)), str(metric)),
                 fitted=line.seconds(sizes),
                 time=[quantity(one, "s") for one in seconds],
                 misfit=percent(line.misfit),

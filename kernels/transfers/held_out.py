@@ -9,12 +9,10 @@ from typing import Final
 import numpy as np
 
 from analysis.api.measure import Skip, running_trials
+from analysis.api.memory import cuda, cudart
 from analysis.api.study import HotpathError, find_study
 
-from .profiled import Profiled
 from .trial import RUN_S, Bench, Verdict, calibrate_here, hold_out, judge
-
-memory = "pinned"
 
 STUDY: Final = "transfers"
 PREFIXES: Final = {"results": "advised", "calibration": "calibrated", "constants": "constants"}
@@ -25,8 +23,15 @@ NEAR_TIME: Final = 0.1
 """A time is predicted if it is this near to the measured one."""
 
 
-class Judged(Profiled):
-    """A copy of the named size, beside which the adviser is judged."""
+class Judged:
+    """A copy of `size` bytes to the device, beside which the adviser is judged."""
+
+    def __init__(self, host: int, device: int, size: int) -> None:
+        kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
+        self._copy = device, host, size, kind
+
+    def launch(self, stream: int) -> None:
+        cuda(cudart.cudaMemcpyAsync(*self._copy, stream))
 
     def samples(self, stream: int) -> Mapping[str, list[float]]:
         """For each source of advice, by its prefix: `loss` in each cell, the time of the advised
@@ -61,9 +66,7 @@ def _metrics(verdict: Verdict) -> dict[str, list[float]]:
     return {f"{prefix}_{name}": values for name, values in metrics.items()}
 
 
-def bind(
-    host: int, device: int, landing: int = 0, *, size: int, to_device: bool = True, **others: int
-) -> Judged:
-    """Like bindings.cpp, for one piece."""
-    del landing, others
-    return Judged(host, device, size, to_device)
+def bind(host: int, device: int, *, size: int, **others: int) -> Judged:
+    """Like bindings.cpp, for one piece to the device."""
+    del others
+    return Judged(host, device, size)

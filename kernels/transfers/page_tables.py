@@ -12,12 +12,11 @@ from markupsafe import Markup
 from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import digits, quantity, ratio, whole
 
-from . import adviser_limits, duplex_tables
+from . import adviser_limits
 from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
 from .calls import in_words
 from .chart_parts import binary
 from .kinds import method_of
-from .scattered_runs import scattered_runs
 from .ways_table import NOT_MEASURED, ways_table
 from .widgets import ordered_advisers
 
@@ -144,9 +143,6 @@ def _link(use: Use) -> Markup:
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
     "adviser_evidence": adviser_limits.evidence,
     "adviser_limits": adviser_limits.limits,
-    "duplex_blocks": duplex_tables.by_blocks,
-    "duplex_experiments": duplex_tables.experiments,
     "engines": engines,
-    "scattered_runs": scattered_runs,
     "ways": ways_table,
 }

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from .tensor import binding
 
-memory = "pageable"
-
 bind = binding(lambda tensor: tensor.to("cuda"))

@@ -1,7 +1,5 @@
 // One pitched copy of all pieces, which must have equal length and equal spacing.
-#include "transfer.h"
-
-const Memory kMemory = Memory::kPinned;
+#include "../common/moves/transfer.h"
 
 class Pitched : public Method {
  public:

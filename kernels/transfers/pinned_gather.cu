@@ -1,8 +1,8 @@
 // One kernel: each warp copies a tile of a piece, with all loads before the first store.
-#include "../common/loads_first.h"
-#include "tiles.h"
+#include <algorithm>
 
-const Memory kMemory = Memory::kPinned;
+#include "../common/loads_first.h"
+#include "../common/moves/transfer.h"
 
 constexpr int kTurns = 8;
 constexpr int64_t kMaxBlocks = 1024;
@@ -10,6 +10,33 @@ constexpr int64_t kMaxBlocks = 1024;
 // `Vector` is the unit that a lane copies: 16 bytes, or one byte for pieces that are not aligned.
 template <typename Vector>
 constexpr int64_t kTileBytes = kTurns * kWarp * static_cast<int64_t>(sizeof(Vector));
+
+// Piece i is copied from `from + i * from_pitch` to `to + i * to_pitch`. All sizes are in bytes.
+struct Tiles {
+  uint8_t* from;
+  uint8_t* to;
+  int64_t from_pitch;
+  int64_t to_pitch;
+  int64_t size;       // of a piece
+  int64_t tile;       // of a whole tile; the last one of a piece may be shorter
+  int64_t per_piece;  // tiles
+  int64_t count;      // of all tiles
+};
+
+// Divides the pieces into tiles of `tile` bytes.
+Tiles tiles_of(const Pieces& pieces, int64_t tile) {
+  const int64_t host = pieces.pitch;
+  const int64_t device = pieces.size;
+  const int64_t per_piece = (pieces.size + tile - 1) / tile;
+  return {pieces.from(0),
+          pieces.to(0),
+          pieces.to_device ? host : device,
+          pieces.to_device ? device : host,
+          pieces.size,
+          tile,
+          per_piece,
+          per_piece * pieces.count};
+}
 
 template <typename Vector>
 __global__ void copy_tiles(Tiles tiles) {
@@ -35,7 +62,7 @@ class Gather : public Method {
   using Method::Method;
 
   void launch(cudaStream_t stream) override {
-    if (has_whole_vectors(pieces)) {
+    if (pieces.has_vectors()) {
       copy<int4>(stream);
     } else {
       copy<uint8_t>(stream);
@@ -46,8 +73,8 @@ class Gather : public Method {
   template <typename Vector>
   void copy(cudaStream_t stream) const {
     const Tiles tiles = tiles_of(pieces, kTileBytes<Vector>);
-    const int64_t useful = (tiles.count * kWarp + kBlock - 1) / kBlock;
-    copy_tiles<Vector><<<blocks_for(pieces, useful, kMaxBlocks), kBlock, 0, stream>>>(tiles);
+    const auto blocks = std::min<int64_t>(blocks_for(tiles.count * kWarp), kMaxBlocks);
+    copy_tiles<Vector><<<static_cast<int>(blocks), kBlock, 0, stream>>>(tiles);
     check(cudaGetLastError(), "copy_tiles");
   }
 };

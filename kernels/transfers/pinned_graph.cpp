@@ -1,7 +1,5 @@
 // The loop of copies as a graph, captured once: one call submits all copies.
-#include "transfer.h"
-
-const Memory kMemory = Memory::kPinned;
+#include "../common/moves/transfer.h"
 
 class Graph : public Method {
  public:

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cuda/ptx>
 
-#include "places.h"
-
-const Memory kMemory = Memory::kPinned;
+#include "../common/moves/transfer.h"
 
 constexpr int64_t kTileBytes = 8192;
 constexpr int kStages = 8;
@@ -87,14 +85,11 @@ __global__ void copy_list(List list) {
   ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
 }
 
-class ListBulk : public ListMethod {
+class ListBulk : public Method {
  public:
-  explicit ListBulk(const Pieces& moved) : ListMethod(moved) {
-    if (!has_vectors()) {
-      throw std::invalid_argument(
-          "size: expected pieces at multiples of 16 B for bulk copies, got size " +
-          std::to_string(pieces.size));
-    }
+  explicit ListBulk(const Pieces& moved) : Method(moved) {
+    pieces.require_places();
+    pieces.require_vectors();
     check(cudaFuncSetAttribute(copy_list, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                kStages * kTileBytes),
           "cudaFuncSetAttribute");
@@ -104,8 +99,8 @@ class ListBulk : public ListMethod {
     const int64_t per_piece = (pieces.size + kTileBytes - 1) / kTileBytes;
     const int64_t tiles = per_piece * pieces.count;
     const int64_t wanted = pieces.blocks > 0 ? pieces.blocks : kMaxBlocks;
-    const List list{places(),  pieces.host, pieces.device,   pieces.size,
-                    per_piece, tiles,       pieces.to_device};
+    const List list{pieces.places, pieces.host, pieces.device,   pieces.size,
+                    per_piece,     tiles,       pieces.to_device};
     copy_list<<<static_cast<int>(std::min(wanted, tiles)), 1, kStages * kTileBytes, stream>>>(list);
     check(cudaGetLastError(), "copy_list");
   }

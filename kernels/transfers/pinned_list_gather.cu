@@ -1,7 +1,5 @@
 // A gather by all SMs.
-#include "list_gather.h"
-
-const Memory kMemory = Memory::kPinned;
+#include "../common/moves/list_gather.h"
 
 constexpr int64_t kMaxBlocks = 1024;
 

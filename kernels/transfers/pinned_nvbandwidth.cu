@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "events.h"
-
-const Memory kMemory = Memory::kPinned;
+#include "../common/moves/events.h"
+#include "../common/moves/transfer.h"
 
 constexpr int kWarmUps = 4;
 constexpr int kCopies = 16;
@@ -34,7 +33,7 @@ class Nvbandwidth : public Method {
           "cudaMemcpyAsync");
   }
 
-  std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
+  Samples samples(cudaStream_t stream) override {
     std::array<double, kTimes> seconds{};
     for (double& each : seconds) {
       each = held_copies(stream) / kCopies;

@@ -2,8 +2,6 @@
 #include "../common/launch.h"
 #include "step.h"
 
-const Memory kMemory = Memory::kPinned;
-
 constexpr int kBlocks = 128;  // all resident at once, because each block waits by itself
 constexpr double kSlowdown = 1.05;
 constexpr int kPairs = 5;  // of a step on the host and one on the device, back to back
@@ -37,8 +35,8 @@ class OnDevice : public Method {
   }
 
   // The CPU's speed varies over time, so its step is repeated for each pair.
-  std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
-    std::map<std::string, std::vector<double>> taken;
+  Samples samples(cudaStream_t stream) override {
+    Samples taken;
     for (int i = 0; i < kPairs; ++i) {
       const auto [by_host, trip] = pace(stream);
       Event start;

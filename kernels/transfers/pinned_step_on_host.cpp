@@ -1,15 +1,13 @@
 // The CPU performs the step: the data leaves the device before it and returns after it.
 #include "step.h"
 
-const Memory kMemory = Memory::kPinned;
-
 class OnHost : public Method {
  public:
   using Method::Method;
 
   void launch(cudaStream_t stream) override { step_on_host(pieces, stream); }
 
-  std::map<std::string, std::vector<double>> samples(cudaStream_t stream) override {
+  Samples samples(cudaStream_t stream) override {
     return {{"step_time", {step_on_host(pieces, stream)}}};
   }
 };

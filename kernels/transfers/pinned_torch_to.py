@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from .tensor import binding
 
-memory = "pinned"
-
 bind = binding(lambda tensor: tensor.to("cuda", non_blocking=True))

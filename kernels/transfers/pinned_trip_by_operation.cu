@@ -2,8 +2,6 @@
 // all copies out.
 #include "round_trip.h"
 
-const Memory kMemory = Memory::kPinned;
-
 void Trip::enqueue() {
   for (int64_t i = 0; i < pieces.count; ++i) {
     copy_in(i, stream_of(i));

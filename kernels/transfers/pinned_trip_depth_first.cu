@@ -1,8 +1,6 @@
 // Pieces are distributed over the streams; the three parts of a piece are enqueued together.
 #include "round_trip.h"
 
-const Memory kMemory = Memory::kPinned;
-
 void Trip::enqueue() {
   for (int64_t i = 0; i < pieces.count; ++i) {
     copy_in(i, stream_of(i));

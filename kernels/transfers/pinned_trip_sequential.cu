@@ -1,8 +1,6 @@
 // One stream: each piece is copied in, processed and copied out before the next one starts.
 #include "round_trip.h"
 
-const Memory kMemory = Memory::kPinned;
-
 void Trip::enqueue() {
   for (int64_t i = 0; i < pieces.count; ++i) {
     copy_in(i, stream_of(0));

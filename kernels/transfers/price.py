@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from analysis.api.measure import Operation, Skip
-from analysis.api.memory import HostMemory, allocatable_bytes
-
-from .layout import POISON, Bytes, wrong_bytes
+from analysis.api.measure import PythonOperation, Skip
+from analysis.api.memory import allocatable_bytes
+from kernels.common.arrays import Bytes
+from kernels.common.host_memory import HostMemory
+from kernels.common.outputs import POISON, wrong_byte
 
 WORK_BYTES = 4 * 2**20
 """Small enough for the private caches: the available share of the last-level cache varies."""
@@ -21,7 +22,7 @@ HELD_SHARE = 4
 """At most 1/HELD_SHARE of the memory that this process may still allocate is held."""
 
 
-class Price(Operation):
+class Price(PythonOperation):
     """Memory of one kind that is allocated, copied into, copied out of and freed.
 
     The check: the driver reports the right kind, and the bytes copied out are those copied in.
@@ -32,7 +33,6 @@ class Price(Operation):
         self._kind, self._payload = kind, payload
         self._out = np.zeros_like(payload)
         self._is_page_locked: bool | None = None
-        self.launch = self._launch
 
     def poison(self) -> None:
         self._out[:] = POISON
@@ -42,7 +42,7 @@ class Price(Operation):
         expected = self._kind != "pageable"
         if self._is_page_locked != expected:
             return f"page-locked: expected {expected}, got {self._is_page_locked}"
-        return wrong_bytes(self._out, self._payload)
+        return wrong_byte(self._out, self._payload)
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
         """Seconds to allocate (pages present), register, write, read and free all of it."""
@@ -50,7 +50,7 @@ class Price(Operation):
         cycles = [self._cycle() for _ in range(count)]
         return {name: [cycle[name] for cycle in cycles] for name in cycles[0]}
 
-    def _launch(self, stream: int) -> None:
+    def launch(self, stream: int) -> None:
         del stream
         self._cycle()
 
@@ -64,7 +64,7 @@ class Price(Operation):
         return parts | {"write_time": write, "read_time": read}
 
 
-class Pressure(Operation):
+class Pressure(PythonOperation):
     """Work in pageable memory while `held_bytes` of a kind of memory are held.
 
     The check: the work computes the right sum. Skip if too little memory is free.
@@ -76,7 +76,10 @@ class Pressure(Operation):
         HostMemory(kind, WORK_BYTES).close()  # if this is refused, the case is skipped
         self._kind, self._held_bytes = kind, held_bytes
         self._sum: int | None = None
-        self.launch = lambda _: self._work()
+
+    def launch(self, stream: int) -> None:
+        del stream
+        self._work()
 
     def poison(self) -> None:
         self._sum = None

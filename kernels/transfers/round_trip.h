@@ -1,11 +1,11 @@
 // Round trips: each piece is copied to the device, processed there, and copied back.
 #pragma once
 
-#include <deque>
-#include <vector>
+#include <algorithm>
 
 #include "../common/launch.h"
-#include "events.h"
+#include "../common/moves/events.h"
+#include "../common/moves/transfer.h"
 
 // Each round maps a 32-bit word to word * kFactor + kTerm; work.py computes the same.
 constexpr uint32_t kFactor = 1664525;
@@ -36,28 +36,16 @@ class RoundTrip : public Method {
       throw std::invalid_argument("streams: expected at least 1, got " +
                                   std::to_string(pieces.streams));
     }
-    for (int s = 0; s < pieces.streams; ++s) {
-      cudaStream_t stream = nullptr;
-      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-      streams_.push_back(stream);
-      done_.emplace_back(cudaEventDisableTiming);
-    }
-  }
-  ~RoundTrip() override {
-    for (cudaStream_t stream : streams_) {
-      cudaStreamDestroy(stream);
-    }
+    sides_.resize(static_cast<size_t>(pieces.streams));
+    streams_.resize(sides_.size());
   }
 
   void launch(cudaStream_t stream) override {
-    started_.record(stream);
-    for (cudaStream_t piece_stream : streams_) {
-      started_.delay(piece_stream);
-    }
+    std::transform(sides_.begin(), sides_.end(), streams_.begin(),
+                   [&](const SideStream& side) { return side.fork(stream); });
     enqueue();
-    for (size_t s = 0; s < streams_.size(); ++s) {
-      done_[s].record(streams_[s]);
-      done_[s].delay(stream);
+    for (const SideStream& side : sides_) {
+      side.join(stream);
     }
   }
 
@@ -85,9 +73,8 @@ class RoundTrip : public Method {
   }
 
  private:
+  std::vector<SideStream> sides_;
   std::vector<cudaStream_t> streams_;
-  Event started_{cudaEventDisableTiming};
-  std::deque<Event> done_;
 };
 
 // The variant defines `enqueue`.

@@ -3,7 +3,8 @@
 
 #include <chrono>
 
-#include "events.h"
+#include "../common/moves/events.h"
+#include "../common/moves/transfer.h"
 
 // work.py computes the same.
 constexpr uint32_t kFactor = 1664525;

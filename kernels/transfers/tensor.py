@@ -33,20 +33,11 @@ def binding(move: Move) -> Callable[..., Moved]:
     """The bind() of a variant that moves a tensor to the device with `move`."""
 
     def bind(
-        host: int,
-        device: int,
-        landing: int = 0,
-        *,
-        size: int,
-        pitch: int,
-        count: int = 1,
-        to_device: bool = True,
-        streams: int = 0,
-        blocks: int = 0,
+        host: int, device: int, *, size: int, count: int = 1, to_device: bool = True, **others: int
     ) -> Moved:
         """Like bindings.cpp, but copies to device memory of PyTorch. ValueError for more than one
         piece, or for the other direction."""
-        del device, landing, pitch, streams, blocks
+        del device, others
         if count != 1 or not to_device:
             raise ValueError(f"expected one piece to the device, got {count}, {to_device=}")
         return Moved(move, host, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .layout import Bytes
+from kernels.common.arrays import Bytes
 
 FACTOR, TERM = 1664525, 1013904223
 """One step maps a 32-bit word to word * FACTOR + TERM."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from analysis.api.measure import Skip
-from analysis.api.memory import LargePool, largest_pool
+from analysis.api.memory import largest_pool
+from kernels.common.large_pool import LargePool
 
 STEP = 64 * 2**20
 LARGEST_KIND = "registered_huge"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import numpy.typing as npt
 
-LINE = 128
-_CHUNK = 4 * 2**20
-"""Bytes per task of a thread."""
+from kernels.common.arrays import Bytes
+from kernels.common.parallel import in_parallel
 
-Bytes = npt.NDArray[np.uint8]
+LINE = 128
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -24,7 +20,7 @@ def gather(pool: Bytes, size: int, numbers: Numbers, out: Bytes) -> None:
     def some(part: slice) -> None:
         np.take(items, numbers[part], out=landed[part], mode="clip")  # other modes would buffer
 
-    _in_threads(some, len(numbers), size)
+    in_parallel(some, len(numbers), size)
 
 
 def line_words(pool: Bytes, numbers: Numbers, size: int) -> npt.NDArray[np.uint32]:
@@ -39,15 +35,9 @@ def line_words(pool: Bytes, numbers: Numbers, size: int) -> npt.NDArray[np.uint3
         folded = np.bitwise_xor.reduce(pairs, axis=1)
         out[part] = (folded ^ folded >> np.uint64(32)) & np.uint64(0xFFFFFFFF)
 
-    _in_threads(some, len(numbers), LINE)
+    in_parallel(some, len(numbers), LINE)
     return out
 
 
 def _items(array: Bytes, size: int) -> npt.NDArray[np.void]:
     return array[: array.size // size * size].view(np.dtype(f"V{size}"))
-
-
-def _in_threads(some: Callable[[slice], None], count: int, size: int) -> None:
-    step = max(1, _CHUNK // size)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        list(threads.map(some, [slice(at, at + step) for at in range(0, count, step)]))

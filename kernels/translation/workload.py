@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.api.measure import Operation
-from analysis.api.memory import DeviceArray, pinned, wrong_byte
+from analysis.api.measure import PythonOperation
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant, require_known
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, wrong_byte
 
 from .pools import Pools
 from .reading import LINE, gather, line_words
@@ -27,7 +29,6 @@ CPU's caches."""
 MIN_DRAWS = 2
 PIECES = 16
 """Number of pieces of the copy engine. Submitting more would take longer than copying them."""
-POISON = 0xA5
 GUARD = 4096
 """Bytes after the destination that must not change."""
 
@@ -184,7 +185,7 @@ class Inputs:
 
 
 @dataclass
-class Bound(Operation):
+class Bound(PythonOperation):
     """One variant bound to one case. Every launch continues where the previous one ended, so timed
     launches do not read the lines that the check has left in caches."""
 
@@ -207,4 +208,4 @@ class Bound(Operation):
 
     def check(self) -> str | None:
         """None if the bytes read are those of the pool and the guard after them is unchanged."""
-        return wrong_byte(self.dst.get(self.landed[: self.dst.nbytes]), self.expected, POISON)
+        return wrong_byte(self.dst.get(self.landed[: self.dst.nbytes]), self.expected)

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "../common/host_clock.h"
 #include "../common/require.h"
 #include "operator.h"
 
@@ -67,9 +68,9 @@ class Bound {
         receive_(receive_of(blocks_, blocks_of_chunks, bounce, dst)),
         path_(make_path(receive_)) {}
 
-  void launch(std::uintptr_t stream) {
+  void launch(cudaStream_t stream) {
     PartTimer stopped;
-    path_->unpack(reinterpret_cast<cudaStream_t>(stream), stopped);
+    path_->unpack(stream, stopped);
   }
 
   void get_ready() { path_->get_ready(); }
@@ -104,9 +105,9 @@ class Bound {
 
 PYBIND11_MODULE(variant, m) {
   m.attr("block_bytes") = sizeof(DescriptorBlock);
-  py::class_<Bound>(m, "Bound", py::module_local())
-      .def("launch", &Bound::launch, py::arg("stream"))
-      .def("get_ready", &Bound::get_ready, "Prepare the next launch, outside of its time.")
+  py::class_<Bound> bound(m, "Bound", py::module_local());
+  def_launch(bound);
+  bound.def("get_ready", &Bound::get_ready, "Prepare the next launch, outside of its time.")
       .def("must_get_ready", &Bound::must_get_ready, "Whether launches need that preparation.")
       .def("waits", &Bound::waits, "Whether a launch waits for the GPU, or may.")
       .def("parts", &Bound::parts, py::arg("stream"),

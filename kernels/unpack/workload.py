@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation, random_bytes
-from analysis.api.memory import DeviceArray, first_difference, pinned, same_bytes
+from analysis.api.measure import Operation
+from analysis.api.memory import DeviceArray
 from analysis.api.study import Case, FieldError, Variant
+from kernels.common.arrays import pinned
+from kernels.common.outputs import POISON, first_difference, same_bytes
+from kernels.common.random_bytes import random_bytes
 
-POISON = 0xA5
 VECTOR = 16
 GUARD = 256
 """Bytes before and after the destination that must not change."""
@@ -231,9 +233,15 @@ class Workload:
         self._buffers = Buffers(rng)
         self._scattered: Receive | None = None
         self._contiguous: Receive | None = None
+        self._held_s = Operation.held_s
 
     def prepare(self, case: Case) -> None:
         self.prepare_chunks(draw_chunks(case, self._rng, self._arrival))
+        if "held_us" in case.values:
+            held = case.number("held_us") * 1e-6
+            self._held_s = held, held
+        else:
+            self._held_s = Operation.held_s
 
     def prepare_chunks(self, chunks: Sequence[np.ndarray]) -> None:
         """Like `prepare`, for given descriptors; FieldError if one of them is invalid."""
@@ -253,7 +261,9 @@ class Workload:
                 ordered = in_order(receive.plan)
                 self._contiguous = Receive(ordered, self._buffers, self._buffers.expected[1])
             receive = self._contiguous
-        return receive.bind(module, variant.role)
+        bound = receive.bind(module, variant.role)
+        bound.held_s = self._held_s
+        return bound
 
 
 class Receive:
@@ -296,7 +306,7 @@ class Bound(Operation):
         self._expected = expected
         self._role = role
         self._wrong_bytes = 0
-        self.launch: Callable[[int], None] = bound.launch
+        self.launcher = bound
         self.waits = bound.waits()
         if bound.must_get_ready():
             self.reset = lambda _: bound.get_ready()

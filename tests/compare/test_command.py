@@ -18,6 +18,7 @@ from analysis.compare.report import as_json, as_markdown, as_text, compare
 from analysis.compare.results import read_results
 from analysis.compare.side import Row, Run, Side, run_of
 from analysis.compare.trial.files import write_nvbench
+from tests.repository import copy_studies
 
 MACHINE = ROOT / "results" / "nvidia-h200"
 
@@ -146,8 +147,9 @@ def test_results_of_a_machine_and_their_runs(unpack: Path) -> None:
 
 
 def test_code_that_has_changed_is_stale(unpack: Path, tmp_path: Path) -> None:
-    for name in ("analysis", "kernels"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "analysis", tmp_path / "analysis", ignore=ignored)
+    copy_studies(tmp_path)
     assert not read_results("before", unpack).stale
     source = next((tmp_path / "kernels" / "unpack").glob("*.cu"))
     source.write_text(source.read_text() + "\nint another;\n")

@@ -15,6 +15,7 @@ from analysis import ROOT
 from analysis.site.pages import comparers
 from analysis.site.pages.comparers import EXAMPLE, FOUND, LIMIT, TABLE, comparers_table, verdict
 from tests.compare.test_command import files, run
+from tests.repository import STUDIES
 
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
 
@@ -43,7 +44,7 @@ def test_the_example_of_ci_calls_the_gate() -> None:
     called = next(step["run"] for step in steps if "env/gate" in step.get("run", ""))
     for name in re.findall(r"([a-z0-9_]+/[a-z0-9_]+) ", called.partition("nvidia-h200")[2]):
         study, variant = name.split("/")
-        assert f"- name: {variant}\n" in (ROOT / "kernels" / study / "study.yaml").read_text()
+        assert STUDIES[study].variant(variant)
 
 
 @pytest.mark.parametrize("arguments", [[], ["main", "my-box"]])

@@ -29,6 +29,17 @@ class FakeDevice:
         return out
 
 
+class FakeHost:
+    """Plain host memory under the name of any kind."""
+
+    def __init__(self, kind: str, size: int) -> None:
+        self.kind, self.bytes = kind, np.empty(size, np.uint8)
+        self.pointer = int(self.bytes.ctypes.data)
+
+    def close(self) -> None:
+        self.bytes[:] = 0
+
+
 def outcome(operation: Operation) -> str | None:
     """Error of one launch, or None."""
     operation.poison()

@@ -24,7 +24,7 @@ GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
-from analysis.measure.cell import Operation
+from analysis.measure.cell import PythonOperation
 
 POISON = 0xA5
 
@@ -42,7 +42,7 @@ class Workload:
         return Bound(module, self.out)
 
 
-class Bound(Operation):
+class Bound(PythonOperation):
     def __init__(self, module, out):
         self.module, self.out = module, out
         self.reset = getattr(module, "reset", None)
@@ -129,7 +129,7 @@ def write_study(folder: Path, *variants: dict[str, Any], **cases: Mapping[str, A
         "Fill",
         {"host_time": ("s", "host time"), "filled": ("B", "bytes")},
         {"sizes": {}, **cases} | {"sizes": {**SIZES, **cases.get("sizes", {})}},
-        variants,
+        [{"clock": "python", **variant} for variant in variants],
         headline={"n": 1},
     )
     study = write_description(folder, described)

@@ -1,17 +1,20 @@
-"""Assignment of NVBench's samples to their cells."""
+"""What happens around each device time, and the assignment of NVBench's samples to cells."""
 
 from __future__ import annotations
 
 import array
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 
-from analysis.measure.cell import Cell
-from analysis.measure.nvbench import add_device_times
+from analysis.measure import nvbench
+from analysis.measure.cell import Cell, Operation, PythonLauncher
+from analysis.measure.nvbench import add_device_times, run_under_nvbench
 from tests.synthetic import COPY
 
 
@@ -81,3 +84,80 @@ def test_device_times_are_assigned_to_their_cells(tmp_path: Path) -> None:
     assert [value for _, value in cells[2].values] == pytest.approx([5e-6])
     assert cells[1].values == cells[3].values == []
     assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]
+
+
+class FakeNvbench:
+    """NVBench as far as run_under_nvbench uses it: a warm-up and one sample of a single cell."""
+
+    def __init__(self, events: list[str]) -> None:
+        self.events = events
+        self.run_cell: Callable[[Any], None] | None = None
+
+    def register(self, run_cell: Callable[[Any], None]) -> Any:
+        self.run_cell = run_cell
+        return self
+
+    def set_name(self, name: str) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *settings: None
+
+    def get_int64(self, axis: str) -> int:
+        return 0
+
+    def get_stream(self) -> Any:
+        return SimpleNamespace(addressof=lambda: 7)
+
+    def exec(self, launch: Any, *, timer: bool, sync: bool, batched: bool) -> None:
+        assert timer and not batched
+        self.events.append("not held" if sync else "held")
+        timed = SimpleNamespace(
+            start=lambda: self.events.append("start"), stop=lambda: self.events.append("stop")
+        )
+        for _ in range(2):
+            launch(None, timed)
+
+    def run_all_benchmarks(self, arguments: list[str]) -> None:
+        assert self.run_cell is not None
+        self.run_cell(self)
+
+
+class Noted(Operation):
+    def __init__(self, events: list[str], has_reset: bool, waits: bool) -> None:
+        self.launcher = PythonLauncher(lambda stream: events.append("launch"))
+        self.waits = waits
+        if has_reset:
+            self.reset = lambda stream: events.append("reset")
+
+    def poison(self) -> None:
+        raise AssertionError
+
+    def check(self) -> str | None:
+        raise AssertionError
+
+
+def fail(error: BaseException) -> NoReturn:
+    raise error
+
+
+@pytest.mark.parametrize("has_reset", [False, True])
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_stream_is_held_after_the_reset_and_for_a_while_after_the_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_reset: bool, waits: bool, count: int
+) -> None:
+    """The check has already warmed up a long operation, of which only one time is taken."""
+    events: list[str] = []
+    monkeypatch.setattr(nvbench, "bench", FakeNvbench(events))
+    monkeypatch.setattr(nvbench, "spin", lambda seconds: events.append("spin"))
+    monkeypatch.setattr(nvbench, "add_device_times", lambda cells, file: None)
+    operation = Noted(events, has_reset, waits)
+    cell = Cell(COPY.variant("warps"), COPY.variant("warps").cases[0])
+    run_under_nvbench(
+        [cell], lambda _, stream, time_device: time_device(operation, count), fail, tmp_path / "out"
+    )
+    reset, spin = ["reset"] * has_reset, ["spin"] * (not waits)
+    sample = [*reset, "start", "launch", *spin, "stop"]
+    warm_up = [*reset, "start", "stop"] if count == 1 else sample
+    assert events == ["not held" if waits else "held", *warm_up, *sample]

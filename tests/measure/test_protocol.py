@@ -11,7 +11,12 @@ import pytest
 
 from analysis import ROOT
 from analysis.measure.rig import Rig
-from analysis.measure.round import DISCARDED_HOST_PASSES, Bench, RoundJob
+from analysis.measure.round import (
+    DISCARDED_HOST_PASSES,
+    WARM_UP_LAUNCHES,
+    Bench,
+    RoundJob,
+)
 from analysis.study import load_study
 from analysis.toolchain.modules import load_python
 from tests.synthetic import RUN, description, write_description
@@ -19,7 +24,7 @@ from tests.synthetic import RUN, description, write_description
 RECORDER = '''\
 """Records every call."""
 
-from analysis.measure.cell import Operation
+from analysis.measure.cell import Operation, PythonLauncher
 
 CALLS = []
 
@@ -44,8 +49,7 @@ class Workload:
 
 
 class Recorded(Operation):
-    def launch(self, stream):
-        CALLS.append("launch")
+    launcher = PythonLauncher(lambda stream: CALLS.append("launch"))
 
     def poison(self):
         CALLS.append("poison")
@@ -80,7 +84,7 @@ def test_the_engine_calls_a_workload_in_the_order_of_the_page(
         "Recorded",
         {"host_time": ("s", "host time")},
         {"all": {"n": [1], "payload_bytes": 0}},
-        [{"name": "only", "host_work": True}],
+        [{"name": "only", "host_work": True, "clock": "python"}],
         headline={"n": 1},
     )
     (tmp_path / "only.py").touch()
@@ -95,10 +99,11 @@ def test_the_engine_calls_a_workload_in_the_order_of_the_page(
     bench.measure(cell)
 
     order = steps()
-    assert list(order) == list(range(13))
-    on_gpu_only = 10
-    samples = order.pop(12)
+    assert list(order) == list(range(14))
+    on_gpu_only = 11
+    samples = order.pop(13)
     assert order.pop(on_gpu_only) == ["reset", "launch"]
+    order[9] *= WARM_UP_LAUNCHES
     once = [call for number in sorted(order) for call in order[number]]
     # Warming up launches as often as it can.
     warm_up = once.index("launch")

@@ -20,7 +20,7 @@ from tests.measure.studies import write_study
 NOTES = '''\
 """Records its calls."""
 
-from analysis.measure.cell import Operation, Skip
+from analysis.measure.cell import Operation, PythonLauncher, Skip
 
 EVENTS = []
 
@@ -51,11 +51,10 @@ class Inputs:
 
 
 class Noted(Operation):
+    launcher = PythonLauncher(lambda stream: EVENTS.append("launch"))
+
     def poison(self):
         EVENTS.append("poison")
-
-    def launch(self, stream):
-        EVENTS.append("launch")
 
     def check(self):
         EVENTS.append("check")

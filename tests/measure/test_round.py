@@ -13,13 +13,13 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
-from analysis.measure import rig
+from analysis.measure import memory, rig
 from analysis.measure import round as rounds
-from analysis.measure.cell import Cell, Operation, Skip
+from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.progress import Progress
 from analysis.measure.rig import Bound
-from analysis.measure.round import Bench, RoundJob
+from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
 from analysis.study import Study
 from analysis.study.config import Grid
@@ -204,7 +204,7 @@ def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
     assert not pending(study, where, "default", HERE)
 
 
-class Recorded(Operation):
+class Recorded(PythonOperation):
     """Records its calls."""
 
     def __init__(self) -> None:
@@ -244,9 +244,10 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Clocks of the rig."""
+    """Clocks of the rig and of Python's launches."""
     clock = Clock()
     monkeypatch.setattr(rig, "time", clock)
+    monkeypatch.setattr("analysis.measure.cell.time", clock)
     return clock
 
 
@@ -361,22 +362,77 @@ def test_reset_precedes_every_timed_launch_untimed(
     assert times == pytest.approx([0.001, 0.001])
 
 
-def test_the_time_to_submit_is_a_part_of_the_time_until_done(tmp_path: Path, clock: Clock) -> None:
-    operation = Timed(clock, launch_s=0.002)
-    variant = write_study(tmp_path / "slow", {"name": "one"}).variants[0]
-    (times,) = Bound(variant, operation, 0, lambda: clock.advance(0.02)).host_times(1)
-    assert times == pytest.approx({"submit_time": 0.002, "host_time": 0.022})
-
-
-def test_host_times_are_kept_by_metric(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+def test_the_time_to_submit_is_a_part_of_the_time_until_done(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    operation = Timed(clock, launch_s=0.002)
+    monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
+    monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
+    times = Timed(clock, launch_s=0.002).launcher.time_launch(7, 0, 64)
+    assert times == pytest.approx((0.002, 0.022))
+
+
+class Compiled:
+    """A launcher with a clock in C++, as far as Python sees it."""
+
+    def __init__(self) -> None:
+        self.timed: list[tuple[int, int, int]] = []
+
+    def launch(self, stream: int) -> None:
+        """Do nothing."""
+
+    def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
+        self.timed.append((stream, l2, l2_bytes))
+        return 0.002, 0.022
+
+
+@pytest.mark.parametrize("host_work", [False, True])
+def test_host_times_follow_a_flush_of_the_l2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
+) -> None:
+    """Settling comes between the flush and the clock, so that no submission follows it."""
+    monkeypatch.setattr(rig, "_l2", lambda: (64, 128))
+    operation = Recorded()
+    monkeypatch.setattr(rig, "_flush", lambda *given: operation.events.append(f"flush {given}"))
+    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
+    (plain,) = write_study(tmp_path / "a", {"name": "one", "host_work": host_work}).variants
+    variant = replace(plain, needs=("gpu",))
+    (times,) = Bound(variant, operation, 7, lambda: None).host_times(1)
+    assert times == {"submit_time": 0.002, "host_time": 0.022}
+    assert launcher.timed == [(7, 0, 0) if host_work else (7, 64, 128)]
+    assert operation.events == (["flush (7, (64, 128))", "settle"] if host_work else [])
+
+
+def test_variants_of_the_cpu_alone_have_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation = Recorded()
+    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
+    (variant,) = write_study(tmp_path / "a", {"name": "one"}).variants
+    list(Bound(variant, operation, 7, lambda: None).host_times(1))
+    assert launcher.timed == [(0, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("clock_of", "launcher"), [("cpp", PythonLauncher(lambda stream: None)), ("python", Compiled())]
+)
+def test_a_clock_that_study_yaml_does_not_name_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of: Any, launcher: Any
+) -> None:
+    operation = Recorded()
+    monkeypatch.setattr(Recorded, "launcher", launcher)
     bench, cell = bench_of(tmp_path, operation, monkeypatch)
+    cell.variant = replace(cell.variant, clock=clock_of)
+    with pytest.raises(FieldError, match=f"variant one: clock: expected .*, got '{clock_of}'"):
+        bench.measure(cell)
+
+
+def test_host_times_are_kept_by_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operation = Recorded()
+    monkeypatch.setattr(Recorded, "launcher", Compiled())
+    bench, cell = bench_of(tmp_path, operation, monkeypatch)
+    cell.variant = replace(cell.variant, clock="cpp")
     metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
     bench.study = replace(bench.study, metrics=metrics)
-    bound = Bound(cell.variant, operation, 0, lambda: clock.advance(0.02))
-    monkeypatch.setattr(bench, "_rig", SimpleNamespace(bind=lambda *_: bound))
     bench.measure(cell)
     assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
 
@@ -402,7 +458,8 @@ def test_inputs_are_flushed_between_the_check_and_timing(
     operation = Recorded()
     measured(tmp_path, operation, monkeypatch, host_work=host_work)
     timed = ["settle", "launch"] if host_work else ["launch"]
-    untimed = ["poison", "launch", "check", "settle", "launch"]
+    warm_up = ["launch"] * WARM_UP_LAUNCHES
+    untimed = ["poison", "launch", "check", "settle", *warm_up, "launch"]
     assert operation.events == [*untimed, *timed, *timed, *timed]
 
 
@@ -412,8 +469,8 @@ def test_first_host_time_of_a_cell_is_discarded(
     class SlowAtFirst(Timed):
         def launch(self, stream: int) -> None:
             super().launch(stream)
-            # Earlier launches: the check's, and one that is not timed.
-            if self.events.count("launch") == 3:
+            # Earlier launches: the check's, and those that are not timed.
+            if self.events.count("launch") == 1 + WARM_UP_LAUNCHES + 2:
                 self.clock.advance(1)
 
     operation = SlowAtFirst(clock, launch_s=0.001)
@@ -431,7 +488,22 @@ def test_exhausted_resource_skips_the_cell(tmp_path: Path, monkeypatch: pytest.M
     operation = RunsOut()
     cell = measured(tmp_path, operation, monkeypatch)
     assert (cell.skipped, cell.failure, cell.values) == ("no huge pages left", "", [])
-    assert operation.events == ["poison", "launch", "check", "settle"]
+    warm_up = ["launch"] * WARM_UP_LAUNCHES
+    assert operation.events == ["poison", "launch", "check", "settle", *warm_up]
+
+
+def test_own_samples_come_after_the_warm_up_of_a_short_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    class Counting(Timed):
+        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+            return {"filled": [self.events.count("launch")]}
+
+    for seconds, launches in ((0.001, 1 + WARM_UP_LAUNCHES), (0.02, 1)):
+        operation = Counting(clock, launch_s=seconds, reset_s=0.5)
+        cell = measured(tmp_path / str(seconds), operation, monkeypatch)
+        assert ("filled", launches) in cell.values
+        assert operation.events[4:][:2] == ["reset", "launch"]
 
 
 def test_a_metric_that_the_study_does_not_list_is_one_error(

@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import ROOT
 from analysis.base.errors import FieldError
 from analysis.base.schema import read_yaml
 from analysis.study import Case, Study, load_study, parse_case
+from tests.repository import STUDIES
 from tests.study.described import description, load
 
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
@@ -79,7 +79,7 @@ def test_calibration_includes_all_cases(tmp_path: Path) -> None:
 
 def test_a_calibration_without_enough_fitted_cases_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "link_calibration"
-    shutil.copytree(ROOT / "kernels" / file.name, file)
+    shutil.copytree(STUDIES[file.name].folder, file)
     data = read_yaml(file / "study.yaml")
     rows = data["variants"][0]
     rows["full"], rows["cases"] = ["row_sizes", "occupancy", "few_rows"], ["alignments", "strides"]
@@ -89,7 +89,7 @@ def test_a_calibration_without_enough_fitted_cases_is_refused(tmp_path: Path) ->
     )
     (file / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
     with pytest.raises(FieldError, match=message):
-        load_study(file / "study.yaml", ROOT)
+        load_study(file / "study.yaml")
 
 
 def test_companions_are_all_on_either_side_of_its_comparisons(tmp_path: Path) -> None:

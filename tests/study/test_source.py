@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -14,16 +16,16 @@ from hypothesis import strategies as st
 from pygments.lexers.c_cpp import CppLexer
 
 from analysis import ROOT
-from analysis.base.errors import FieldError
 from analysis.study import Study, load_study
 from analysis.study.source import (
     fingerprint,
     normalise_cpp,
     normalise_python,
     source_files,
-    timed_files,
 )
+from analysis.toolchain.modules import load_python
 from tests.editing import replace_in
+from tests.repository import STUDIES, TOPS, copy_studies
 
 VARIANTS = ("v3_loads_first", "v4_grid_stride", "batch_memcpy", "torch_index_select")
 
@@ -54,20 +56,17 @@ def gather(tmp_path: Path) -> Path:
     return copied("h2d_gather", tmp_path)
 
 
-def copied(name: str, folder: Path) -> Path:
-    """A copy of a study's folder below `folder`, beside a copy of the shared code."""
-    shutil.copytree(ROOT / "kernels" / "common", folder / "common")
-    return shutil.copytree(ROOT / "kernels" / name, folder / name)
+def copied(name: str, repository: Path) -> Path:
+    """The folder of the study in a repository that has it and what studies share."""
+    copy_studies(repository, [name])
+    return repository / STUDIES[name].folder.relative_to(ROOT)
 
 
 def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_path: Path) -> None:
-    before = prints(gather)
-    copies = [
-        shutil.copytree(folder, tmp_path / "else where" / folder.name, copy_function=shutil.copy)
-        for folder in (gather.parent / "common", gather)
-    ]
-    moved = copies[-1]
-    assert prints(moved) == before == prints(ROOT / "kernels" / "h2d_gather")
+    elsewhere = tmp_path / "else where"
+    shutil.copytree(gather.parent, elsewhere / "kernels", copy_function=shutil.copy)
+    moved = elsewhere / "kernels" / gather.name
+    assert prints(moved) == prints(gather) == prints(STUDIES["h2d_gather"].folder)
 
 
 def edits(by_file: Mapping[str, Sequence[tuple[str, str]]]) -> pytest.MarkDecorator:
@@ -91,7 +90,7 @@ def test_fingerprints_distinguish_programs(gather: Path) -> None:
 
 
 def test_a_file_listed_twice_is_one_program() -> None:
-    found = prints(ROOT / "kernels" / "method")
+    found = prints(STUDIES["method"].folder)
     assert found["copy_a"] == found["copy_b"]
 
 
@@ -114,7 +113,7 @@ def test_a_file_listed_twice_is_one_program() -> None:
         ],
         "workload.py": [
             ('"""The gather\'s pools', '"""Pools'),
-            ("POISON = 0xA5\n", "# what no row leaves behind\nPOISON  =  0xA5  # a byte\n\n\n"),
+            ("MAX_SMS = 1024\n", "# of any GPU\nMAX_SMS  =  1024  # a number\n\n\n"),
         ],
         "torch_index_select.py": [('"""One gather; ', '"""One and only gather; ')],
         "study.yaml": [
@@ -161,7 +160,7 @@ def test_an_edit_changes_the_fingerprints_of_all_variants_that_compile_the_file(
 
 
 def test_the_workload_belongs_to_every_variant(gather: Path) -> None:
-    edit = partial(replace_in, gather / "workload.py", "POISON = 0xA5", "POISON = 0x5A")
+    edit = partial(replace_in, gather / "workload.py", "MAX_SMS = 1024", "MAX_SMS = 512")
     assert changed(gather, edit) == set(prints(gather))
 
 
@@ -204,12 +203,13 @@ def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) ->
     )
     study = load(gather)
     files = source_files(study, study.variant("v3_loads_first"))
-    assert sorted(path.relative_to(gather.parent).as_posix() for path in files) == [
+    named = sorted(path.relative_to(gather.parent).as_posix() for path in files)
+    assert [name for name in named if not name.startswith("common/") or name.endswith(".h")] == [
         *(
             f"common/{name}.h"
             for name in (
-                *("arrays", "check", "gather_arguments", "launch", "loads_first", "require"),
-                *("rows", "sm_count"),
+                *("arrays", "check", "gather_arguments", "host_clock", "launch", "loads_first"),
+                *("require", "rows", "sm_count"),
             )
         ),
         "h2d_gather/bindings.cpp",
@@ -257,7 +257,7 @@ int gone;
 
 def test_coarse_tokens_hash_as_fine_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with the reference tokens, for all code of the repository."""
-    sources = [path for name in ("kernels", "allocator") for path in (ROOT / name).rglob("*.*")]
+    sources = [path for top in TOPS for path in top.rglob("*.*")]
     texts = [path.read_text() for path in sources if path.suffix in (".cu", ".cpp", ".h")]
     assert len(texts) > 100
     coarse = [normalise_cpp(text) for text in (*texts, TRICKY)]
@@ -322,36 +322,82 @@ def test_python_that_differs_in_tokens_differs(one: str, other: str) -> None:
     assert normalise_python(one) != normalise_python(other)
 
 
-def test_python_files_a_study_imports_from_itself_belong_to_it(tmp_path: Path) -> None:
-    study = load(shutil.copytree(ROOT / "kernels" / "method", tmp_path / "method"))
-    workload = study.folder / "workload.py"
-    workload.write_text(f"from .other import THING\n{workload.read_text()}")
-    other = study.folder / "other.py"
-    other.write_text("THING = 1\n")
-    assert other in source_files(study, study.variant("clock"))
-    print_of = partial(fingerprint, study, study.variant("clock"))
-    before = print_of()
-    replace_in(other, "THING = 1", "THING = 2")
-    assert print_of() != before
+IMPORTS = [
+    "from .used import THING",
+    "from . import used",
+    "from kernels.method.used import THING as OTHER",
+    "from kernels.method import used",
+    "import kernels.method.used",
+    "def late():\n    if True:\n        from .used import THING",
+    "try:\n    pass\nexcept ImportError:\n    from .used import THING",
+    "from .between import THING",
+    "from .package import THING",
+    "from .package.inner import THING",
+]
 
 
-def test_timed_file_outside_the_study_belongs_to_its_variant(tmp_path: Path) -> None:
-    folder = copied("transfers", tmp_path)
-    (variant,) = [v for v in load(folder).variants if v.name == "pinned_price"]
-    assert [path.name for path in variant.timed] == ["host_memory.py"]
-    elsewhere = tmp_path / "host_memory.py"
-    shutil.copy(variant.timed[0], elsewhere)
-    study = load(folder)
-    moved = dataclasses.replace(variant, timed=(elsewhere,))
-    before = fingerprint(study, moved)
-    assert before == fingerprint(study, variant)
-    replace_in(elsewhere, "Final = 2 * 2**20", "Final = 4 * 2**20")
-    assert fingerprint(study, moved) != before
-    assert timed_files(study, study.variant("pinned_loop"))[-1].name != "host_memory.py"
+@pytest.mark.parametrize("text", IMPORTS)
+def test_a_file_belongs_to_all_that_import_it(tmp_path: Path, text: str) -> None:
+    folder = copied("method", tmp_path)
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("from ..used import THING\n")
+    (folder / "package" / "inner.py").write_text("from .. import used\n")
+    (folder / "between.py").write_text("from .used import THING\n")
+    (folder / "used.py").write_text("THING = 1\n")
+    assert changed(folder, partial(replace_in, folder / "used.py", "1", "2")) == set()
+    workload = folder / "workload.py"
+    workload.write_text(f"{workload.read_text()}\n{text}\n")
+    edit = partial(replace_in, folder / "used.py", "2", "3")
+    assert changed(folder, edit) == set(prints(folder))
 
 
-@pytest.mark.parametrize("key", ["tests: [missing.h]", "tests: [..]"])
-def test_listed_file_must_exist(gather: Path, key: str) -> None:
-    replace_in(gather / "study.yaml", "budget_s: ", f"{key}\nbudget_s: ")
-    with pytest.raises(FieldError, match=r"h2d_gather/study.yaml: tests: expected files below"):
-        load(gather)
+@pytest.mark.parametrize(
+    ("study", "variant"),
+    [
+        ("h2d_gather", "torch_index_select"),
+        ("hot_set", "both_on_request"),
+        ("fragmentation", "p4_final"),
+        ("pinning", "chunks"),
+        ("training", "torch_caching"),
+    ],
+)
+def test_each_file_of_the_measured_code_counts_and_no_other(
+    tmp_path: Path, study: str, variant: str
+) -> None:
+    folder = copied(study, tmp_path)
+    description = load(folder)
+    print_of = partial(fingerprint, description, description.variant(variant))
+    before, files = print_of(), source_files(description, description.variant(variant))
+    for path in files:
+        text, unchanged = path.read_text(), path.stat()
+        path.write_text(f"{text}\n{'added = 1' if path.suffix == '.py' else 'int added;'}\n")
+        assert print_of() != before, path
+        path.write_text(text)
+        os.utime(path, ns=(unchanged.st_atime_ns, unchanged.st_mtime_ns))
+        assert print_of() == before
+    code = {path for path in tmp_path.rglob("*") if path.suffix in (".py", ".h", ".cpp", ".cu")}
+    assert len(code - set(files)) > 5
+    for path in code - set(files):
+        path.write_text("")
+    assert print_of() == before
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
+def test_every_module_that_a_workload_loads_belongs_to_its_variants(study: Study) -> None:
+    def loaded() -> dict[str, ModuleType]:
+        files = {name: getattr(one, "__file__", None) for name, one in sys.modules.items()}
+        paths = {name: Path(file).resolve() for name, file in files.items() if file}
+        return {n: sys.modules[n] for n, path in paths.items() if set(path.parents) & set(TOPS)}
+
+    before = loaded()
+    try:
+        for variant in {variant.workload: variant for variant in study.variants}.values():
+            for name in loaded():
+                del sys.modules[name]
+            load_python(study, variant.workload)
+            files = {Path(str(one.__file__)).resolve() for one in loaded().values()}
+            assert files <= set(source_files(study, variant))
+    finally:  # no module of this test stays, as it would use copies of those that others have
+        for name in loaded():
+            del sys.modules[name]
+        sys.modules.update(before)

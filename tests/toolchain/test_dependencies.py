@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterable
 from functools import cache
@@ -10,20 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from analysis import ROOT
 from analysis.study import Study, discover
 from analysis.study.source import bindings_files
 from tests.compiled import bindings_made_of, module_made_of, toolchain
-
-COMPILED = ("allocator", "kernels", "analysis/measure")
+from tests.repository import copy_studies
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The studies, in a folder where they may be changed."""
     root = tmp_path_factory.mktemp("studies")
-    for name in COMPILED:
-        shutil.copytree(ROOT / name, root / name)
+    copy_studies(root)
     return root
 
 
@@ -84,7 +80,7 @@ def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(
         if not name.endswith("/bindings"):
             sources.append(study.variant(name.split("/")[1]).path)
         read[name] = set().union(*(read_by_compiler(source, copy) for source in sources))
-    headers = sorted(path for name in COMPILED for path in (copy / name).rglob("*.h"))
+    headers = sorted(copy.rglob("*.h"))
     assert len(headers) > 50
     for header in headers:
         rebuilt = {name for name, parts in made_of.items() if header in parts}

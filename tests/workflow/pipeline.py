@@ -18,13 +18,14 @@ from analysis.base.schema import read_yaml
 from analysis.toolchain.compile import OPTIMISATION
 from tests.compiled import ARCH, QUICK, bindings_object, module_file
 from tests.editing import replace_in
+from tests.repository import TOPS
 from tests.roots import make_root
 from tests.synthetic import CALLS
 
 ROUNDS, SAMPLES = 3, 2
 SETTINGS = ('studies=["calls"]', "machine=test-box")
 FORKS = Path(__file__).with_name("forks.py")
-REPLACED = ("kernels/", "docs/", "results/", "tests/")
+REPLACED = (*(f"{top.name}/" for top in TOPS), "docs/", "results/", "tests/")
 """Folders that are synthetic in the copy, or missing."""
 SHORTENED = {
     "analysis/measure/round.py": ("WARM_UP_S = 0.3\n", "WARM_UP_S = 0.001\n"),

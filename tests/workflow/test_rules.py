@@ -15,7 +15,9 @@ import yaml
 
 from analysis import ROOT
 from analysis.base.schema import read_yaml
-from tests.repository import STUDIES
+from analysis.study.source import study_files
+from tests.compiled import ARCH
+from tests.repository import STUDIES, TOPS
 from tests.synthetic import CALLS, files_of, write_machine
 from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, succeed
 
@@ -53,7 +55,7 @@ READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
 """Code that reads descriptions: no input of these rules, whose parameters have the settings."""
 ALWAYS = {"_cores", "_nodes", "tmpdir"}
 """Resources that Snakemake gives every rule."""
-PACKAGES = {"analysis", "kernels"}
+PACKAGES = {"analysis", *(top.name for top in TOPS)}
 
 
 def imported(module: str, seen: set[Path]) -> Iterator[Path]:
@@ -156,7 +158,9 @@ def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
     assert not any("__pycache__" in path for path in inputs)
 
 
-@pytest.mark.parametrize("rule", ["bindings", "module"])
+@pytest.mark.parametrize(
+    "rule", ["bindings", "module", "derive", "measure_pending", "summarise_study", "charts"]
+)
 def test_a_header_of_another_folder_is_among_the_inputs(
     copy: Path, rules: dict[str, Any], rule: str
 ) -> None:
@@ -168,14 +172,14 @@ def test_a_header_of_another_folder_is_among_the_inputs(
 def test_imports_of_a_study_s_charts_and_tables_are_inputs_of_their_rule(
     rules: dict[str, Any], rule: str, name: str
 ) -> None:
-    """Files in the study's folder always are."""
+    """Files in the study's folder, and those of other folders that they import, always are."""
     files, lacking = set(), {}
     for study in STUDIES.values():
         folder = study.folder.relative_to(ROOT)
         found = set(imported(".".join([*folder.parts, name]), set()))
         files |= found
-        others = {str(path) for path in found if not path.is_relative_to(folder)}
-        lacking[study.name] = others - set(rules[rule]["inputs"])
+        known = {str(path.relative_to(ROOT)) for path in study_files(study)}
+        lacking[study.name] = set(map(str, found)) - known - set(rules[rule]["inputs"])
     assert len(files) > 10
     assert {study: paths for study, paths in lacking.items() if paths} == {}
 
@@ -232,3 +236,12 @@ def test_odd_files_among_results_stop_nothing(copy: Path) -> None:
     (results / "link-box").symlink_to("test-box")
     output = succeed(copy, "summary", "--dry-run")
     assert "Summarising the results of every machine" in output
+
+
+def test_a_study_in_a_new_top_level_folder_is_built(tmp_path: Path) -> None:
+    copy = copy_of_pipeline(tmp_path / "hotpath")
+    (copy / "elsewhere").mkdir()
+    (copy / "kernels" / "calls").rename(copy / "elsewhere" / "calls")
+    module = Path("build", "modules", ARCH, "calls", "compiled.so")
+    succeed(copy, str(module))
+    assert (copy / module).exists()

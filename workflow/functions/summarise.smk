@@ -2,7 +2,6 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.study.source import timed_files
 from analysis.results.store.folders import PUBLISHED, plain_files
 from analysis.results.tables.registry import TABLES as REGISTRY
 from analysis.study import calibrating
@@ -97,22 +96,6 @@ def size_of_results(study):
     return sum(Path(path).stat().st_size for path in results_of([study]))
 
 
-@cache
-def code_of_results(*studies):
-    """Code that decides whether results of some studies are stale."""
-    timed = {
-        str(path.relative_to(workflow.basedir))
-        for name in studies
-        for variant in CONFIG.known[name].variants
-        for path in timed_files(CONFIG.known[name], variant)
-    }
-    return sorted(timed.union(*map(files_of, studies)))
-
-
-def study_code(wildcards):
-    return code_of_results(wildcards.study)
-
-
 def widget_results(wildcards):
     """Results of other studies that a study's widgets use, and their code: the calibrating studies,
     and those of `widgets_use`."""
@@ -120,7 +103,7 @@ def widget_results(wildcards):
     if not (study.folder / "widgets.py").exists():
         return []
     used = [*CALIBRATING, *study.widgets_use]
-    return [*results_of(used), *code_of_results(*used)]
+    return [*results_of(used), *(path for study in used for path in files_of(study))]
 
 
 def links_of_study(wildcards):

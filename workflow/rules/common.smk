@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, workflow.basedir)
@@ -36,7 +37,7 @@ from analysis.base.files import require_plain_path, require_room
 from analysis.base.locks import take
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.base.processes import STARTER, pass_interrupts_on
-from analysis.study.source import bindings_files, source_files
+from analysis.study.source import bindings_files, source_files, study_files
 
 try:
     for folder in (".", "build", "site"):
@@ -135,13 +136,14 @@ def sources(*patterns):
     return sorted(str(path) for path in found if "__pycache__" not in path.parts)
 
 
+@cache
 def files_of(study):
-    """All files in a study's folder: sources, headers, description, recorded traces."""
-    folder = CONFIG.known[study].folder.relative_to(workflow.basedir)
-    return sources(f"{folder}/**/*.*")
+    """All files in a study's folder, and those of other folders that they include or import."""
+    files = study_files(CONFIG.known[study])
+    return sorted(str(path.relative_to(workflow.basedir)) for path in files)
 
 
-def study_files(wildcards):
+def files_of_study(wildcards):
     return files_of(wildcards.study)
 
 
@@ -154,12 +156,9 @@ def output_folder(wildcards, output):
     return Path(output[0]).parent
 
 
-# All studies and their shared headers: a result is stale when the code it belongs to changes.
-STUDIES = sorted(
-    {
-        *sources(*{f"{study.folder.parent.name}/**/*.*" for study in CONFIG.known.values()}),
-        *(path for name in CONFIG.known for path in files_of(name)),
-    }
+# All studies, and what they share: a result is stale when the code it belongs to changes.
+STUDIES = sources(
+    *{f"{study.folder.parent.name}/**/*.*" for study in CONFIG.known.values()}
 )
 # Modules that every stage imports, among them those that read study.yaml.
 CORE = sources("analysis/*.py", "analysis/base/*.py", "analysis/study/**/*.py")

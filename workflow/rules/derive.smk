@@ -4,7 +4,7 @@
 rule derive:
     input:
         derive_sources,
-        study_files,
+        files_of_study,
         CORE,
         API,
         TOOLCHAIN_CODE,

@@ -30,7 +30,7 @@ rule charts:
         derived_of_study,
         # Captures are drawn, and code decides whether they are stale.
         study_results,
-        study_code,
+        files_of_study,
         widget_results,
         DRAWING,
     output:

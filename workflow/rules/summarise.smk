@@ -5,7 +5,7 @@ rule fit_links:
     input:
         new_results,
         results_of(CALIBRATING),
-        code_of_results(*CALIBRATING),
+        [files_of(study) for study in CALIBRATING],
         SUMMARISING,
     output:
         LINKS,
@@ -32,7 +32,7 @@ rule summarise_study:
     input:
         new_results,
         study_results,
-        study_code,
+        files_of_study,
         SUMMARISING,
         links=links_of_study,
     output:

@@ -80,7 +80,7 @@ ABOUT: Final = {
     "latency": About("s", "one turn of a warp: index, round trip, store"),
     "start_up": About("s", "start-up time of a kernel"),
     "index_latency": About("s", "look-up of the first row in device memory"),
-    "copy_engine_start_up": About("s", "start-up time of a copy"),
+    "copy_engine_start_up": About("s", "start-up time of a copy behind a kernel"),
     "held_entries": About("1", "number of held translations of 64 KiB each"),
     "walk": About("s", "a page walk whose line of the page table is in L2"),
     "held_regions": About("1", "number of held entries of the level above, of 2 MiB each"),

@@ -8,11 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from analysis.base.quantities import quantity
+from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
 from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import BINDS, TRANSLATION
 from analysis.site.charts.columns import WHOLE
 from analysis.site.check.faults import Fault
+from analysis.site.facts.basis import figures_by_run
+from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimRow, MeasuredRow, rows_of
 from analysis.study import Case, Study, Variant, calibrating
@@ -32,6 +36,8 @@ def table_faults(inputs: Inputs) -> Iterator[Fault]:
     yield from _untested_claims(inputs)
     yield from _removed_claims(inputs)
     yield from _beyond_the_link(inputs)
+    yield from _device_above_host(inputs)
+    yield from _beaten_ceilings(inputs)
 
 
 def _absent_cases(inputs: Inputs) -> Iterator[Fault]:
@@ -175,6 +181,57 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
             if (machine, study.name) not in measured or (study.has_link and not has_link)
         }
     return found
+
+
+def _device_above_host(inputs: Inputs) -> Iterator[Fault]:
+    """Device times that in all of several runs exceed the host time of the same cell.
+
+    Not of copies alone: theirs are of a copy behind a kernel, which begins late. Nor of warm cases,
+    of which only the host times are warm.
+    """
+    cases = _cases(inputs)
+    rows = rows_of(_fresh(inputs), MeasuredRow)
+    times = {(row.machine, row.study, row.variant, row.case, row.metric): row for row in rows}
+    for (machine, study, name, at, metric), device in times.items():
+        host = times.get((machine, study, name, at, "host_time"))
+        variant, case = cases.get((study, name, at), (None, None))
+        if metric != "gpu_time" or host is None or variant is None or case is None:
+            continue
+        is_above = device.median > host.median * (1 + SAME_WITHIN)
+        runs = [*zip(figures_by_run(device), figures_by_run(host), strict=False)]
+        agree = len(runs) >= MIN_RUNS and all(one > other for one, other in runs)
+        if is_above and agree and not variant.copies_alone and not case.warm:
+            what = (
+                f"expected at most the host time, {quantity(host.median, 's')}, as device time in"
+                f" {at}, got {quantity(device.median, 's')}"
+            )
+            yield Fault(f"{study}/{name}", what, machine)
+
+
+def _beaten_ceilings(inputs: Inputs) -> Iterator[Fault]:
+    """Fresh times that beat a ceiling of their variant, for which study.yaml gives no reason. Not
+    by the device time of copies alone."""
+    cells = set(_fresh(inputs)[[*CELL, "metric"]].itertuples(index=False, name=None))
+    for study in inputs.studies.values():
+        ceilings = {
+            (variant.name, ceiling.name): ceiling
+            for variant in study.variants
+            for ceiling in study.ceilings_of(variant)
+            if ceiling.name not in variant.beats
+        }
+        for row in Figures(inputs, study).ratios.values():
+            ceiling = ceilings.get((row.variant, row.against))
+            where = row.machine, study.name
+            both = {(*where, name, row.case, row.metric) for name in (row.variant, row.against)}
+            is_beaten = row.verdict == "faster" and row.ci_low > 1
+            if ceiling is None or not is_beaten or not both <= cells:
+                continue
+            if row.metric != "gpu_time" or not ceiling.copies_alone:
+                what = (
+                    f"expected at most the speed of {row.against} in {row.case} by {row.metric},"
+                    f" or its reason under `beats`, got {row.ratio:.3g} times that"
+                )
+                yield Fault(f"{study.name}/{row.variant}", what, row.machine)
 
 
 def _fresh(inputs: Inputs) -> pd.DataFrame:

@@ -156,7 +156,7 @@ def metric_table(facts: StudyFacts, *roles: str) -> str:
     """
     rows = [
         [
-            *(variant.title, facts.inputs.called(machine), metric.label),
+            *(variant.title, facts.inputs.called(machine), facts.study.clock_of(variant, name)),
             figure(metric.write(row.median), row),
             metric_spread(row, metric),
             basis_phrase(row),

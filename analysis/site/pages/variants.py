@@ -87,6 +87,7 @@ def _section(facts: StudyFacts, variant: Variant, title: str, place: Place) -> s
         _after(variant),
         "\n".join(f"- {sentence}" for sentence in _sentences(facts, variant)),
         variant.idea.strip(),
+        *(f"Faster than `{name}`: {reason}" for name, reason in variant.beats.items()),
         _settings(facts, variant, difference),
         fenced(difference, "diff") if difference and is_short else "",
         _evidence(facts, variant, place, "" if is_short else difference),
@@ -196,7 +197,7 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     study, case = facts.study, facts.study.shown_case(variant)
     columns: dict[str, Column] = {
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
-        "clock": lambda _, time: study.metrics[time.metric].label + _flags(time),
+        "clock": lambda _, time: study.clock_of(variant, time.metric) + _flags(time),
         "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
         TIME_SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
     }

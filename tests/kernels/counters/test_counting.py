@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study import Case
+from analysis.toolchain.compile import CompileSettings, compile_object
+from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import load_python
 from tests.compiled import QUICK, module
 from tests.repository import STUDIES
@@ -23,14 +30,55 @@ def test_no_increment_is_lost(name: str) -> None:
     here = cores()
     for threads in (1, 2):
         chosen = [here[i % len(here)] for i in range(threads)]
-        for increments in (1, 255, 256, 10_007):
-            seconds, total = counting.count(chosen, increments, 3)
-            assert total == threads * increments
+        for batches, work in ((1, 0), (2, 3), (100, 0)):
+            seconds, made, total = counting.count(chosen, batches, work)
+            assert total == made
+            # The first thread ends the run; each of the others has counted at least one batch.
+            fewest = batches + threads - 1
+            assert fewest * counting.BATCH <= made <= threads * batches * counting.BATCH
             assert seconds > 0
     with pytest.raises(ValueError, match="cores: expected 1 to 256, got 0"):
         counting.count([], 1, 0)
+    with pytest.raises(ValueError, match="batches: expected at least 1, got 0"):
+        counting.count(here[:1], 0, 0)
     with pytest.raises(RuntimeError, match="pinning to core"):
         counting.count([100_000], 1, 0)
+
+
+INCREMENTS = {
+    "shared_atomic": r"lock (?:add|inc|xadd)",
+    "sharded_array": r"mov\s+%r\w+,(?:0x\w+)?\(%r\w+\)",
+    "sharded_padded": r"mov\s+%r\w+,(?:0x\w+)?\(%r\w+\)",
+    "thread_local_published": r"(?:add\s+\$0x1,|inc\s+)%r\w+",
+}
+"""The instruction of an increment that takes the most time, or that a compiler could merge."""
+
+UNROLLED = 32
+"""As in count.h."""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
+@pytest.mark.parametrize("name", INCREMENTS)
+def test_no_increment_is_merged_or_moved_out_of_the_loop(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "variant.o"
+    source = STUDY.folder / f"{name}.cpp"
+    compile_object(source, CompileSettings(), find_toolchain(), "sm_90", out)
+    code = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", out], capture_output=True, text=True, check=True
+    ).stdout
+    assert longest_loop(code, INCREMENTS[name]) == UNROLLED
+
+
+def longest_loop(code: str, increment: str) -> int:
+    """The most instructions like `increment` between two jumps or calls in disassembled code."""
+    counts = [0]
+    for line in code.splitlines():
+        _, _, instruction = line.partition(":\t")
+        if re.match(r"(?:j|call|ret)", instruction):
+            counts.append(0)
+        counts[-1] += re.match(increment, instruction) is not None
+    return max(counts)
 
 
 @pytest.mark.long

@@ -90,7 +90,8 @@ def test_check_finds_a_wrong_kernel(
 
 
 def bind(study: Study, **changes: Any) -> Any:
-    from analysis.measure.memory import DeviceArray, pinned
+    from analysis.measure.memory import DeviceArray
+    from kernels.common.arrays import pinned
 
     def on_gpu(values: np.ndarray) -> DeviceArray:
         array = DeviceArray(values.shape, values.dtype, "test")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.large_pool import LargePool
 from analysis.measure.memory import synchronize
 from analysis.study import Variant
 from analysis.toolchain.modules import load_python
+from kernels.common.large_pool import LargePool
 from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.repository import STUDIES
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernels.common import shared_pool
 from kernels.hot_set.comparison import Source
 from kernels.hot_set.traces import Shape
-from kernels.pool_gather import shared
+from tests.kernels.device import FakeHost
 from tests.kernels.hot_set import on_gpu
 from tests.kernels.hot_set.faulty import Fault
 from tests.kernels.hot_set.faulty import Variant as PythonVariant
 from tests.kernels.pool_gather.fake import DeviceMemory
-from tests.kernels.transfers.fake import FakeHost
 
 STEPS = 80
 SHAPE = Shape(requests=2, topk=24, slots=40, context_rows=128, steps=STEPS)
@@ -72,8 +72,8 @@ def first_difference(monkeypatch: pytest.MonkeyPatch, fault: Fault | None) -> st
     monkeypatch.setattr(on_gpu, "synchronize", lambda stream: None)
     monkeypatch.setattr(on_gpu.WORKLOADS, "synchronize", lambda stream: None)
     monkeypatch.setattr(on_gpu.WORKLOADS, "DeviceArray", Memory)
-    monkeypatch.setattr(on_gpu.WORKLOADS, "_SHARED", shared.Shared())
-    monkeypatch.setattr(shared, "HostMemory", FakeHost)
+    monkeypatch.setattr(on_gpu.WORKLOADS, "_SHARED", shared_pool.Shared())
+    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
     pool = np.random.default_rng(0).integers(0, 256, 2**20, np.uint8)
     module = SimpleNamespace(bind=lambda **arguments: PythonSteps(fault, arguments))
     return on_gpu.first_difference(on_gpu.bound(EXACT, module, pool, SETTING), 0, STEPS)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from analysis.measure.data import random_bytes
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
+from kernels.common.random_bytes import random_bytes
 from tests.repository import STUDIES
 
 WORKLOADS = load_python(STUDIES["link_calibration"], "workload")

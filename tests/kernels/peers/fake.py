@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import bytes_at
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import FakeDevice
+from kernels.common import shared_pool
+from kernels.common.arrays import bytes_at
+from kernels.common.random_bytes import random_bytes
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 PEERS = STUDIES["peers"]
@@ -39,6 +40,7 @@ class FakePool:
 
 class Part:
     is_neighbour: bool
+    sources: list[int]
 
     def __init__(self, **values: Any) -> None:
         self.__dict__ |= values
@@ -59,9 +61,15 @@ class Mover:
     def Bound(self, parts: list[Part], gpus: int, cpus: list[int]) -> Mover:
         assert cpus
         self.parts, self.gpus = parts, gpus
+        self.sets_in_all = len(parts[0].sources) if parts else 2
         return self
 
-    def launch(self, stream: int, number: int) -> None:
+    def restart(self) -> None:
+        self.sets.clear()
+
+    def launch(self, stream: int) -> None:
+        turn = len(self.sets)
+        number = 1 + (turn - 1) % (self.sets_in_all - 1) if turn else 0
         self.sets.append(number)
         for part in self.parts:
             move(part, number, self.how(part), self.fault)
@@ -109,10 +117,10 @@ def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int 
     for module in (OUTPUTS, POOLS, DRAWS):
         monkeypatch.setattr(module, "DeviceArray", FakeDevice)
     monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)
-    monkeypatch.setattr(OUTPUTS, "pinned", np.empty)
+    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
     monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
     monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)
-    monkeypatch.setattr(POOLS, "LargePool", FakePool)
+    monkeypatch.setattr(shared_pool, "LargePool", FakePool)
     monkeypatch.setattr(POOLS, "room", lambda gpu: room)
     monkeypatch.setattr(POOLS, "fill", fill)
     return WORKLOADS.Workload({**PEERS.constants, "largest_mib": 1}, np.random.default_rng(0))

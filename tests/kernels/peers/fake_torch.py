@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.memory import bytes_at
+from kernels.common.arrays import bytes_at
 
 
 class Event:

@@ -65,6 +65,7 @@ def test_a_gather_is_launched_while_all_gpus_reduce(monkeypatch: pytest.MonkeyPa
     assert torch.reduced == 2 * REDUCTION.TURNS
     assert [stream.device for stream in torch.callers[CALLER].waited] == [0, 1]
     assert len(mover.sets) == 1
+    assert not operation.waits, "its stream can be held: the launch is a plain gather"
 
 
 @pytest.mark.parametrize("name", ["all_reduce", "from_host_beside_all_reduce"])
@@ -73,13 +74,13 @@ def test_wrong_sums_are_found(monkeypatch: pytest.MonkeyPatch, name: str, fault:
     operation, _, _ = bound(monkeypatch, name, fault)
     operation.poison()
     operation.launch(CALLER)
-    assert operation.check().startswith("sums: row")
+    assert operation.check().startswith("sums: GPU")
 
 
 def test_sums_that_never_arrive_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     operation, _, _ = bound(monkeypatch, "all_reduce")
     operation.poison()
-    assert operation.check().startswith("sums: row 0, byte")
+    assert operation.check().startswith("sums: GPU 0: destination row 0, byte")
 
 
 def test_gpus_that_nccl_cannot_connect_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

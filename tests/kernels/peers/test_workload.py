@@ -13,9 +13,10 @@ from analysis.measure.cell import Skip
 from analysis.measure.needs import Provision
 from analysis.measure.topology import apart
 from analysis.study import Case
+from kernels.common import shared_pool
 from tests import nvml
 from tests.kernels.peers import fake_torch
-from tests.kernels.peers.fake import MIB, PEERS, POOLS, Mover, case, fake_workload
+from tests.kernels.peers.fake import MIB, PEERS, Mover, case, fake_workload
 
 NAMES = PEERS.variant_names
 CASES = [case(), case(16, 300), case(4096, 100), case(1024, 7)]
@@ -80,7 +81,7 @@ def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked(
     operation.reset(0)
     assert mover.rejoined == 1
     operation._parts[1].output.fill(0)
-    assert operation.check().startswith("row 0, byte")
+    assert operation.check().startswith("GPU 1: destination row 0, byte")
     assert bound(monkeypatch, "pulled", case())[0].reset is None
 
 
@@ -89,6 +90,8 @@ def test_the_set_of_the_check_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(5):
         operation.launch(0)
     assert mover.sets == [0, 1, 2, 3, 1, 2]
+    operation.poison()
+    assert mover.sets == []
 
 
 def test_rows_of_a_launch_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +133,7 @@ def test_a_pool_that_does_not_fit_the_host_is_skipped(monkeypatch: pytest.Monkey
         raise Skip(f"a pool of {size} B: no room")
 
     inputs = fake_workload(monkeypatch).prepare(case())
-    monkeypatch.setattr(POOLS, "LargePool", refuse)
+    monkeypatch.setattr(shared_pool, "LargePool", refuse)
     variant = PEERS.variant("two_links")
     with pytest.raises(Skip, match="no room"):
         inputs.bind(variant, Mover(variant.path))

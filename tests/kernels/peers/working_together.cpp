@@ -82,6 +82,19 @@ void gpus_work_together(cudaStream_t caller, int gpus) {
   }
 }
 
+void launches_take_turns_but_the_first_set_is_for_the_check(cudaStream_t caller) {
+  Memory memory;
+  Together together({memory.part(0, 0, kRows, false)}, {1, {}});
+  for (int round = 0; round < 2; ++round) {
+    for (const size_t set : {0, 1, 2, 1, 2}) {
+      together.launch(caller);
+      cudaStreamSynchronize(caller);
+      require(memory.arrived(memory.dst, set), "another set is launched");
+    }
+    together.restart();
+  }
+}
+
 void a_peer_works_alone(cudaStream_t caller) {
   Memory memory;
   const Together together({memory.part(1, 0, kRows, false)}, {2, {}});
@@ -123,6 +136,7 @@ int main() {
   for (const int gpus : {1, 2, 4}) {
     gpus_work_together(caller, gpus);
   }
+  launches_take_turns_but_the_first_set_is_for_the_check(caller);
   a_peer_works_alone(caller);
   a_neighbour_is_not_waited_for(caller);
   a_set_that_is_not_there_is_refused(caller);

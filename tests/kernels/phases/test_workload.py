@@ -63,9 +63,11 @@ def test_the_runner_counts_what_a_tape_asks_for(final: Host) -> None:
     assert runner.operations == 6
     assert 1500 <= runner.check(False) <= 3000
     assert runner.run(3) > 0
+    alone = final.module.Runner(final.allocator, [rows], [0])
+    assert alone.run_after_other_work() > 0
     p50, p99, p999, longest = runner.latencies(100)
     assert 0 < p50 <= p99 <= p999 <= longest * 1.05
-    assert final.statistics()["allocations"] == 2 * 3 * (1 + 3 + 100)
+    assert final.statistics()["allocations"] == 3 * (2 * (1 + 3 + 100) + 1)
 
 
 @pytest.mark.parametrize("name", QUICKLY_DRAWN)

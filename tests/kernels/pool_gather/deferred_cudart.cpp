@@ -35,6 +35,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   queues[stream].push_back([=] { std::memcpy(to, from, size); });
   return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t stream) {
+  queues[stream].push_back([=] { std::memset(to, value, size); });
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
   std::memcpy(to, from, size);
   return cudaSuccess;

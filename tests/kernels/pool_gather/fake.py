@@ -11,12 +11,12 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import FakeDevice
-from tests.kernels.transfers.fake import FakeHost
+from kernels.common import shared_pool
+from tests.kernels.device import FakeDevice, FakeHost
 from tests.repository import STUDIES
 
 POOL = STUDIES["pool_gather"]
-WORKLOADS, DRAWS, SHARED = (load_python(POOL, name) for name in ("workload", "draws", "shared"))
+WORKLOADS, DRAWS = (load_python(POOL, name) for name in ("workload", "draws"))
 
 
 def case(rows: int = 300, layout: str = "scattered", pool_mib: int = 1) -> Case:
@@ -62,9 +62,9 @@ def fake_workload(
 ) -> Any:
     """The study's workload with little memory, all of it plain, and nothing shared yet."""
     monkeypatch.setattr(WORKLOADS, "DeviceArray", DeviceMemory)
-    monkeypatch.setattr(WORKLOADS, "_SHARED", SHARED.Shared())
-    monkeypatch.setattr(SHARED, "HostMemory", FakeHost)
-    monkeypatch.setattr(SHARED, "LargePool", FakePool)
+    monkeypatch.setattr(WORKLOADS, "_SHARED", shared_pool.Shared())
+    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
+    monkeypatch.setattr(shared_pool, "LargePool", FakePool)
     monkeypatch.setattr(FakePool, "room", room)
     monkeypatch.setattr(FakePool, "made", [])
     settings = {**POOL.constants, "largest_pool_mib": largest_pool_mib, **constants}
@@ -79,9 +79,11 @@ class Gatherer:
         self.sets: list[int] = []
         self.is_open = True
 
-    def launch(self, stream: int, set: int) -> None:
+    def launch(self, stream: int) -> None:
         assert self.is_open
-        self.sets.append(set)
+        current = self.arguments["current"]
+        current[0] = set = (current[0] + 1) % len(self.arguments["pairs"].array)
+        self.sets.append(int(set))
         dst, pairs = self.arguments["dst"].array, self.arguments["pairs"].array[set]
         rows = self.arguments["pool"][pairs[:, 0]]
         if self.arguments["scales"] is not None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
+from kernels.common.draws import consecutive_sets
 from tests.kernels.pool_gather.fake import DRAWS, case
 
 
@@ -66,11 +67,11 @@ def test_a_request_stays_within_its_stretch() -> None:
 
 
 def test_consecutive_sets_are_stretches_within_the_pool() -> None:
-    sets = DRAWS.consecutive_sets(10, 50, 12, np.random.default_rng(0))
+    sets = consecutive_sets(10, 50, 12, np.random.default_rng(0))
     assert (np.diff(sets, axis=1) == 1).all()
     assert set(sets[:, 0].tolist()) == {0, 1, 2}
     with pytest.raises(FieldError, match="rows: expected at most 12"):
-        DRAWS.consecutive_sets(13, 1, 12, np.random.default_rng(0))
+        consecutive_sets(13, 1, 12, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

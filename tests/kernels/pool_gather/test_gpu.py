@@ -63,13 +63,16 @@ def test_rows_outside_are_refused(pair: tuple[int, int], message: str) -> None:
             dst=operation._dst,
             pairs=operation._launches.pairs,
             sm_launches=operation._sm_launches,
+            scales=None,
+            cpus=[],
+            current=np.zeros(1, np.int64),
         )
 
 
 def test_a_closed_gather_and_a_set_that_is_not_there_are_refused(stream: int) -> None:
     operation: Any = bound("sorted", case(4))
     with pytest.raises(ValueError, match="set: expected below"):
-        operation._bound.launch(stream, 2**20)
+        operation._bound.flush(2**20)
     operation._bound.close()
     with pytest.raises(ValueError, match="gather: expected one that is open"):
         operation.launch(stream)

@@ -61,6 +61,9 @@ RIGHT: dict[str, Any] = {
     "dst": OnDevice((4, ROW), "|u1"),
     "pairs": OnDevice((1, 2, 2), "<i4"),
     "sm_launches": OnDevice((8,), "<u4"),
+    "scales": None,
+    "cpus": [],
+    "current": np.zeros(1, np.int64),
 }
 
 
@@ -79,6 +82,7 @@ RIGHT: dict[str, Any] = {
         ("pairs", OnDevice((1, 2, 2), "<i4", (32, 16, 4)), "a contiguous array", "strides"),
         ("sm_launches", OnDevice((8,), "<i4"), "elements of type <u4", "<i4"),
         ("sm_launches", OnDevice((2, 4), "<u4"), "shape (SMs)", "(2, 4)"),
+        ("current", np.zeros(2, np.int64), "shape (1)", "(2)"),
         ("dst", OnDevice((4, ROW), "|u1", address=0x18), multiple_of(16), "0x18"),
         ("pairs", OnDevice((1, 2, 2), "<i4", address=0x14), multiple_of(8), "0x14"),
     ],
@@ -100,7 +104,7 @@ def test_slots_without_scales_need_the_table_of_them() -> None:
     with pytest.raises(ValueError, match="scales: expected an array in GPU memory"):
         split.bind(**without)
     with pytest.raises(ValueError, match=r"scales: expected shape \(4, 16\), got \(3, 16\)"):
-        split.bind(**without, scales=OnDevice((3, 16), "|u1"))
+        split.bind(**{**without, "scales": OnDevice((3, 16), "|u1")})
 
 
 def test_bindings_refuse_pageable_memory_or_a_missing_driver_by_pool(

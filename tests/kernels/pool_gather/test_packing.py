@@ -10,16 +10,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
 from analysis.toolchain.compile import OPTIMISATION, defines
 from analysis.toolchain.modules import COMPILED_NAME
+from kernels.common import shared_pool
 from tests.compiled import QUICK, bindings_object, object_file, program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import (
     DRAWS,
     POOL,
-    WORKLOADS,
     case,
     fake_workload,
     python_module,
@@ -27,6 +28,8 @@ from tests.kernels.pool_gather.fake import (
 from tests.kernels.pool_gather.late_runtime import late_runtime
 
 HERE = Path(__file__).parent
+STREAM = 64
+"""Address of a stream, which this runtime only tells apart from others."""
 
 
 def flags(*more: str) -> list[str]:
@@ -219,7 +222,7 @@ def stubbed(name: str) -> Any:
     ],
 )
 def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0, 1, 0])
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
     monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)  # one row would take a million sets
     workload = fake_workload(monkeypatch)
     module = stubbed(name)
@@ -236,8 +239,24 @@ def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: s
                 operation.settle()
 
 
+def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
+    name = "ceiling_copy_engine"
+    operation = fake_workload(monkeypatch).prepare(case()).bind(POOL.variant(name), stubbed(name))
+    l2 = np.ones(4096, np.uint8)
+    for size in (0, 100):
+        operation.poison()
+        submit_s, host_s = operation.launcher.time_launch(STREAM, l2.ctypes.data, size)
+        assert 0 < submit_s < host_s < 1
+        assert np.count_nonzero(l2 == 0) == size
+        assert operation.check() is None
+    operation.launcher.time_launch(0, l2.ctypes.data, l2.nbytes)
+    assert np.count_nonzero(l2 == 0) == size, "a null stream is work of the CPU alone"
+    assert operation.check() is not None, "nothing waits for a null stream"
+
+
 def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOADS, "cores", lambda: [0])
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0])
     inputs = fake_workload(monkeypatch).prepare(case())
     with pytest.raises(Skip, match="there is only one"):
         inputs.bind(POOL.variant("packed_by_cpu"), python_module())
@@ -248,5 +267,7 @@ def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch
             "dst": inputs._dst,
             "pairs": inputs._drawn.pairs,
             "sm_launches": inputs._sm_launches,
+            "scales": None,
+            "current": inputs._drawn.cursor,
         }
         stubbed("packed_by_cpu").bind(**arguments, cpus=[0])

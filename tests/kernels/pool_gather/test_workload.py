@@ -35,7 +35,7 @@ def test_every_launch_gathers_a_set_of_its_own(monkeypatch: pytest.MonkeyPatch, 
     assert [outcome(operation) for _ in range(3)] == [None] * 3
     gatherer = operation._bound
     assert len(set(gatherer.sets)) == 3
-    gatherer.launch(0, 9)  # rows of another launch than the last one counted
+    operation._launches.cursor[0] = 9  # the set of another launch than the last one
     assert "destination row 0" in str(operation.check())
 
 
@@ -143,9 +143,11 @@ def test_multiprocessors_are_counted_where_a_kernel_notes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     operation = bound(fake_workload(monkeypatch))
-    operation.poison()
+    assert outcome(operation) is None
     assert operation.own_samples(0, 3) == {}
     operation._sm_launches.array[[3, 5]] = 1
+    assert operation.check() is None
+    operation._sm_launches.array[7] = 1  # by a later launch
     assert operation.own_samples(0, 3) == {"sms_used": [2]}
 
 

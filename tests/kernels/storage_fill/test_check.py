@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.measure.cell import PythonLauncher
 from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
@@ -30,7 +31,7 @@ class HostArray:
 
 def filled(write: Any) -> str | None:
     array = HostArray()
-    operation = WORKLOAD.Filled(array, COUNT, VALUE, write)
+    operation = WORKLOAD.Filled(array, COUNT, VALUE, PythonLauncher(write))
     operation.poison()
     operation.launch(array.values)
     wrong: str | None = operation.check()

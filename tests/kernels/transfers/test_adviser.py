@@ -104,8 +104,8 @@ def test_cells_that_do_not_separate_call_and_piece_hold_only_nearby(
     size: int, count: int, is_known: bool
 ) -> None:
     """Batched calls of parts were measured with thousands of pieces, and begin with a kernel."""
-    known = costs_of("pinned_list_batch_parts", (4096, 4096), (512, 16_384))
-    assert ("pinned_list_batch_parts" in variants(known, Job(size, count))) == is_known
+    known = costs_of("pinned_list_loop", (4096, 4096), (512, 16_384))
+    assert ("pinned_list_loop" in variants(known, Job(size, count))) == is_known
 
 
 def test_two_counts_of_one_size_allow_others() -> None:
@@ -325,7 +325,7 @@ def script() -> Iterator[Page]:
 def test_the_script_computes_the_same(script: Page, tmp_path: Path) -> None:
     known = adviser(grid())
     at = place("pinned_batch", host="scattered", device="scattered", is_busy=True)
-    far = costs_of("pinned_list_batch_parts", (4096, 4096), (512, 16_384))
+    far = costs_of("pinned_list_loop", (4096, 4096), (512, 16_384))
     rates = costs_of("pinned_list_bulk", (512, 16), (512, 128), (2**17, 16), (2**17, 128))
     more = (*known_at(at, place("pinned_2d")).ways, *far.ways, *rates.ways)
     known = replace(known, ways=(*known.ways, *more))

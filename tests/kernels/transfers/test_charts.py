@@ -21,7 +21,7 @@ from kernels.transfers.chart_map import map_table
 from kernels.transfers.chart_prices import _after, break_even_table
 from kernels.transfers.charts import at_headline, charts
 from kernels.transfers.kinds import memory_of, method_of
-from tests.kernels.transfers.fake import move
+from tests.kernels.moves import move
 from tests.repository import STUDIES
 from tests.roots import drawn_charts, make_inputs
 from tests.synthetic import add_run, provenance_of, samples_of, write_machine

@@ -55,8 +55,6 @@ def cases_of(name: str) -> list[Case]:
     """Small ones; pieces end within a tile, or are no whole vectors where that may be."""
     if "_list_" in name:
         whole = [listed("h2d", 48, 1000), listed("d2h", 8208, 33), listed("h2d", 100_000, 3, 1)]
-        if "duplex" in name:
-            return [listed("h2d", 48, 1000), listed("h2d", 5001, 9)]
         return whole if "bulk" in name else [*whole, listed("d2h", 7, 300), listed("h2d", 5001, 9)]
     if "_trip_" in name:
         return [pieces("round_trip", 4096, 7, streams=n) for n in (1, 3)]
@@ -67,7 +65,7 @@ def cases_of(name: str) -> list[Case]:
         ways = [(way, size, 1) for way, size, _ in ways]
     found = [pieces(*way) for way in ways]
     if name == "pinned_gather":
-        found += [pieces("h2d", 7, 300), pieces("d2h", 1, 1), pieces("h2d", 5000, 9, blocks=2)]
+        found += [pieces("h2d", 7, 300), pieces("d2h", 1, 1), pieces("h2d", 5000, 9)]
     return found
 
 
@@ -79,8 +77,6 @@ def test_kernel_is_right(name: str, stream: int) -> None:
 
 FAULTS = {
     "pinned_gather": ("pinned_gather.cu", "t < tiles.count;", "t < tiles.count - 1;"),
-    "pinned_bulk": ("pinned_bulk.cu", "tiles.size - offset)", "tiles.size - offset - 16)"),
-    "pinned_list_gather": ("list_gather.h", "t >= tiles", "t >= tiles - 1"),
     "pinned_list_bulk": ("pinned_list_bulk.cu", "list.size - offset)", "list.size - offset - 16)"),
     "pinned_step_on_device": ("pinned_step_on_device.cu", "i < count;", "i < count - 1;"),
 }
@@ -94,7 +90,7 @@ def test_check_finds_a_wrong_kernel(name: str, tmp_path: Path, stream: int) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_is_of_its_kind(kind: str) -> None:
-    from analysis.measure.host_memory import HostMemory, NoHugePages
+    from kernels.common.host_memory import HostMemory, NoHugePages
 
     try:
         memory = HostMemory(kind, 4 * 2**20)
@@ -143,29 +139,3 @@ def test_a_step_on_the_device_takes_longer_than_by_the_cpu(stream: int) -> None:
     samples = own_samples("pinned_step_on_device", case, stream)
     assert all(share >= 1 for share in samples["step_share"])
     assert len(samples["stay_share"]) == len(samples["step_share"])
-
-
-@pytest.mark.parametrize("direction", ["h2d", "d2h"])
-def test_causes_of_a_slow_call_are_measured(direction: str, stream: int) -> None:
-    found = own_samples("pinned_list_cause", listed(direction, 24576, 256), stream)
-    assert ("old_share" in found) == (direction == "h2d")
-    assert all(0 <= share <= 1 for share in found["system_share"])
-    assert all(bound % 16 == 0 for bound in found["bound_bytes"])
-
-
-def test_both_directions_at_once_are_compared_with_their_turns(stream: int) -> None:
-    found = own_samples("pinned_list_duplex", listed("h2d", 4096, 1024), stream)
-    assert all(
-        0.5 < gain < 3 for name in ("duplex_engines", "duplex_kernel") for gain in found[name]
-    )
-
-
-def test_causes_of_a_slow_gather_beside_a_copy_out_are_measured(stream: int) -> None:
-    found = own_samples("pinned_list_duplex_cause", listed("h2d", 4096, 1024), stream)
-    assert all(0 < share < 2 for name in found if "_kept_by_" in name for share in found[name])
-    assert all(1e-7 < time < 1e-4 for name in found if "latency" in name for time in found[name])
-
-
-def test_a_gather_is_compared_with_a_contiguous_copy(stream: int) -> None:
-    found = own_samples("pinned_list_rate", listed("h2d", 4096, 1024), stream)
-    assert all(0.1 < share < 2 for share in found["contiguous_share"])

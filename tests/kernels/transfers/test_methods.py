@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.kernels.device import outcome
+from tests.kernels.moves import listed, move
 from tests.kernels.stubbed import stubbed
-from tests.kernels.transfers.fake import TRANSFERS, move
+from tests.kernels.transfers.fake import TRANSFERS
 
 HOST_METHODS = [
     *("pinned_loop", "pinned_packed", "pinned_batch"),
@@ -19,7 +20,6 @@ HOST_METHODS = [
 @pytest.mark.parametrize("name", HOST_METHODS)
 def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
     module = stubbed(TRANSFERS, name)
-    assert module.memory == "pinned"
     for direction in ("h2d", "d2h"):
         for size, count in ((1, 1), (7, 9), (4096, 3), (5000, 40)):
             workload.prepare(move(size, count, direction))
@@ -27,6 +27,36 @@ def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
             for _ in range(2):
                 assert outcome(operation) is None
             assert operation.own_samples(0, 1) == {}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_pack_every_piece(workload: Any, threads: int) -> None:
+    for direction in ("h2d", "d2h"):
+        for size, count in ((1, 1), (7, 9), (4096, 90), (48, 3)):
+            workload.prepare(case := listed(size, count, direction, threads=threads))
+            for name in ("pinned_list_packed", "pinned_list_packed_1"):
+                operation = workload.bind(TRANSFERS.variant(name), stubbed(TRANSFERS, name))
+                for _ in range(3):
+                    assert outcome(operation) is None, case.id
+
+
+def test_packing_needs_packed_pieces_on_the_device(workload: Any) -> None:
+    name = "pinned_list_packed"
+    workload.prepare(listed(16, 9, device="scattered"))
+    with pytest.raises(ValueError, match="device: expected packed pieces"):
+        workload.bind(TRANSFERS.variant(name), stubbed(TRANSFERS, name))
+
+
+def test_both_directions_at_once_move_every_piece_both_ways(workload: Any) -> None:
+    workload.prepare(move(5000, 1, "both"))
+    operation = workload.bind(TRANSFERS.variant("pinned_loop"), stubbed(TRANSFERS, "pinned_loop"))
+    assert outcome(operation) is None
+    for target in operation.targets:
+        target.poison()
+        assert operation.check() is not None
+        operation.launch(0)
+    submit_s, host_s = operation.launcher.time_launch(0, 0, 0)
+    assert 0 <= submit_s <= host_s
 
 
 def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
@@ -39,19 +69,3 @@ def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
     assert seconds > 0
     operation.launch(0)
     assert operation.check() is not None  # a second step on the same data
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"size": 0}, "size: expected at least 1, got 0"),
-        ({"count": 0}, "count: expected at least 1, got 0"),
-        ({"pitch": 7}, "pitch: expected at least the size, got 7"),
-        ({"blocks": -1}, "blocks: expected at least 0, got -1"),
-        ({"host": 0}, "host: expected an address, got 0"),
-    ],
-)
-def test_bindings_reject_invalid_arguments(change: dict[str, int], message: str) -> None:
-    arguments = {"host": 16, "device": 16, "size": 8, "pitch": 8} | change
-    with pytest.raises(ValueError, match=message):
-        stubbed(TRANSFERS, "pinned_loop").bind(**arguments)

@@ -9,13 +9,9 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.study import Case
-from tests.kernels.device import outcome
-from tests.kernels.transfers.fake import (
-    PRICE,
-    TRANSFERS,
-    FakeHost,
-    python_module,
-)
+from tests.kernels.device import FakeHost, outcome
+from tests.kernels.moves import python_module
+from tests.kernels.transfers.fake import PRICE, TRANSFERS
 
 
 def checked(workload: Any, name: str, **values: int) -> Any:

@@ -17,7 +17,7 @@ from analysis.base.errors import HotpathError
 from analysis.measure import rig
 from analysis.measure.cell import Skip
 from analysis.study import Case, Variant
-from analysis.toolchain.modules import load_python
+from kernels.common.moves import workload
 from kernels.transfers import held_out, trial
 from kernels.transfers.adviser import Job
 from kernels.transfers.kinds import method_of
@@ -35,14 +35,12 @@ from kernels.transfers.trial import (
     measure_jobs,
     pinned_ways,
 )
-from tests.kernels.device import FakeDevice
+from tests.kernels.moves import fake_memory
 from tests.kernels.stubbed import stubbed
-from tests.kernels.transfers import fake
 from tests.kernels.transfers.machines import WAYS, loop
 from tests.repository import STUDIES
 
 HOST_METHODS: Final = ("2d", "loop", "batch", "list_loop", "list_batch", "list_packed_1")
-CALLS: Final = ("cudaMemsetAsync", "cudaStreamSynchronize")
 WAYS_HERE = pinned_ways(STUDIES["transfers"])
 ON_HOST: Final = {one.name for one in WAYS_HERE if method_of(one.name) in HOST_METHODS}
 
@@ -215,17 +213,8 @@ def test_a_wrong_output_in_a_judgement_is_no_skip(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.long  # the other tests calibrate and judge with made-up times
 def test_a_trial_runs_on_the_workloads_of_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every byte is checked: the ways are those without a kernel, over a stub of CUDA."""
-    cudart = SimpleNamespace(**dict.fromkeys(CALLS, lambda *_: None))
-    monkeypatch.setattr(fake.MOVING, "DeviceArray", FakeDevice)
-    folder = STUDIES["transfers"].folder
-    for name in ("workload", "placed"):
-        if (folder / f"{name}.py").exists():
-            module = load_python(STUDIES["transfers"], name)
-            monkeypatch.setattr(module, "DeviceArray", FakeDevice)
-            monkeypatch.setattr(module, "HostMemory", fake.FakeHost)
-            monkeypatch.setattr(module, "flush", lambda _: None)
-            monkeypatch.setattr(module, "cuda", lambda _: None, raising=False)
-            monkeypatch.setattr(module, "cudart", cudart, raising=False)
+    fake_memory(monkeypatch)
+    monkeypatch.setattr(workload, "flush", lambda _: None)
     monkeypatch.setattr(rig, "_wait_of", lambda *_: lambda: None)
     monkeypatch.setattr(rig, "load_module", lambda _, study, variant: stubbed(study, variant.name))
     monkeypatch.setattr(trial, "CALIBRATION_S", 1e6)

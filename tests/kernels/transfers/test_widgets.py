@@ -75,8 +75,14 @@ def test_one_sample_changes_the_advice_and_the_table_of_the_explorer(tmp_path: P
     variant = TRANSFERS.variant("pinned_loop")
     (path,) = files_of(tmp_path / "results", "box", TRANSFERS.name)
     samples = samples_in(path, variant.name)
-    place = next(i for i, one in enumerate(samples) if one.metric == "host_time")
-    samples[place] = replace(samples[place], value=100 * (samples[place].value or 0))
+    case = TRANSFERS.headline
+    values = {
+        i: one.value or 0
+        for i, one in enumerate(samples)
+        if (one.metric, one.case) == ("host_time", case)
+    }
+    place = min(values, key=values.__getitem__)  # so that the median changes, too
+    samples[place] = replace(samples[place], value=100 * values[place])
     provenance = provenance_of(TRANSFERS, variant)
     add_run(tmp_path / "results", "box", TRANSFERS.name, variant.name, samples, provenance)
     after = published()

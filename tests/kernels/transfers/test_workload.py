@@ -1,8 +1,9 @@
-"""The transfers' pieces, and the check of every way of moving them."""
+"""What the transfers add to moves of pieces: kinds of memory, and work on the data."""
 
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,90 +12,63 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from analysis.measure import host_memory
-from analysis.measure.cell import Operation, Skip
-from analysis.study import Case
+from analysis.measure.cell import PythonLauncher, Skip
+from kernels.common import host_memory
+from kernels.common.moves import workload as pieces
 from kernels.transfers.kinds import memory_of
 from tests.kernels.device import outcome
-from tests.kernels.transfers.fake import (
-    TRANSFERS,
-    WORK,
-    WORKLOADS,
-    move,
-    python_module,
-)
+from tests.kernels.moves import move, python_module
+from tests.kernels.transfers.fake import TRANSFERS, WORK
 
 
-@pytest.mark.parametrize("direction", ["h2d", "d2h"])
-@pytest.mark.parametrize(("size", "count"), [(1, 1), (3, 5), (64, 17), (5000, 3)])
-def test_a_correct_method_passes(workload: Any, direction: str, size: int, count: int) -> None:
-    workload.prepare(move(size, count, direction))
-    variant = TRANSFERS.variant("pinned_loop")
-    assert outcome(workload.bind(variant, python_module())) is None
-
-
-@pytest.mark.parametrize(
-    ("direction", "fault"),
-    [
-        *(("h2d", fault) for fault in ("short", "long", "bit", "before")),
-        *(("d2h", fault) for fault in ("short", "long", "bit", "before", "gap")),
-    ],
-)
-def test_the_check_finds_a_wrong_method(workload: Any, direction: str, fault: str) -> None:
-    workload.prepare(move(32, 4, direction))
-    operation = workload.bind(TRANSFERS.variant("pinned_loop"), python_module(fault))
-    assert outcome(operation) is not None
-    # The bytes of an earlier launch must not make it pass, either.
-    workload.prepare(move(32, 4, direction))
-    assert outcome(workload.bind(TRANSFERS.variant("pinned_loop"), python_module())) is None
-
-
-def test_an_operation_that_never_ran_does_not_pass(workload: Any) -> None:
-    for direction in ("h2d", "d2h"):
-        workload.prepare(move(16, 2, direction))
-        operation = workload.bind(TRANSFERS.variant("pinned_loop"), python_module())
-        operation.poison()
-        assert operation.check() is not None
-
-
-@pytest.mark.parametrize(
-    ("case", "field"),
-    [
-        (move(0, 1, "h2d"), "case size=0,count=1,direction=h2d: size"),
-        (move(1, 0, "h2d"), "case size=1,count=0,direction=h2d: count"),
-        (move(1, 1, "up"), "direction"),
-        (Case({"size": "big", "count": 1, "direction": "h2d"}, 1, "full"), "case size=big"),
-    ],
-)
-def test_impossible_pieces_are_an_error(workload: Any, case: Case, field: str) -> None:
-    workload.prepare(Case(case.values, 1, "default"))
-    with pytest.raises(FieldError) as caught:
+def test_an_unknown_direction_is_an_error(workload: Any) -> None:
+    workload.prepare(move(1, 1, "up"))
+    with pytest.raises(FieldError, match="round_trip"):
         workload.bind(TRANSFERS.variant("pinned_loop"), python_module())
-    assert caught.value.field.startswith(field)
 
 
-def test_a_blocked_stream_is_only_for_operations_that_can_be_enqueued(workload: Any) -> None:
-    def waits(name: str, memory: str, count: int) -> bool | None:
-        workload.prepare(move(16, count, "h2d"))
-        module = python_module()
-        module.memory = memory
-        operation: Operation = workload.bind(TRANSFERS.variant(name), module)
-        return operation.waits
-
-    assert waits("pinned_loop", "pinned", 32) is False
-    assert waits("pinned_loop", "pinned", 33) is True
-    assert waits("pageable_loop", "pageable", 1) is True
-    assert waits("pinned_packed", "pinned", 1) is True
+def test_a_stream_with_pageable_copies_is_not_held(workload: Any) -> None:
+    workload.prepare(move(16, 1, "h2d"))
+    operation = workload.bind(TRANSFERS.variant("pageable_loop"), python_module())
+    assert operation.waits is True
 
 
 def test_no_huge_pages_skips_the_case(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(kind: str, size: int) -> None:
         raise host_memory.NoHugePages("none")
 
-    monkeypatch.setattr(WORKLOADS, "HostMemory", refuse)
+    monkeypatch.setattr(pieces, "HostMemory", refuse)
     workload.prepare(move(16, 1, "h2d"))
     with pytest.raises(Skip, match="none"):
         workload.bind(TRANSFERS.variant("registered_huge_loop"), python_module())
+
+
+def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant(
+    workload: Any,
+) -> None:
+    class Tensor:
+        """Copies when it is launched."""
+
+        output: Any = None
+
+        def __init__(self, source: np.ndarray) -> None:
+            self._source = source
+
+        def launch(self, stream: int) -> None:
+            host = self._source.copy()
+            self.output = SimpleNamespace(
+                cpu=lambda: SimpleNamespace(numpy=lambda: host),
+                fill_=lambda byte: SimpleNamespace(cpu=lambda: None),
+            )
+
+    workload.prepare(move(64, 1, "h2d"))
+    source = workload.source("pageable", "there").bytes[4096 : 4096 + 64]
+    module = SimpleNamespace(bind=lambda *_, **__: Tensor(source))
+    operation = workload.bind(TRANSFERS.variant("pageable_torch_to"), module)
+    assert isinstance(operation.launcher, PythonLauncher)
+    assert outcome(operation) is None
+    assert (source != workload.payload("there")).any()
+    assert outcome(workload.bind(TRANSFERS.variant("pageable_loop"), python_module())) is None
 
 
 @given(words=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=8), rounds=st.integers(0, 9))
@@ -115,21 +89,13 @@ def test_the_work_is_the_same_on_both_sides() -> None:
 
 def test_variants_are_named_after_their_memory() -> None:
     for variant in TRANSFERS.variants:
-        text = variant.path.read_text()
-        found = re.search(r"Memory kMemory = Memory::k(\w+);|^memory = \"(\w+)\"", text, re.M)
-        if found is None:
-            assert variant.path.stem == "profiled"  # it serves memory of any kind
-            assert memory_of(variant.name)
-            continue
-        written = found[2] or re.sub(r"(?<!^)(?=[A-Z])", "_", found[1]).lower()
-        assert memory_of(variant.name) == written
+        assert memory_of(variant.name)
+        assert variant.options.get("memory", memory_of(variant.name)) == memory_of(variant.name)
 
 
 def test_a_file_for_any_memory_gets_that_of_the_variants_name(workload: Any) -> None:
-    module = python_module()
-    del module.memory
     workload.prepare(move(16, 1, "d2h"))
     for kind in ("pinned", "pageable"):
-        operation = workload.bind(TRANSFERS.variant(f"{kind}_profiled"), module)
-        assert operation.host.kind == kind
+        operation = workload.bind(TRANSFERS.variant(f"{kind}_profiled"), python_module())
+        assert operation.targets[0].memory.kind == kind
         assert outcome(operation) is None

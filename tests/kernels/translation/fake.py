@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.data import random_bytes
-from analysis.measure.memory import bytes_at
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
+from kernels.common.arrays import bytes_at
+from kernels.common.random_bytes import random_bytes
 from tests.kernels.device import FakeDevice
 from tests.repository import STUDIES
 

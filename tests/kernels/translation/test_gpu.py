@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.measure.large_pool import KINDS, LargePool
 from analysis.study import Case, Study
 from analysis.toolchain.modules import load_python
+from kernels.common.large_pool import KINDS, LargePool
 from tests.compiled import gpu_module, study_with_fault
 from tests.kernels.translation.fake import MIB, TRANSLATION, lines, rows
 

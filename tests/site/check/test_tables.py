@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -84,6 +85,57 @@ def test_a_rate_beyond_that_of_the_link_is_named(calibrated: Inputs) -> None:
     found = faults(calibrated, summary=too_fast)
     assert found and all("draw=permutation" in one for one in found)
     assert all("GB/s, the rate of the link, in bs=" in one for one in found)
+
+
+def test_a_device_time_above_the_host_time_in_all_runs_is_named(calibrated: Inputs) -> None:
+    summary = calibrated.tables["summary"]
+    case = "bs=128,topk=2048,draw=permutation"
+
+    def table(name: str, device: str) -> pd.DataFrame:
+        found = summary.copy()
+        cell = (found["variant"] == name) & (found["case"] == case)
+        for metric, by_run in (("gpu_time", device), ("host_time", "3e-05|3e-05|3e-05")):
+            row = cell & (found["metric"] == metric)
+            assert row.sum() == 1
+            found.loc[row, "median"] = float(by_run.split("|")[1])
+            found.loc[row, "by_run"] = by_run
+        return found
+
+    def said(name: str, device: str) -> list[str]:
+        found = faults(calibrated, summary=table(name, device))
+        return [one for one in found if "as device time" in one]
+
+    above = "3.1e-05|3.2e-05|3.1e-05"
+    (fault,) = said("v3_loads_first", above)
+    assert fault == (
+        "box: h2d_gather/v3_loads_first: expected at most the host time, 30.00 µs, as device time"
+        f" in {case}, got 32.00 µs"
+    )
+    assert said("v3_loads_first", "3.1e-05|3.2e-05|2.9e-05") == []
+    assert said("v3_loads_first", "3.1e-05|3.2e-05") == []
+    assert said("ceiling_copy_engine", above) == []
+
+
+def test_a_ceiling_that_is_beaten_without_a_reason_is_named(calibrated: Inputs) -> None:
+    ratios = calibrated.tables["ratios"]
+
+    def said(against: str, metric: str, **changed: object) -> list[str]:
+        table = ratios.copy()
+        row = (table["variant"] == "v4_grid_stride") & (table["against"] == against)
+        row &= (table["metric"] == metric) & table["case"].str.startswith("bs=128,topk=2048")
+        assert row.any()
+        beaten: dict[str, Any] = {"ratio": 1.2, "ci_low": 1.1, "ci_high": 1.3, "verdict": "faster"}
+        beaten |= {"by_run": "1.2|1.2|1.2", "runs": 3, "hosts": 3, **changed}
+        for column, value in beaten.items():
+            table.loc[row, column] = value
+        return [one for one in faults(calibrated, ratios=table) if "`beats`" in one]
+
+    assert said("ceiling_sm_copy", "host_time")[0].startswith(
+        "box: h2d_gather/v4_grid_stride: expected at most the speed of ceiling_sm_copy in bs=128"
+    )
+    assert said("ceiling_copy_engine", "host_time")
+    assert said("ceiling_copy_engine", "gpu_time") == []
+    assert said("ceiling_sm_copy", "host_time", ci_low=0.9) == []
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_schemas_for_editors_are_current(name: str) -> None:
     assert (ROOT / "config" / name).read_text() == schemas()[name]
 
 
-@pytest.mark.parametrize("path", [*ROOT.glob("kernels/*/study.yaml"), CONFIG_FILE], ids=str)
+@pytest.mark.parametrize("path", [*ROOT.glob("*/*/study.yaml"), CONFIG_FILE], ids=str)
 def test_files_name_their_schema_and_follow_it(path: Path) -> None:
     named = re.match(r"# yaml-language-server: \$schema=(.*)\n", path.read_text())
     assert named

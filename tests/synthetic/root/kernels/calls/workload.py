@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.api.measure import Operation
+from analysis.api.measure import Operation, PythonOperation
 from analysis.api.study import Case, Variant
 
 
@@ -21,7 +21,7 @@ class Workload:
         return Calls(module, self.calls)
 
 
-class Calls(Operation):
+class Calls(PythonOperation):
     def __init__(self, module: Any, calls: int) -> None:
         self.module, self.calls, self.made = module, calls, -1
 

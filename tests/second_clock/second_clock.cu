@@ -1,0 +1,200 @@
+// A second clock for launches of built modules: plain C++ and CUDA, without NVBench and without any
+// code of the engine. clock.py compiles it, and calls its functions by their C names.
+//
+// A function that fails returns a negative time; message() says why. Streams are never the default
+// stream, and one thread calls at a time.
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../../allocator/lib/allocator.h"
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using Launch = void (*)(void* object, cudaStream_t stream);
+
+constexpr double kFailed = -1;
+constexpr uint64_t kHoldLimitNs = 2'000'000'000;
+// The copy engine polls for the end of the work before it. A random delay of the release spreads
+// its polls over the samples.
+constexpr double kMaxReleaseDelayS = 50e-6;
+
+std::string last_message;
+
+void require(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+  }
+}
+
+double seconds_since(Steady::time_point start) {
+  return std::chrono::duration<double>(Steady::now() - start).count();
+}
+
+// Words in mapped host memory.
+struct Mailbox {
+  uint32_t released;    // the last sample whose stream may continue, by the host
+  uint32_t is_expired;  // 1 once the kernel has waited in vain, by the GPU
+};
+
+__device__ uint64_t now_ns() {
+  uint64_t time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+  return time;
+}
+
+// Keeps its stream busy until the host releases `sample`.
+__global__ void hold(volatile Mailbox* mailbox, uint32_t sample) {
+  const uint64_t start = now_ns();
+  while (mailbox->released != sample) {
+    if (now_ns() - start > kHoldLimitNs) {
+      mailbox->is_expired = 1;
+      return;
+    }
+  }
+}
+
+class SecondClock {
+ public:
+  SecondClock() {
+    int device = 0;
+    require(cudaGetDevice(&device), "cudaGetDevice");
+    require(cudaDeviceGetAttribute(&l2_bytes_, cudaDevAttrL2CacheSize, device), "size of the L2");
+    require(cudaMalloc(&l2_, static_cast<size_t>(l2_bytes_)), "memory of the size of the L2");
+    void* mailbox = nullptr;
+    require(cudaHostAlloc(&mailbox, sizeof(Mailbox), cudaHostAllocMapped), "mapped memory");
+    mailbox_ = new (mailbox) Mailbox{};
+    require(cudaEventCreate(&start_), "cudaEventCreate");
+    require(cudaEventCreate(&end_), "cudaEventCreate");
+  }
+
+  void flush(cudaStream_t stream) {
+    require(cudaMemsetAsync(l2_, 0, static_cast<size_t>(l2_bytes_), stream), "flush of the L2");
+    require(cudaStreamSynchronize(stream), "idle stream");
+  }
+
+  double device_time(Launch launch, void* object, cudaStream_t stream) {
+    flush(stream);
+    hold<<<1, 1, 0, stream>>>(mailbox_, ++sample_);
+    require(cudaGetLastError(), "hold of the stream");
+    require(cudaEventRecord(start_, stream), "start");
+    launch(object, stream);
+    require(cudaEventRecord(end_, stream), "end");
+    const Steady::time_point enqueued = Steady::now();
+    const double delay = std::uniform_real_distribution<>(0, kMaxReleaseDelayS)(random_);
+    while (seconds_since(enqueued) < delay) {
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    *const_cast<volatile uint32_t*>(&mailbox_->released) = sample_;
+    require(cudaStreamSynchronize(stream), "wait for the launch");
+    if (mailbox_->is_expired != 0) {
+      mailbox_->is_expired = 0;
+      throw std::runtime_error("device time: expected a launch that does not wait for its stream");
+    }
+    float milliseconds = 0;
+    require(cudaEventElapsedTime(&milliseconds, start_, end_), "cudaEventElapsedTime");
+    return milliseconds * 1e-3;
+  }
+
+  double host_time(Launch launch, void* object, cudaStream_t stream) {
+    require(cudaStreamSynchronize(stream), "idle stream");
+    const Steady::time_point start = Steady::now();
+    launch(object, stream);
+    require(cudaStreamSynchronize(stream), "wait for the launch");
+    return seconds_since(start);
+  }
+
+ private:
+  void* l2_ = nullptr;
+  int l2_bytes_ = 0;
+  Mailbox* mailbox_ = nullptr;
+  uint32_t sample_ = 0;
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+  std::minstd_rand random_{1};
+};
+
+SecondClock& instance() {
+  static SecondClock clock;  // kept until the process ends
+  return clock;
+}
+
+template <typename Function>
+double caught(const Function& function) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    last_message = error.what();
+    return kFailed;
+  }
+}
+
+// A program between two steps: writes 4 MiB, and takes branches that nobody can predict.
+void other_work(std::vector<uint32_t>& memory, std::minstd_rand& random) {
+  uint32_t sum = 0;
+  for (size_t i = 0; i < memory.size(); i += 16) {
+    memory[i] = sum += static_cast<uint32_t>(i);
+  }
+  for (int i = 0; i < 40'000; ++i) {
+    if (random() % 2 == 0) {
+      asm volatile("" : "+r"(sum));
+      ++sum;
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* message() { return last_message.c_str(); }
+
+// Flushes the L2 and waits until the stream is idle; 0, or negative.
+double flush(cudaStream_t stream) {
+  return caught([&] {
+    instance().flush(stream);
+    return 0.0;
+  });
+}
+
+// Seconds between two events around launch(object, stream). A kernel holds the stream, with a
+// flushed L2, until all is enqueued.
+double device_time(Launch launch, void* object, cudaStream_t stream) {
+  return caught([&] { return instance().device_time(launch, object, stream); });
+}
+
+// Seconds of launch(object, stream) and the wait for the stream, which is idle before.
+double host_time(Launch launch, void* object, cudaStream_t stream) {
+  return caught([&] { return instance().host_time(launch, object, stream); });
+}
+
+// Seconds per operation of a tape on the allocator of device 0, after other work. Operation i
+// allocates sizes[i] bytes into slots[i], or frees that slot if the size is 0.
+double allocator_time(Allocator* allocator, const uint64_t* sizes, const uint32_t* slots,
+                      size_t operations, size_t slot_count) {
+  static std::vector<uint32_t> memory(size_t{1} << 20);
+  static std::minstd_rand random(1);
+  return caught([&] {
+    std::vector<void*> held(slot_count);
+    other_work(memory, random);
+    const Steady::time_point start = Steady::now();
+    for (size_t i = 0; i < operations; ++i) {
+      void*& memory_of_slot = held[slots[i]];
+      if (sizes[i] > 0) {
+        memory_of_slot = allocator->allocate(sizes[i], {0, 0});
+      } else {
+        allocator->deallocate(memory_of_slot, {0, 0});
+      }
+    }
+    return seconds_since(start) / static_cast<double>(operations);
+  });
+}
+}

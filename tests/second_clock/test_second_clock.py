@@ -1,0 +1,53 @@
+"""The engine's clocks agree with a second one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.study import discover
+from analysis.toolchain.modules import load_python
+from tests.compiled import ARCH, module, toolchain
+from tests.repository import STUDIES
+from tests.second_clock.__main__ import compare_all, table
+from tests.second_clock.cells import CELLS, TOLERANCE
+from tests.second_clock.clock import SecondClock, build
+from tests.second_clock.compare import Compared, median
+
+
+@pytest.mark.gpu
+def test_the_clocks_agree() -> None:
+    rows = compare_all(list(dict.fromkeys(timed.study for timed in CELLS)))
+    assert all(row.agrees for row in rows), "\n".join(table(rows))
+
+
+def test_cells_are_of_known_variants_and_metrics() -> None:
+    studies = discover()
+    assert len(set(CELLS)) == 12
+    for timed in CELLS:
+        study = studies[timed.study]
+        cell = timed.cell(study)
+        assert cell.case.id == timed.case
+        assert set(cell.case.values) == set(cell.variant.cases[0].values)
+        assert set(timed.metrics) <= set(study.metrics) & set(TOLERANCE)
+
+
+def test_a_difference_beyond_the_tolerance_is_reported() -> None:
+    agreeing = Compared(CELLS[0], "gpu_time", 1.029e-6, 1e-6)
+    differing = Compared(CELLS[0], "gpu_time", 1.031e-6, 1e-6)
+    unknown = Compared(CELLS[0], "gpu_time", 1e-6, median([]))
+    assert [row.agrees for row in (agreeing, differing, unknown)] == [True, False, False]
+    assert [line.split()[5] for line in table([agreeing, differing])[1:]] == ["ok", "OFF"]
+
+
+@pytest.mark.long
+def test_it_replays_a_tape_on_an_allocator_of_a_module(tmp_path: Path) -> None:
+    study = STUDIES["phases"]
+    built = module(study, study.variant("p4_final"))
+    allocator = built.Allocator(built.HostSource(1 << 40))
+    clock = SecondClock(build(toolchain(), ARCH, tmp_path))
+    pattern = load_python(study, "workload").PATTERNS["transformer_training"]()
+    assert 1e-9 < clock.allocator_time(allocator, pattern.tapes[0]) < 1e-3
+    statistics = allocator.statistics()
+    assert statistics["allocations"] == statistics["frees"] == len(pattern.tapes[0]) / 2
