@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.measure.profile.ncu import parse
 from analysis.measure.profile.timeline import normalised
-from analysis.results.store.counters import Counter
+from analysis.results.store.records import Counter
 from analysis.study import discover
 from tests.roots import make_root
 from tests.synthetic import set_capture, write_machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts

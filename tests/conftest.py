@@ -158,7 +158,7 @@ def two_machines(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="session")
 def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machine whose link is known has measured the gather, and counted once."""
-    from analysis.results.store.counters import Counter
+    from analysis.results.store.records import Counter
     from tests.linked import GATHER, made_up
     from tests.synthetic import set_capture
 

@@ -13,12 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from analysis.base.errors import HotpathError, visible
 from analysis.compare.side import Row, Run, Side, spread_of
-from analysis.results.store.collect import Collected, collect
-from analysis.results.store.folders import described, listed
+from analysis.results.store.folders import described, listed, machines
+from analysis.results.store.runs import Run as StoredRun
+from analysis.results.store.runs import codes_of, read_runs
+from analysis.results.store.samples import Row as SampleRow
 from analysis.study import Study, discover
 
 PREFERRED: Final = ("gpu_time", "host_time", "op_time")
@@ -40,32 +41,30 @@ def read_results(name: str, folder: Path, runs: str = "", metric: str = "") -> S
     is_one = is_machine(folder)
     root = folder.parent if is_one else folder
     studies = _studies(root.resolve().parent, side)
-    found = collect(root, studies, machine=folder.name if is_one else None)
-    side.notes += [f"refused: {reason}" for reason in found.refused.values()]
-    samples = found.samples
-    if not studies:
-        samples = samples.assign(stale=_of_other_code(found))
-    for key, rows in samples.groupby(["machine", "study", "variant"]):
-        machine, study, variant = map(str, key)
-        place = (study, variant) if is_one else (machine, study, variant)
-        _add(side, place, rows, studies.get(study), runs, metric)
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        side.notes.append(f"refused: {visible(str(error))}")
+
+    for machine in [folder.name] if is_one else machines(root):
+        for inner in listed(root / machine):
+            study = studies.get(inner.name)
+            found = list(read_runs(inner, study, refuse))
+            codes = codes_of(study) if studies else _newest_codes(found)
+            for variant in sorted({name for run in found for name in run.about.variants}):
+                place = (inner.name, variant) if is_one else (machine, inner.name, variant)
+                of_variant = [run for run in found if variant in run.about.variants]
+                fresh = [r for r in of_variant if r.about.is_fresh(variant, codes.get(variant))]
+                _add(side, place, of_variant, fresh, study, runs, metric)
     return side
 
 
-def _of_other_code(found: Collected) -> list[bool]:
-    """Of each sample, whether it is of other code than the newest run of its variant."""
-    codes = {
-        (run.machine, run.study, variant): one.source_sha256
-        for run in found.runs
-        for variant, one in run.variants.items()
+def _newest_codes(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """The code of the newest of `runs`, which are newest first, by variant."""
+    return {
+        name: one.source_sha256
+        for run in reversed(runs)
+        for name, one in run.about.variants.items()
     }
-    of_run = {
-        (run.machine, run.study, variant, run.run): one.source_sha256
-        for run in found.runs
-        for variant, one in run.variants.items()
-    }
-    keys = found.samples[["machine", "study", "variant", "run"]].itertuples(index=False, name=None)
-    return [of_run[key] != codes[key[:3]] for key in keys]
 
 
 def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
@@ -81,25 +80,35 @@ def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
 
 
 def _add(
-    side: Side, place: Row, samples: pd.DataFrame, study: Study | None, runs: str, metric: str
+    side: Side,
+    place: Row,
+    runs: Sequence[StoredRun],
+    fresh: Sequence[StoredRun],
+    study: Study | None,
+    which: str,
+    metric: str,
 ) -> None:
     """Add the rows of a variant, whose `place` names it, to `side`."""
     variant = next((v for v in study.variants if v.name == place[-1]), None) if study else None
-    fresh = samples[~samples["stale"]]
-    chosen = _chosen(sorted(set(fresh["run"]), reverse=True), runs)
-    times = study.metrics_for(variant) if study and variant else PREFERRED
-    for case, of_case in samples.groupby("case"):
-        row = (*place, str(case))
-        kept = of_case[~of_case["stale"] & of_case["run"].isin(chosen)]
-        named = _metric(kept, (metric,) if metric else times)
-        if not (failed := kept[kept["status"] == "failed"]).empty:
-            side.absent[row] = f"failed: {visible(failed['reason'].iloc[0])}"
+    chosen = set(_chosen([run.about.run for run in fresh], which))
+    times = (metric,) if metric else study.metrics_for(variant) if study and variant else PREFERRED
+    of_case: dict[str, list[tuple[str, SampleRow]]] = {}
+    for run in runs:
+        for row in run.rows:
+            if row.variant == place[-1]:
+                of_case.setdefault(row.case, []).append((run.about.run, row))
+    for case, rows in sorted(of_case.items()):
+        kept = [(run, row) for run, row in rows if run in chosen]
+        named = next((name for name in times if _times(kept, name)), "")
+        if failed := [row.reason for _, row in kept if row.status == "failed"]:
+            side.absent[(*place, case)] = f"failed: {visible(failed[0])}"
         elif named:
-            side.runs[(*row, named)] = _runs(kept[kept["metric"] == named])
-        elif not kept.empty:
-            side.absent[row] = visible(next(filter(None, kept["reason"]), "no time"))
-        elif fresh.empty:
-            side.stale[row] = "its code has changed since"
+            side.runs[(*place, case, named)] = _runs(_times(kept, named))
+        elif kept:
+            reason = next((row.reason for _, row in kept if row.reason), "no time")
+            side.absent[(*place, case)] = visible(reason)
+        elif not fresh:
+            side.stale[(*place, case)] = "its code has changed since"
 
 
 def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
@@ -110,19 +119,22 @@ def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
     return [run for run in runs if run.startswith(which)]
 
 
-def _metric(samples: pd.DataFrame, preferred: Sequence[str]) -> str:
-    found = set(samples.loc[(samples["unit"] == "s") & (samples["value"] > 0), "metric"])
-    return next((name for name in preferred if name in found), "")
+def _times(rows: Sequence[tuple[str, SampleRow]], metric: str) -> dict[str, list[float]]:
+    """The medians of rounds of a time above 0, by run."""
+    found: dict[str, list[float]] = {}
+    for run, row in rows:
+        if values := [value for value in row.values.get((metric, "s"), ()) if value > 0]:
+            found.setdefault(run, []).append(float(np.median(values)))
+    return found
 
 
-def _runs(samples: pd.DataFrame) -> list[Run]:
+def _runs(times: Mapping[str, Sequence[float]]) -> list[Run]:
     """The runs of a row: the medians of their rounds are the samples of a run."""
-    times = samples[samples["value"] > 0]
-    by_round = np.log(times.groupby(["run", "round"])["value"].median())
-    return [
-        Run(float(np.exp(logs.median())), spread_of(logs.to_numpy()), str(run))
-        for run, logs in by_round.groupby("run")
-    ]
+    found = []
+    for run, medians in sorted(times.items()):
+        logs = np.log(medians)
+        found.append(Run(float(np.exp(np.median(logs))), spread_of(logs), run))
+    return found
 
 
 @contextmanager

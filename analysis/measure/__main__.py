@@ -29,9 +29,9 @@ from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import Plan, plan_again, plan_pending, target
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
-from analysis.results.store.collect import bad_files
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.keys import HostKeys
+from analysis.results.store.runs import bad_files
 from analysis.study import Study, Variant
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.arch import resolve_arch

@@ -13,9 +13,8 @@ from analysis.base.gpu import Gpu
 from analysis.measure.machine import host_id, slug
 from analysis.measure.needs import Provision
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.collect import read_captures, read_runs
 from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import Run, codes_of
+from analysis.results.store.runs import Run, codes_of, read_captures, read_runs
 from analysis.study import GRIDS, Study, Variant
 from analysis.study.config import Config, Grid
 from analysis.study.source import fingerprint

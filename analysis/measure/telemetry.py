@@ -22,9 +22,8 @@ from analysis.base.processes import end_with_parent
 from analysis.base.records import parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
+from analysis.results.store.records import READING_COLUMNS, Reading
 from analysis.results.store.samples import Row
-from analysis.results.store.telemetry import COLUMNS as READING
-from analysis.results.store.telemetry import Reading
 from analysis.results.store.throttling import reasons
 
 PERIOD_S = 0.08
@@ -35,7 +34,7 @@ ROW_BYTES = 400
 """More than a row of COLUMNS takes."""
 
 CELL_COLUMNS = ("variant", "case", "round")
-COLUMNS = READING[len(CELL_COLUMNS) :]
+COLUMNS = READING_COLUMNS[len(CELL_COLUMNS) :]
 
 
 def record(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:

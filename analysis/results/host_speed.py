@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, SAME_WITHIN, student
-from analysis.results.store.collect import KEY
+from analysis.results.collect import KEY
 
 NEIGHBOURS: Final = 5
 """Number of visits before a time, and after it, that show the speed of its host."""

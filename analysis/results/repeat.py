@@ -15,7 +15,7 @@ from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.statistics import CONFIDENCE, MIN_RUNS
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.links import fit_links
 from analysis.results.tables.repeatability import repeatability
 from analysis.study import discover

@@ -11,14 +11,12 @@ from analysis.base import equivalence, statistics
 from analysis.results import disturbance, host_speed, modes, store
 from analysis.results.model import fit
 from analysis.results.store import (
-    counters,
     folders,
     keys,
     published,
+    records,
     runs,
     samples,
-    telemetry,
-    timelines,
 )
 from analysis.results.tables.registry import TABLES
 from analysis.site.facts import basis
@@ -55,9 +53,9 @@ STAGES: Final = tuple(keys.Stages.model_fields)
 
 FILES: Final[Mapping[str, Sequence[str]]] = {
     "<run>.csv": samples.FILE_COLUMNS,
-    "<run>.telemetry.csv": telemetry.COLUMNS,
-    "<run>.counters.csv": counters.COLUMNS,
-    "<run>.timeline.csv": timelines.COLUMNS,
+    "<run>.telemetry.csv": records.READING_COLUMNS,
+    "<run>.counters.csv": records.COUNTER_COLUMNS,
+    "<run>.timeline.csv": records.EVENT_COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
     **{f"{name}.csv": table.columns for name, table in TABLES.items()},
     "resources.csv": ptxas.COLUMNS,

@@ -11,16 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis import ROOT
-from analysis.base.errors import HotpathError
 from analysis.compare import __main__ as command
 from analysis.compare.report import as_json, as_markdown, as_text, compare
 from analysis.compare.results import read_results
 from analysis.compare.side import Row, Run, Side, run_of
 from analysis.compare.trial.files import write_nvbench
-from tests.repository import copy_studies
-
-MACHINE = ROOT / "results" / "nvidia-h200"
+from tests.roots import make_root
+from tests.synthetic import COPY, files_of, make_stale, write_machine
 
 
 def files(folder: Path, slower: Mapping[str, float], runs: int = 3) -> Path:
@@ -73,7 +70,7 @@ def test_only_some_rows_are_compared(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("given", ["no-such-place", "HEAD:no/such/place", "--no-such-revision"])
 def test_an_unknown_place_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, error = run(capsys, "--", given, MACHINE)
+    code, out, error = run(capsys, "--", given, "results")
     assert (code, out) == (2, "")
     assert error.startswith("error: ") and len(error.splitlines()) == 1
 
@@ -123,57 +120,65 @@ def test_foreign_names_do_no_harm_in_markdown() -> None:
     assert json.loads(as_json(compare(a, b, 0.01, 0.05)))["rows"][0]["row"][1] == hostile
 
 
+RUNS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+
+
 @pytest.fixture
-def unpack(tmp_path: Path) -> Path:
-    """The results of one study on one machine."""
-    folder = tmp_path / "results" / "m"
-    shutil.copytree(MACHINE / "unpack", folder / "unpack")
-    shutil.copy(MACHINE / "machine.json", folder)
-    return folder
+def machine(tmp_path: Path) -> Path:
+    """Three runs on one machine, in a made-up repository."""
+    root = make_root(tmp_path)
+    for run in RUNS:
+        write_machine(root / "results", "m", COPY, run=run, rounds=3)
+    return root / "results" / "m"
 
 
-def test_results_of_a_machine_and_their_runs(unpack: Path) -> None:
-    whole = read_results("all", unpack)
-    newest = read_results("newest", unpack, "1")
-    others = read_results("others", unpack, "-1")
+def test_results_of_a_machine_and_their_runs(machine: Path) -> None:
+    whole = read_results("all", machine)
+    newest = read_results("newest", machine, "1")
+    others = read_results("others", machine, "-1")
     rows = [row for row in newest.runs if row in others.runs]
-    assert len(rows) > 20
+    assert len(rows) > 20 and not whole.notes
     for row in rows:
         assert len(newest.runs[row]) == 1
         runs = [*others.runs[row], *newest.runs[row]]
         assert {one.id for one in runs} == {one.id for one in whole.runs[row]}
     began = newest.runs[rows[0]][0].id
-    assert read_results("one", unpack, began).runs[rows[0]] == newest.runs[rows[0]]
+    assert read_results("one", machine, began).runs[rows[0]] == newest.runs[rows[0]]
 
 
-def test_code_that_has_changed_is_stale(unpack: Path, tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "analysis", tmp_path / "analysis", ignore=ignored)
-    copy_studies(tmp_path)
-    assert not read_results("before", unpack).stale
-    source = next((tmp_path / "kernels" / "unpack").glob("*.cu"))
-    source.write_text(source.read_text() + "\nint another;\n")
-    assert {row[1] for row in read_results("after", unpack).stale} >= {source.stem}
+def test_code_that_has_changed_is_stale(machine: Path, tmp_path: Path) -> None:
+    assert not read_results("before", machine).stale
+    source = COPY.variant("bytewise").path.name
+    with next(tmp_path.glob(f"kernels/copy/{source}")).open("a") as file:
+        file.write("\nint another;\n")
+    assert {row[1] for row in read_results("after", machine).stale} >= {"bytewise"}
 
 
-def test_damaged_results_are_named_and_the_rest_is_compared(unpack: Path) -> None:
-    shutil.copytree(MACHINE / "method", unpack / "method")
-    next((unpack / "method").glob("*.csv")).write_text("x")
-    found = read_results("damaged", unpack.parent)
-    assert any(note.startswith("refused: ") for note in found.notes)
-    assert {row[1] for row in found.runs} == {"unpack"}
+def test_without_studies_the_code_of_the_newest_run_counts(machine: Path, tmp_path: Path) -> None:
+    *_, newest = files_of(machine.parent, "m", "copy")
+    make_stale(newest, "bytewise")
+    shutil.copytree(machine, tmp_path / "elsewhere" / "results" / "m")
+    found = read_results("alone", tmp_path / "elsewhere" / "results" / "m")
+    assert {len(runs) for row, runs in found.runs.items() if row[1] == "bytewise"} == {1}
+    assert {len(runs) for row, runs in found.runs.items() if row[1] != "bytewise"} == {3}
+
+
+def test_damaged_results_are_named_and_the_rest_is_compared(machine: Path) -> None:
+    first, *_ = files_of(machine.parent, "m", "copy")
+    first.write_text("x")
+    found = read_results("damaged", machine.parent)
+    assert [note.startswith("refused: ") for note in found.notes] == [True]
+    assert {len(runs) for runs in found.runs.values()} == {2}
 
 
 def test_a_revision_has_the_results_of_its_time(
-    unpack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "results"]):
         subprocess.run([*git, *arguments], check=True)
-    shutil.rmtree(unpack.parent)
+    shutil.rmtree(machine.parent)
     monkeypatch.chdir(tmp_path)
     with ExitStack() as stack:
         assert len(command.read("HEAD:results/m", stack).runs) > 30
         assert len(command.read("HEAD", stack).runs) > 30
-        with pytest.raises(HotpathError, match="folder of results"):
-            command.read("HEAD:results/other", stack)

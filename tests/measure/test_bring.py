@@ -18,7 +18,7 @@ from analysis.base.errors import HotpathError
 from analysis.measure import bring as bringing
 from analysis.measure.bring import LIMIT_BYTES, bring
 from analysis.results.check import faults
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from tests.measure.studies import contents
 from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, name_of, write_machine
 

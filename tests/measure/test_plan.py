@@ -21,8 +21,8 @@ from analysis.measure.plan import (
     to_measure,
     with_companions,
 )
-from analysis.results.store.collect import bad_files
 from analysis.results.store.copying import require_same_kind
+from analysis.results.store.runs import bad_files
 from analysis.study import load_study
 from analysis.study.config import load_config
 from tests.editing import replace_in

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.results.store.collect import read_runs
+from analysis.results.store.runs import read_runs
 from tests.workflow.pipeline import copy_of_pipeline
 from tests.workflow.slurm import PLUGIN, missing, started
 

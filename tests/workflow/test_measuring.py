@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.store.collect import read_runs
+from analysis.results.store.runs import read_runs
 from tests.synthetic import CALLS
 from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed
 

@@ -13,8 +13,7 @@ import pytest
 
 from analysis.base.statistics import MIN_RUNS, estimate, verdict
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from analysis.results.store.collect import read_runs
-from analysis.results.store.runs import Run
+from analysis.results.store.runs import Run, read_runs
 from tests.workflow.pipeline import copy_of_pipeline
 
 COMMAND = ("analysis.measure", "calls", "--variant", "python", "--config", '{"machine": "box"}')

@@ -35,7 +35,7 @@ from analysis.compare.report import compare
 from analysis.compare.results import PREFERRED
 from analysis.compare.trial.files import plant, write_nvbench
 from analysis.compare.trial.spread import Spread, spread_of_files
-from analysis.results.store.collect import collect, fresh
+from analysis.results.collect import collect, fresh
 from analysis.study import discover
 
 HERE: Final = Path(__file__).parent

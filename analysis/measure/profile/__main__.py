@@ -25,7 +25,6 @@ from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
 from analysis.measure.plan import target
 from analysis.measure.profile import ncu
-from analysis.results.store.counters import CAPTURED, NO_KERNEL, Counter
 from analysis.results.store.keys import (
     FORMAT,
     CapturedVariant,
@@ -33,8 +32,8 @@ from analysis.results.store.keys import (
     Compiler,
     without_private,
 )
+from analysis.results.store.records import CAPTURED, NO_KERNEL, Counter, Event
 from analysis.results.store.runs import add, discard_superfluous
-from analysis.results.store.timelines import Event
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
 from analysis.study.keys import CaptureKind

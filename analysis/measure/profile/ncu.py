@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from analysis.base.errors import HotpathError
-from analysis.results.store.counters import Counter
+from analysis.results.store.records import Counter
 
 STALLS = (
     *("barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle"),

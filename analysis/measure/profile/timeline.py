@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from analysis.results.store.timelines import HOST_CALL, Event, write_events
+from analysis.base.records import write_records
+from analysis.results.store.records import HOST_CALL, Event
 
 _BUFFER_BYTES = 8 * 2**20
 
@@ -48,7 +49,7 @@ def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
         for kind in kinds:
             cupti.activity_disable(kind)
         cupti.activity_flush_all(1)
-        write_events(out / f"{variant}.csv", normalised(variant, events))
+        write_records(out / f"{variant}.csv", Event, normalised(variant, events), ".9f")
 
     cupti.activity_register_callbacks(lambda: (_BUFFER_BYTES, 0), keep)
     yield watch

@@ -8,10 +8,9 @@ from pathlib import Path
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_text
-from analysis.results.store.collect import collect, newest_host
-from analysis.results.store.folders import ABOUT, described, listed
+from analysis.results.store.folders import ABOUT, described, listed, require_machine, require_study
 from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
-from analysis.results.store.runs import read_about
+from analysis.results.store.runs import bad_files, newest_host, read_about
 from analysis.study import Study
 
 
@@ -30,15 +29,15 @@ def copy_runs(
     HotpathError before anything is copied: for a bad file, which is left out unless `is_strict`;
     for a file that `results` has with another content; and for another kind of machine.
     """
-    refused = collect(source, studies, machine=machine).refused
+    refused = dict(_bad_files(source / machine, studies))
     if is_strict and refused:
-        raise HotpathError(next(iter(refused.values())))
+        raise HotpathError(next(iter(refused.values())).replace(f"{source}/", ""))
     texts: dict[Path, dict[Path, str]] = {}
     folder = results / (name or machine)
     for study in listed(source / machine):
         for suffix in ABOUT:
             for path in described(study, suffix):
-                if path.relative_to(source).as_posix() in refused:
+                if path in refused:
                     continue
                 about: RunFile | CaptureFile
                 if suffix == ABOUT[0]:
@@ -56,6 +55,18 @@ def copy_runs(
     for there, files in sorted(texts.items()):
         write_all(files)
         yield f"{there.parent.name}/{there.name}"
+
+
+def _bad_files(folder: Path, studies: Mapping[str, Study]) -> Iterator[tuple[Path, str]]:
+    """The files and folders of a machine that cannot be copied, with the reason."""
+    require_machine(folder)
+    for inner in listed(folder):
+        try:
+            require_study(inner)
+        except HotpathError as error:
+            yield inner, str(error)
+        else:
+            yield from bad_files(inner, studies.get(inner.name))
 
 
 def require_same_kind(

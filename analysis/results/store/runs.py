@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from analysis.base import keys
 from analysis.base.errors import HotpathError
@@ -15,12 +15,10 @@ from analysis.base.files import remove, write_all
 from analysis.base.reading import decoded, read_bytes
 from analysis.base.records import read_records
 from analysis.base.schema import read_json
-from analysis.results.store.counters import Counter
-from analysis.results.store.folders import ABOUT, described, listed, run_and_suffix
-from analysis.results.store.keys import CaptureFile, RunFile, text_of
+from analysis.results.store.folders import ABOUT, MAX_FILES, described, listed, run_and_suffix
+from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
+from analysis.results.store.records import Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
-from analysis.results.store.telemetry import Reading
-from analysis.results.store.timelines import Event
 from analysis.study import Study
 from analysis.study.source import fingerprint
 
@@ -37,6 +35,8 @@ File = TypeVar("File", RunFile, CaptureFile)
 Cell = tuple[str, ...]
 Codes = Mapping[str, str]
 """Hash of today's code by variant."""
+Refuse = Callable[[Path, str | Exception], None]
+"""Hears of each bad file, and why it is left out."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,72 @@ def read_capture(path: Path) -> Capture:
     return Capture(about, path.with_name(name))
 
 
+def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
+    """The host of the newest run in a machine's folder whose description is good and not one of
+    `without`."""
+    paths = [path for study in listed(folder) for path in described(study) if path not in without]
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        with suppress(*FAULTS):
+            return read_about(path, RunFile).host
+    return None
+
+
+def ignore(path: Path, error: str | Exception) -> None:
+    """Say nothing of a bad file."""
+
+
+def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
+    """The runs in a study's folder, newest first."""
+    for path in _newest(folder, ABOUT[0], refuse):
+        try:
+            yield read_run(path, study)
+        except FAULTS as error:
+            refuse(path, error)
+
+
+def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
+    """The captures in a study's folder, newest first of each kind."""
+    for suffix in ABOUT[1:]:
+        for path in _newest(folder, suffix, refuse):
+            try:
+                yield read_capture(path)
+            except FAULTS as error:
+                refuse(path, error)
+
+
+def bad_files(folder: Path, study: Study | None) -> list[tuple[Path, str]]:
+    """The files of a study's folder that are left out, with the reason."""
+    found: list[tuple[Path, str]] = []
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        found.append((path, str(error)))
+
+    for read in (lambda: read_runs(folder, study, refuse), lambda: read_captures(folder, refuse)):
+        for _ in read():
+            pass
+    refuse_strays(folder, refuse)
+    return found
+
+
+def _newest(folder: Path, suffix: str, refuse: Refuse) -> Iterator[Path]:
+    """The descriptions of this suffix that are not too many, newest first."""
+    for place, path in enumerate(described(folder, suffix)):
+        if place < MAX_FILES:
+            yield path
+        else:
+            refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
+
+
+def refuse_strays(folder: Path, refuse: Refuse) -> None:
+    """Refuse the files that belong to no run and no capture."""
+    for path in listed(folder):
+        try:
+            if not (about := description_of(path)).exists():
+                refuse(path, f"{path}: ignored, because {about.name} is missing")
+        except HotpathError as error:
+            refuse(path, error)
+
+
 def _checked_text(path: Path, name: str, digest: str) -> str:
     """The text of a file beside its description; HotpathError if it is another."""
     file = path.with_name(name)
@@ -157,49 +223,51 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     return path
 
 
+State = Literal["measured", "skipped", "stale"]
+
+
 @dataclass(frozen=True)
 class Held:
-    """Cells of today's study in a file: those of today's code that were measured, and that were
-    skipped, and those of other code."""
+    """The cells in a file that today's study has: `measured` or `skipped` by today's code, or
+    `stale`. `is_empty` marks a run that skipped everything."""
 
     host: str
-    measured: frozenset[Cell]
-    skipped: frozenset[Cell] = frozenset()
-    stale: frozenset[Cell] = frozenset()
+    cells: Mapping[Cell, State]
     is_empty: bool = False
-    """Whether it is a run that skipped everything."""
 
 
 def superfluous(held: Mapping[str, Held]) -> list[str]:
     """The names that can be deleted, oldest first, of files whose names sort by time.
 
     A cell of today's code stays until KEPT_RUNS other files have it, one of them of the same host;
-    a cell of other code stays until one file has it of today's. A run that skipped everything stays
-    until later ones of its host skipped the same.
+    a stale cell stays until one file has it of today's code; a cell of a run that skipped
+    everything stays until a later such run of its host has it.
     """
     kept = dict(sorted(held.items()))
     for name, one in sorted(held.items()):
-        others = [other for key, other in kept.items() if key != name]
-        later = [o for key, o in kept.items() if key > name and o.is_empty and o.host == one.host]
-        again = frozenset[Cell]().union(*(other.skipped for other in later))
-        if one.skipped <= again if one.is_empty and one.skipped else _is_covered(one, others):
+        if all(_is_covered(cell, state, name, kept) for cell, state in one.cells.items()):
             del kept[name]
     return sorted(held.keys() - kept.keys())
 
 
-def _is_covered(one: Held, others: Sequence[Held]) -> bool:
-    """Whether the other files have enough of each of its cells, on no fewer hosts."""
-    counted = [other for other in others if not other.is_empty]
-
-    def is_repeated(cell: Cell, names: Sequence[str]) -> bool:
-        hosts = [o.host for o in counted if any(cell in getattr(o, name) for name in names)]
-        return len(hosts) >= KEPT_RUNS and one.host in hosts
-
-    return (
-        all(any(cell in o.measured | o.skipped for o in others) for cell in one.stale)
-        and all(is_repeated(cell, ("measured",)) for cell in one.measured)
-        and all(is_repeated(cell, ("measured", "skipped")) for cell in one.skipped)
-    )
+def _is_covered(cell: Cell, state: State, name: str, kept: Mapping[str, Held]) -> bool:
+    """Whether other files have enough of a cell of the file `name`."""
+    one = kept[name]
+    others = {
+        key: other
+        for key, other in kept.items()
+        if key != name and other.cells.get(cell, "stale") != "stale"
+    }
+    if state == "stale":
+        return bool(others)
+    if one.is_empty:
+        return any(o.is_empty and o.host == one.host and key > name for key, o in others.items())
+    hosts = [
+        other.host
+        for other in others.values()
+        if not other.is_empty and (state == "skipped" or other.cells[cell] == "measured")
+    ]
+    return len(hosts) >= KEPT_RUNS and one.host in hosts
 
 
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
@@ -223,29 +291,27 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
 def _held(folder: Path, suffix: str, study: Study) -> Iterator[tuple[str, Held]]:
     codes = codes_of(study)
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
-    for path in described(folder, suffix):
-        with suppress(*FAULTS):
-            if suffix == ABOUT[0]:
-                run = read_run(path, study)
-                rows = [row for row in run.rows if row.cell in cases]
-                fresh = {v for v in run.about.variants if run.about.is_fresh(v, codes.get(v))}
-                good = [row for row in rows if row.variant in fresh]
-                yield (
-                    path.name,
-                    Held(
-                        run.about.host.id,
-                        frozenset(row.cell for row in good if row.status != "skipped"),
-                        frozenset(row.cell for row in good if row.status == "skipped"),
-                        frozenset(row.cell for row in rows if row.variant not in fresh),
-                        run.about.rounds == 0,
-                    ),
-                )
-            else:
-                about = read_about(path, CaptureFile)
-                cells = {(v, one.case): one.source_sha256 for v, one in about.variants.items()}
-                now = {c for c, code in cells.items() if code == codes.get(c[0])}
-                stale = (cells.keys() & cases) - now
-                yield path.name, Held(about.host.id, frozenset(now), stale=frozenset(stale))
+    cells: dict[Cell, State]
+    if suffix == ABOUT[0]:
+        for run in read_runs(folder, study):
+            about = run.about
+            fresh = {v for v in about.variants if about.is_fresh(v, codes.get(v))}
+            cells = {
+                row.cell: "skipped" if row.status == "skipped" else "measured"
+                for row in sorted(run.rows, key=lambda row: row.status != "skipped")
+            }
+            cells = {c: state if c[0] in fresh else "stale" for c, state in cells.items()}
+            known = {cell: state for cell, state in cells.items() if cell in cases}
+            yield about.file_name, Held(about.host.id, known, about.rounds == 0)
+        return
+    for capture in read_captures(folder):
+        if capture.about.file_name.endswith(suffix):
+            cells = {
+                (name, one.case): "measured" if one.source_sha256 == codes.get(name) else "stale"
+                for name, one in capture.about.variants.items()
+            }
+            known = {cell: state for cell, state in cells.items() if cell in cases}
+            yield capture.about.file_name, Held(capture.about.host.id, known)
 
 
 def description_of(path: Path) -> Path:

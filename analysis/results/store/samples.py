@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from analysis.base import records
 from analysis.base.errors import HotpathError
@@ -193,33 +192,3 @@ def _numbers(column: str, text: str) -> Values:
             return values
     expected = f"0 or numbers from {SMALLEST:g} to {records.MAX_NUMBER:g}"
     raise ValueError(f"{column}: expected {expected}, got {text[:200]!r}")
-
-
-def frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """A table with a row per sample, and one without a value for a skipped or failed case: the
-    columns of SAMPLE_TYPES except `study` and `run`."""
-    nothing: Mapping[Metric, Sequence[float]] = {("", ""): (np.nan,)}
-    cells = [(row, *one) for row in rows for one in (row.values or nothing).items()]
-    counts = [len(values) for _, _, values in cells]
-
-    def repeated(values: Iterator[Any], kind: Any = object) -> npt.NDArray[Any]:
-        return np.repeat(np.fromiter(values, kind, len(cells)), counts)
-
-    def of_row(name: str, kind: Any = object) -> npt.NDArray[Any]:
-        return repeated((getattr(row, name) for row, _, _ in cells), kind)
-
-    return pd.DataFrame(
-        {
-            "variant": of_row("variant"),
-            "case": of_row("case"),
-            "metric": repeated(metric for _, (metric, _), _ in cells),
-            "unit": repeated(unit for _, (_, unit), _ in cells),
-            "value": np.concatenate([[], *(values for _, _, values in cells)]),
-            "round": of_row("round", int),
-            "sample": np.concatenate([np.arange(0), *map(np.arange, counts)]),
-            "verified": of_row("verified", int),
-            **{name: of_row(name) for name in ("status", "reason", "throttle")},
-            "sm_mhz": of_row("sm_mhz").astype(float),
-            "started_at": of_row("started_at"),
-        }
-    )

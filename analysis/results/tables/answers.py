@@ -8,7 +8,7 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, find_study
 from analysis.study.keys import Limit

@@ -8,11 +8,11 @@ from typing import Final
 
 import pandas as pd
 
+from analysis.base.records import columns as columns_of
 from analysis.base.records import read_records
+from analysis.results.collect import Collected, Taken, taken_of
 from analysis.results.model.traffic import Traffic, traffic_of
-from analysis.results.store.captures import Taken, taken_of
-from analysis.results.store.collect import Collected
-from analysis.results.store.counters import COLUMNS, Counter
+from analysis.results.store.records import Counter
 from analysis.results.tables.rows import CounterRow, columns, stacked
 from analysis.study import Study
 from analysis.study.access import access_of
@@ -37,7 +37,7 @@ cache for and it has to fetch from host memory."""
 def summed(counters: Sequence[Counter]) -> pd.DataFrame:
     """The counters of one variant: `case`, `metric`, and `counted`, summed over kernels, in base
     units: bytes or counts."""
-    table = pd.DataFrame([asdict(counter) for counter in counters], columns=list(COLUMNS))
+    table = pd.DataFrame(map(asdict, counters), columns=[*columns_of(Counter)])
     totals = table.groupby(["case", "metric"], sort=False)["value"].sum().rename("counted")
     return totals.reset_index()
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, estimate, limit_interval, mean_estimate
+from analysis.results.collect import chosen, fresh, visits
 from analysis.results.modes import count_groups, count_modes
-from analysis.results.store.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
 from analysis.results.store.published import best_statement
 from analysis.results.store.throttling import slowed_share

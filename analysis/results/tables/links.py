@@ -16,10 +16,10 @@ from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
+from analysis.results.collect import collect
 from analysis.results.model import METRIC
 from analysis.results.model.fit import Calibration, Fit, fit
 from analysis.results.model.terms import WORK, Parameters, work_of
-from analysis.results.store.collect import collect
 from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover

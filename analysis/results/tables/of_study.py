@@ -17,7 +17,7 @@ from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, 
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
 from analysis.base.forked import forked_map
-from analysis.results.store.collect import Collected, collect
+from analysis.results.collect import Collected, collect
 from analysis.results.tables.claims import ClaimTables, claim_tables
 from analysis.results.tables.counters import counted_of, fresh_counts, read_counted
 from analysis.results.tables.links import Fits, read_fits

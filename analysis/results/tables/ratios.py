@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from analysis.base.statistics import verdict
-from analysis.results.store.collect import chosen, fresh, visits
+from analysis.results.collect import chosen, fresh, visits
 from analysis.results.tables.rows import RatioRow, columns, runs_text
 from analysis.results.tables.summary import over_runs
 from analysis.study import Study, Variant

@@ -12,8 +12,8 @@ import pandas as pd
 
 from analysis.base.forked import forked_map
 from analysis.base.statistics import MIN_RUNS
+from analysis.results.collect import KEY, chosen
 from analysis.results.host_speed import at_host_speed
-from analysis.results.store.collect import KEY, chosen
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.links import Fits
 from analysis.results.tables.model import model_table

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, estimate, verdict
-from analysis.results.store.collect import CELL, chosen, fresh
+from analysis.results.collect import CELL, chosen, fresh
 from analysis.results.tables.ratios import ratios_by_run
 from analysis.results.tables.rows import RepeatRow, columns
 from analysis.results.tables.summary import rounds_by_run

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from analysis.results.store.collect import KEY, chosen, fresh
+from analysis.results.collect import KEY, chosen, fresh
 from analysis.results.tables.rows import RoundRow, columns
 from analysis.study import Study
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.statistics import estimate
+from analysis.results.collect import CELL, KEY, chosen
 from analysis.results.host_speed import intervals_of_times
 from analysis.results.modes import count_modes
-from analysis.results.store.collect import CELL, KEY, chosen
 from analysis.results.tables.rows import RunRow, SkippedRow, SummaryRow, columns, runs_text
 
 SUMMARY_COLUMNS = columns(SummaryRow)

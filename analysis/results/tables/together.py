@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.files import write_all
-from analysis.results.store.collect import Collected
+from analysis.results.collect import Collected
 from analysis.results.store.folders import listed, machines
 from analysis.results.tables.links import Fits, read_fits
 from analysis.results.tables.of_study import REFUSED, Material, study_tables, to_csv

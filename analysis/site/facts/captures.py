@@ -12,11 +12,11 @@ import pandas as pd
 import pycxxfilt
 
 from analysis.base.records import read_records
-from analysis.results.store import counters, timelines
-from analysis.results.store.captures import taken_of
-from analysis.results.store.counters import CAPTURED as CAPTURED
-from analysis.results.store.timelines import HOST_CALL as HOST_CALL
-from analysis.results.store.timelines import KERNEL as KERNEL
+from analysis.results.collect import taken_of
+from analysis.results.store import records
+from analysis.results.store.records import CAPTURED as CAPTURED
+from analysis.results.store.records import HOST_CALL as HOST_CALL
+from analysis.results.store.records import KERNEL as KERNEL
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Study, Variant
 from analysis.study.source import fingerprint
@@ -32,7 +32,7 @@ _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study requests none"
-REWORDED: Final = {"launches no kernel": counters.NO_KERNEL}
+REWORDED: Final = {"launches no kernel": records.NO_KERNEL}
 """Replacements for reasons in older results that claim too much: a variant may leave its kernels
 without work."""
 UNPROFILED: Final = "the variant lacks the profiled case"
@@ -114,8 +114,8 @@ def read_counters(path: Path, variant: str) -> dict[str, float]:
 
     Raises HotpathError if the file is not a table of counters.
     """
-    counted = [one for one in read_records(path, counters.Counter) if one.variant == variant]
-    rows = pd.DataFrame(map(asdict, counted), columns=list(counters.COLUMNS))
+    counted = [one for one in read_records(path, records.Counter) if one.variant == variant]
+    rows = pd.DataFrame(map(asdict, counted), columns=list(records.COUNTER_COLUMNS))
     if rows.empty:
         return {}
     times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()
@@ -130,14 +130,14 @@ def read_counters(path: Path, variant: str) -> dict[str, float]:
 
 
 def read_events(path: Path, variant: str) -> pd.DataFrame:
-    """Events of a variant in a timeline, by `store.timelines.Event`; seconds from the first.
+    """Events of a variant in a timeline, by `store.records.Event`; seconds from the first.
 
     Raises HotpathError if the file is not a timeline.
     """
-    found = (one for one in read_records(path, timelines.Event) if one.variant == variant)
+    found = (one for one in read_records(path, records.Event) if one.variant == variant)
     events = pd.DataFrame(map(asdict, found))
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    return events.reindex(columns=list(timelines.COLUMNS)).astype(numbers)
+    return events.reindex(columns=list(records.EVENT_COLUMNS)).astype(numbers)
 
 
 def kernel_name(symbol: str) -> str:

@@ -63,7 +63,7 @@ PATH: Final = (
     Process(
         "Rule summarise_study",
         (
-            ("analysis/results/store/collect.py", "checks all results, collects samples"),
+            ("analysis/results/collect.py", "checks all results, collects samples"),
             ("analysis/results/tables/summary.py", "computes medians and intervals"),
         ),
         "build/tables/<study>/summary.csv",

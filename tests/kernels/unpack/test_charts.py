@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.measure.profile.timeline import normalised
-from analysis.results.store.timelines import Event
+from analysis.results.store.records import Event
 from analysis.site.charts.parts import part_rows
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts

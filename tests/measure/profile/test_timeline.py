@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.base.records import write_records
 from analysis.measure.profile.timeline import direction, normalised
-from analysis.results.store.timelines import write_events
+from analysis.results.store.records import Event
 from analysis.site.facts.captures import read_events
 
 Raw = tuple[int, int, int | None, str, str, int | None, int]
@@ -26,7 +27,7 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     assert second.stream == 7
     assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
     other = replace(second, variant="other")
-    write_events(tmp_path / "t.csv", [first, second, other])
+    write_records(tmp_path / "t.csv", Event, [first, second, other])
     read = read_events(tmp_path / "t.csv", "one")
     assert read["end"].tolist() == [1.5e-6, 7e-6]
     assert read["stream"].isna().tolist() == [True, False]
@@ -39,7 +40,7 @@ def test_copy_has_its_direction(copy_kind: int, said: str) -> None:
 
 def test_empty_timeline_has_only_a_header(tmp_path: Path) -> None:
     assert normalised("one", []) == []
-    write_events(tmp_path / "t.csv", [])
+    write_records(tmp_path / "t.csv", Event, [])
     assert read_events(tmp_path / "t.csv", "one").empty
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):

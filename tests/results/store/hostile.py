@@ -17,10 +17,8 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analysis.results.store.counters import Counter
+from analysis.results.store.records import READING_COLUMNS, Counter, Event
 from analysis.results.store.samples import to_text
-from analysis.results.store.telemetry import COLUMNS as READING
-from analysis.results.store.timelines import Event
 from analysis.study import Study
 from tests.editing import edit_json
 from tests.synthetic import RUN, name_of, set_capture, write_machine
@@ -55,7 +53,7 @@ def write_whole_machine(root: Path, machine: str, study: Study) -> None:
     set_capture(root, machine, study, "counters", {VARIANT: {}}, [counter])
     set_capture(root, machine, study, "timeline", {VARIANT: {}}, [call])
     reading = [VARIANT, case, "0", RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]
-    text = f"{','.join(READING)}\n{','.join(reading)}\n"
+    text = f"{','.join(READING_COLUMNS)}\n{','.join(reading)}\n"
     (root / machine / study.name / TELEMETRY).write_text(text)
     sign(root / machine)
 

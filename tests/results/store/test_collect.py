@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.store.collect import COLUMNS, chosen, collect
+from analysis.results.collect import COLUMNS, chosen, collect
 from analysis.results.store.folders import machines
 from tests.synthetic import (
     CALLS,
@@ -53,9 +53,9 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
     for machine, run in (("box", OLD), ("box", NEW), ("other", OLD)):
         write_machine(tmp_path, machine, CALLS, rounds=2, run=run)
     limit = len(collect(tmp_path, STUDIES, machine="box").samples)
-    monkeypatch.setattr("analysis.results.store.collect.MACHINE_LIMIT_SAMPLES", limit)
+    monkeypatch.setattr("analysis.results.collect.MACHINE_LIMIT_SAMPLES", limit)
     assert collect(tmp_path, STUDIES).refused == {}
-    monkeypatch.setattr("analysis.results.store.collect.MACHINE_LIMIT_SAMPLES", limit - 1)
+    monkeypatch.setattr("analysis.results.collect.MACHINE_LIMIT_SAMPLES", limit - 1)
     found = collect(tmp_path, STUDIES)
     ((name, reason),) = found.refused.items()
     assert name == f"box/calls/{name_of(OLD)}.json"
@@ -68,7 +68,7 @@ def test_runs_beyond_their_number_are_left_out(
 ) -> None:
     for run in (OLD, NEW):
         write_machine(tmp_path, "box", CALLS, rounds=1, run=run)
-    monkeypatch.setattr("analysis.results.store.collect.MAX_FILES", 1)
+    monkeypatch.setattr("analysis.results.store.runs.MAX_FILES", 1)
     found = collect(tmp_path, STUDIES)
     assert list(found.refused) == [f"box/calls/{name_of(OLD)}.json"]
     assert [run.run for run in found.runs] == [name_of(NEW)]

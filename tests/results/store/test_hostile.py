@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from analysis.base import keys
 from analysis.base.errors import FieldError
-from analysis.results.store.collect import KEY, Collected, collect
+from analysis.results.collect import KEY, Collected, collect
 from analysis.results.store.keys import CaptureFile, Keys, RunFile
 from tests.results.store.hostile import (
     EARLIER,

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.base.errors import FieldError
 from analysis.base.reading import LIMIT_BYTES
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.store.published import (
     FILE_COLUMNS,
     best_statement,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.store.folders import described
-from analysis.results.store.runs import KEPT_RUNS, Held, discard_superfluous, superfluous
+from analysis.results.store.runs import KEPT_RUNS, Cell, Held, discard_superfluous, superfluous
 from tests.roots import rows_without_value
 from tests.synthetic import (
     CALLS,
@@ -28,15 +27,10 @@ from tests.synthetic import (
 
 A, B = ("kernel", "calls=1"), ("copy", "calls=1")
 HOSTS = ("00000001", "00000002", "00000003")
-CELLS = st.frozensets(st.sampled_from([A, B]))
-HELD = st.builds(
-    Held,
-    host=st.sampled_from(HOSTS),
-    measured=CELLS,
-    skipped=CELLS,
-    stale=CELLS,
-    is_empty=st.booleans(),
-).map(lambda one: replace(one, measured=frozenset()) if one.is_empty else one)
+STATES = st.dictionaries(st.sampled_from([A, B]), st.sampled_from(["measured", "skipped", "stale"]))
+HELD = st.builds(Held, st.sampled_from(HOSTS), STATES, st.booleans()).filter(
+    lambda one: not (one.is_empty and "measured" in one.cells.values())
+)
 
 
 def named(held: list[Held]) -> dict[str, Held]:
@@ -50,34 +44,37 @@ def test_nothing_is_deleted_that_a_figure_needs(held: list[Held]) -> None:
     kept = {name: one for name, one in every.items() if name not in gone}
     for cell in (A, B):
         before, now = (
-            [one for one in files.values() if cell in one.measured] for files in (every, kept)
+            [one for one in files.values() if one.cells.get(cell) == "measured"]
+            for files in (every, kept)
         )
         assert len(now) >= min(len(before), KEPT_RUNS)
         assert {one.host for one in now} == {one.host for one in before}
-        if any(cell in one.measured | one.skipped | one.stale for one in every.values()):
-            assert any(cell in o.measured | o.skipped | o.stale for o in kept.values())
+        assert any(cell in o.cells for o in kept.values()) == any(cell in o.cells for o in held)
     assert superfluous(kept) == []
 
 
+def measured(host: str, *cells: Cell) -> Held:
+    return Held(host, dict.fromkeys(cells, "measured"))
+
+
 def test_the_oldest_of_more_than_eight_runs_goes_and_no_host() -> None:
-    runs = [Held(HOSTS[0], frozenset({A})), *[Held(HOSTS[1], frozenset({A}))] * (KEPT_RUNS + 1)]
+    runs = [measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)]
     assert superfluous(named(runs)) == ["001", "002"]
-    wide = [Held(HOSTS[1], frozenset({A, B})), *[Held(HOSTS[1], frozenset({A}))] * KEPT_RUNS]
+    wide = [measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * KEPT_RUNS]
     assert superfluous(named(wide)) == ["001"]
 
 
 def test_a_stale_file_goes_when_each_of_its_cells_is_measured_anew() -> None:
-    old = Held(HOSTS[0], frozenset(), stale=frozenset({A, B}))
-    new = Held(HOSTS[1], frozenset({A}))
+    old = Held(HOSTS[0], {A: "stale", B: "stale"})
+    new = measured(HOSTS[1], A)
     assert superfluous(named([old, new])) == []
-    assert superfluous(named([old, new, Held(HOSTS[1], frozenset({B}))])) == ["000"]
+    assert superfluous(named([old, new, measured(HOSTS[1], B)])) == ["000"]
 
 
 def test_a_run_that_skipped_everything_supersedes_the_last_of_its_host() -> None:
-    skipped = [Held(host, frozenset(), frozenset({A}), is_empty=True) for host in HOSTS[:2]]
+    skipped = [Held(host, {A: "skipped"}, is_empty=True) for host in HOSTS[:2]]
     assert superfluous(named([*skipped, skipped[0]])) == ["000"]
-    measured = [Held(HOSTS[0], frozenset({A}))] * KEPT_RUNS
-    assert superfluous(named([*measured, skipped[0]])) == []
+    assert superfluous(named([*[measured(HOSTS[0], A)] * KEPT_RUNS, skipped[0]])) == []
 
 
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:

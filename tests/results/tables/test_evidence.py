@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.evidence import MachineResults, evidence_by_machine
 from analysis.study.claims.verdicts import MISSING, Missing, NotTested
 from tests.study.claims.studies import NO_MODEL
@@ -36,6 +36,6 @@ def test_a_stale_result_is_none(results: MachineResults) -> None:
     stale = MachineResults(
         COPY, results.samples.assign(stale=True), results.published, results.model, results.counted
     )
-    with pytest.raises(NotTested, match="the result of vectors is stale") as reason:
+    with pytest.raises(NotTested, match="measured with other code: vectors") as reason:
         stale.visits("vectors", COPY.headline, "gpu_time")
     assert not isinstance(reason.value, Missing)

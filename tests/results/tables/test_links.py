@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.results.collect import Collected, collect
 from analysis.results.model.fit import Calibration
-from analysis.results.store.collect import Collected, collect
 from analysis.results.tables.links import (
     calibration,
     collect_fits,
@@ -23,7 +23,7 @@ from analysis.results.tables.summary import summarise
 from analysis.study import discover
 from analysis.study.calibration import FITTED
 from tests.linked import CALIBRATION, made_up, true_seconds
-from tests.synthetic import write_machine
+from tests.synthetic import name_of, write_machine
 
 STUDIES = {CALIBRATION.name: CALIBRATION}
 
@@ -73,7 +73,7 @@ def test_a_case_of_one_run_has_the_spread_of_the_others(tmp_path: Path) -> None:
     factors = [1.0, 1.02, 1.1]
     found, every = measured(tmp_path, dict(zip(days(3), factors, strict=True)), rounds=1)
     is_rare = found.samples["case"].str.startswith("row_bytes=32,")
-    once = found.samples[~is_rare | (found.samples["run"] == days(1)[0])]
+    once = found.samples[~is_rare | (found.samples["run"] == name_of(days(1)[0]))]
     cases = calibration(once, work_on(found.machines["box"], STUDIES))
     assert len(cases.seconds) == len(every.seconds) and sorted(set(cases.runs)) == [1, 3]
     np.testing.assert_allclose(cases.errors, every.errors, rtol=1e-3)

@@ -10,6 +10,7 @@ import pytest
 
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import TERMS, term_seconds, work_of
+from analysis.results.store.records import Counter
 from analysis.results.tables.model import MODEL_COLUMNS, PARAMETER_COLUMNS
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Variant
@@ -17,7 +18,7 @@ from analysis.study.access import access_of
 from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
 from tests.linked import CALIBRATION, GATHER, SMS, TRUE, made_up, model_root, true_seconds
 from tests.roots import make_inputs
-from tests.synthetic import write_machine
+from tests.synthetic import set_capture, write_machine
 
 
 def test_tables_have_the_columns_others_read(calibrated: Inputs, calibrated_root: Path) -> None:
@@ -95,14 +96,15 @@ def test_counters_are_compared_in_bytes(calibrated: Inputs) -> None:
     assert bytes_read["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
 
 
-def test_a_malformed_capture_leaves_its_study_out(tmp_path: Path) -> None:
+def test_a_malformed_capture_is_left_out_alone(tmp_path: Path) -> None:
     root = model_root(tmp_path)
     write_machine(root / "results", "box", GATHER)
-    file = root / "results" / "box" / GATHER.name / "v3_loads_first.ncu.csv"
-    file.write_text("case,kernel,metric,value\n")
-    inputs = make_inputs(root)
-    assert (
-        "v3_loads_first.ncu.csv: line 1: expected the columns"
-        in inputs.refused[f"box/{GATHER.name}"]
+    counted = [Counter("v3_loads_first", "case without a pair", "k", "m", "", 1.0)]
+    about = set_capture(
+        root / "results", "box", GATHER, "counters", {"v3_loads_first": {}}, counted
     )
-    assert inputs.tables["summary"].empty
+    inputs = make_inputs(root)
+    ((name, reason),) = inputs.refused.items()
+    assert name == f"box/{GATHER.name}/{about.name}"
+    assert f"{about.stem}.csv: line 2: case: expected key=value pairs" in reason
+    assert not inputs.tables["summary"].empty and inputs.tables["model_counters"].empty

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.results.store.collect import collect, visits
+from analysis.results.collect import collect, visits
 from analysis.results.tables.ratios import (
     RATIO_COLUMNS,
     rankings,

@@ -8,13 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from analysis.study import Case, Variant
 from tests.results.tables.rows import rounds, table
 from tests.study.claims.studies import measure, write_study
-from tests.synthetic import CALLS, COPY, STUDIES, plausible, write_machine
+from tests.synthetic import CALLS, COPY, STUDIES, name_of, plausible, write_machine
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
 
@@ -57,7 +57,7 @@ def test_a_stale_run_is_not_one_of_enough() -> None:
 def test_a_run_like_the_others_confirms_them(tmp_path: Path) -> None:
     (row,) = measured(tmp_path, RUNS).to_dict("records")
     assert (row["machine"], row["study"], row["runs"]) == ("box", "copy", 3)
-    assert row["held_run"] == RUNS[-1]
+    assert row["held_run"] == name_of(RUNS[-1])
     assert row["times_inside"] >= 0.8 * row["times"] > 0
     assert row["decided"] > 0 and row["contradicted"] == 0
 
@@ -112,7 +112,7 @@ def test_confirmed_figures_of_the_newest_run_are_counted(tmp_path: Path) -> None
     found = collect(results, studies)
     compared = repeatability(found.samples, studies, found.published, found.machines, {})
     (row,) = compared.to_dict("records")
-    assert (row["runs"], row["held_run"]) == (3, RUNS[-1])
+    assert (row["runs"], row["held_run"]) == (3, name_of(RUNS[-1]))
     assert row["times"] == metrics * len(["slow", "slow in the other case", "fast", "wide", "host"])
     assert row["times_inside"] == metrics * 2  # those of slow
     # Pairs with host are by one metric. Those of fast have turned round.

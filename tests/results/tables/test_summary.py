@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.store.collect import collect
+from analysis.results.collect import collect
 from analysis.results.tables.ratios import RATIO_COLUMNS, ratios, ratios_by_round
 from analysis.results.tables.rows import RunRow, SkippedRow, SummaryRow, columns
 from analysis.results.tables.summary import runs, skipped, summarise

@@ -19,8 +19,7 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.results.store.collect import read_runs
-from analysis.results.store.runs import add, codes_of
+from analysis.results.store.runs import add, codes_of, read_runs
 from analysis.results.store.samples import Row, to_text
 from analysis.site.charts import study_charts
 from analysis.site.pages import page as pages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis import ROOT
-from analysis.results.store.collect import Collected, collect
+from analysis.results.collect import Collected, collect
 from analysis.results.tables.links import fit_links
 from analysis.results.tables.of_study import Material, to_csv
 from analysis.results.tables.registry import TABLES

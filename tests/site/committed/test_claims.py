@@ -7,7 +7,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from analysis.results.store.collect import Collected
+from analysis.results.collect import Collected
 from analysis.results.tables.claims import claim_tables
 from analysis.site.facts.inputs import Inputs
 from tests.repository import STUDIES

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
-from analysis.results.store.counters import Counter
+from analysis.results.store.records import Counter
 from analysis.site.facts.captures import kernel_name, read_counters
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover

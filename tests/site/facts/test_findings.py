@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from analysis.study import Study
 from analysis.study.claims.verdicts import FAILS, HOLDS
 from tests.roots import make_inputs, settled
 from tests.study.claims.studies import NEW, OLD, SECONDS, SPEEDUP, measure, write_study
+from tests.synthetic import files_of, make_stale
 
 FINDING = {"verdict": HOLDS, "headline": "One is {measured} as fast."}
 CLAIM = {"id": "speed", "says": "One is faster.", "test": SPEEDUP, "finding": FINDING}
@@ -28,18 +28,13 @@ def facts_of(
     return StudyFacts(change(make_inputs(root, {study.name: study})), study)
 
 
-def make_stale(results: Path, study: Study, machine: str) -> None:
-    for path in (results / machine / study.name).glob("*.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"source_sha256": "0" * 64}))
-
-
 def test_machines_come_by_hosts_of_fresh_figures_then_runs_then_the_newest_run(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, CLAIM)
     results = tmp_path / "results"
     measure(results, study, machine="a-stale", run=NEW)
-    make_stale(results, study, "a-stale")
+    make_stale(files_of(results, "a-stale", study.name)[0])
     measure(results, study, PAIR, machine="b-old", run=OLD)
     measure(results, study, PAIR, machine="c-new", run=NEW)
     for run in (OLD, "2026-01-01T12:00:00Z"):
@@ -70,7 +65,7 @@ def test_finding_quotes_the_machine_with_its_verdict_and_most_evidence(
     assert (shown.row.machine, shown.row.verdict) == ("more", HOLDS)
     assert shown.write(shown.figures.measured).startswith("2.0")
     assert [(row.machine, row.verdict) for row in shown.others] == [("all", FAILS), ("few", HOLDS)]
-    make_stale(results, study, "more")
+    make_stale(files_of(results, "more", study.name)[0])
     ((_, shown),) = findings(facts_of(tmp_path, study))
     assert shown.row.machine == "few"
 

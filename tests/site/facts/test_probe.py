@@ -42,12 +42,14 @@ def inputs(*, fitted: bool = True) -> Inputs:
     }
     nothing: Any = {}
     return Inputs(
-        **dict.fromkeys(("studies", "derived", "absent", "refused", "provenance"), nothing),
+        **dict.fromkeys(("studies", "derived", "absent", "refused"), nothing),
         results=Path(),
         tables=tables,
         resources=pd.DataFrame(),
         machine_code={},
         machines={"box": {"gpu": "NVIDIA H200"}},
+        runs=[],
+        captures=[],
     )
 
 

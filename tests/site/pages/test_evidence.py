@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.measure.profile.timeline import normalised
-from analysis.results.store import counters
+from analysis.results.store.records import Counter as HardwareCounter
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.captured import gaps
 from analysis.site.pages.compiled import compiled
@@ -159,7 +159,7 @@ def test_reads_of_page_tables_are_shown_for_each_value_of_a_key(root: Path) -> N
     def captured(stale_case: str) -> None:
         """Captures of both, of which that of the third is stale."""
         rows = [
-            counters.Counter(step.name, at, "k", metric, "1", value)
+            HardwareCounter(step.name, at, "k", metric, "1", value)
             for step, at in ((first, case), (third, stale_case))
             for metric, value in metrics
         ]

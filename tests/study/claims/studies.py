@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.results.store.collect import collect
-from analysis.results.store.counters import CAPTURED, Counter
+from analysis.results.collect import collect
+from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
 from analysis.results.tables.counters import fresh_counts
 from analysis.results.tables.rows import ClaimPartRow, rows_of

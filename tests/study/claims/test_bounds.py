@@ -149,16 +149,6 @@ def test_a_comparison_stays_named_in_another_claim_unless_one_was_dropped(tmp_pa
         assert found == {bound}, name
 
 
-def test_run_judges_only_if_all_variants_name_the_bound(
-    tmp_path: Path,
-) -> None:
-    study = write_study(tmp_path, FOURFOLD)
-    measure(tmp_path / "results", study, {"fast": 2e-3}, then=study)
-    measure(tmp_path / "results", study, {"slow": 8e-3})
-    (row,) = claims_of(tmp_path / "results", study)
-    assert row["bound"] == "afterwards"
-
-
 def test_a_profile_judges_the_bounds_that_it_names(tmp_path: Path) -> None:
     test = {"kind": "counts_per", "of": "fast", "counter": "lts__t_sectors.sum", "per": COUNTED}
     study = write_study(tmp_path, claim(**test, at_least=3), FOURFOLD | {"id": "other"})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -16,27 +15,26 @@ import pandas as pd
 
 from analysis.base.errors import HotpathError, visible
 from analysis.results.store.folders import (
-    ABOUT,
-    MAX_FILES,
-    described,
     listed,
     machine_folders,
     require_machine,
     require_study,
 )
-from analysis.results.store.keys import HostKeys, RunFile
+from analysis.results.store.keys import CapturedVariant, CaptureFile, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
+from analysis.results.store.records import CAPTURED
 from analysis.results.store.runs import (
     FAULTS,
     Capture,
+    Refuse,
     Run,
     codes_of,
-    description_of,
-    read_about,
-    read_capture,
-    read_run,
+    newest_host,
+    read_captures,
+    read_runs,
+    refuse_strays,
 )
-from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, frame
+from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Metric, Row
 from analysis.study import Study
 from analysis.study.claims.bounds import still_named
 
@@ -46,8 +44,6 @@ COLUMNS: Final = (
     *("machine", "host", *SAMPLE_TYPES),
     *("stale", "disturbed", "core_copies", "named"),
 )
-
-Refuse = Callable[[Path, str | Exception], None]
 
 
 @dataclass
@@ -67,16 +63,6 @@ class Collected:
     captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-
-
-def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose description is good and not one of
-    `without`."""
-    paths = [path for study in listed(folder) for path in described(study) if path not in without]
-    for path in sorted(paths, key=lambda path: path.name, reverse=True):
-        with suppress(*FAULTS):
-            return read_about(path, RunFile).host
-    return None
 
 
 def collect(
@@ -121,7 +107,7 @@ def collect(
                 continue
             study_here = studies.get(inner.name)
             codes = codes_of(study_here)
-            _refuse_strays(inner, refuse)
+            refuse_strays(inner, refuse)
             collected.captures += read_captures(inner, refuse)
             for run in read_runs(inner, study_here, refuse):
                 table = _frame(run, codes, study_here.bounds if study_here else frozenset())
@@ -149,62 +135,6 @@ def _is_valid(folder: Path, require: Callable[[Path], None], refuse: Refuse) -> 
     return False
 
 
-def ignore(path: Path, error: str | Exception) -> None:
-    """Say nothing of a bad file."""
-
-
-def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
-    """The runs in a study's folder, newest first."""
-    for path in _newest(folder, ABOUT[0], refuse):
-        try:
-            yield read_run(path, study)
-        except FAULTS as error:
-            refuse(path, error)
-
-
-def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
-    """The captures in a study's folder, newest first of each kind."""
-    for suffix in ABOUT[1:]:
-        for path in _newest(folder, suffix, refuse):
-            try:
-                yield read_capture(path)
-            except FAULTS as error:
-                refuse(path, error)
-
-
-def bad_files(folder: Path, study: Study) -> list[tuple[Path, str]]:
-    """The files of a study's folder that are left out, with the reason."""
-    found: list[tuple[Path, str]] = []
-
-    def refuse(path: Path, error: str | Exception) -> None:
-        found.append((path, str(error)))
-
-    for read in (lambda: read_runs(folder, study, refuse), lambda: read_captures(folder, refuse)):
-        for _ in read():
-            pass
-    _refuse_strays(folder, refuse)
-    return found
-
-
-def _newest(folder: Path, suffix: str, refuse: Refuse) -> Iterator[Path]:
-    """The descriptions of this suffix that are not too many, newest first."""
-    for place, path in enumerate(described(folder, suffix)):
-        if place < MAX_FILES:
-            yield path
-        else:
-            refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
-
-
-def _refuse_strays(folder: Path, refuse: Refuse) -> None:
-    """Refuse the files that belong to no run and no capture."""
-    for path in listed(folder):
-        try:
-            if not (about := description_of(path)).exists():
-                refuse(path, f"{path}: ignored, because {about.name} is missing")
-        except HotpathError as error:
-            refuse(path, error)
-
-
 def _frame(run: Run, codes: Mapping[str, str], bounds: Collection[str]) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
     about = run.about
@@ -224,6 +154,36 @@ def _frame(run: Run, codes: Mapping[str, str], bounds: Collection[str]) -> pd.Da
         disturbed=table["round"].isin(disturbed),
         core_copies=[copies.get(number, math.nan) for number in table["round"].tolist()],
         named=pd.Series([still_named(about.bounds, bounds)] * len(table), dtype=object),
+    )
+
+
+def frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """A table with a row per sample, and one without a value for a skipped or failed case: the
+    columns of SAMPLE_TYPES except `study` and `run`."""
+    nothing: Mapping[Metric, Sequence[float]] = {("", ""): (np.nan,)}
+    cells = [(row, *one) for row in rows for one in (row.values or nothing).items()]
+    counts = [len(values) for _, _, values in cells]
+
+    def repeated(values: Iterator[Any], kind: Any = object) -> npt.NDArray[Any]:
+        return np.repeat(np.fromiter(values, kind, len(cells)), counts)
+
+    def of_row(name: str, kind: Any = object) -> npt.NDArray[Any]:
+        return repeated((getattr(row, name) for row, _, _ in cells), kind)
+
+    return pd.DataFrame(
+        {
+            "variant": of_row("variant"),
+            "case": of_row("case"),
+            "metric": repeated(metric for _, (metric, _), _ in cells),
+            "unit": repeated(unit for _, (_, unit), _ in cells),
+            "value": np.concatenate([[], *(values for _, _, values in cells)]),
+            "round": of_row("round", int),
+            "sample": np.concatenate([np.arange(0), *map(np.arange, counts)]),
+            "verified": of_row("verified", int),
+            **{name: of_row(name) for name in ("status", "reason", "throttle")},
+            "sm_mhz": of_row("sm_mhz").astype(float),
+            "started_at": of_row("started_at"),
+        }
     )
 
 
@@ -279,3 +239,35 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
 def fresh(kept: pd.DataFrame) -> pd.DataFrame:
     """The samples among `kept` that have a value and belong to the current code."""
     return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A variant's part of a capture; `is_fresh` if it is of today's code."""
+
+    capture: Capture
+    variant: CapturedVariant
+    is_fresh: bool
+
+    @property
+    def is_captured(self) -> bool:
+        return self.variant.status == CAPTURED
+
+    @property
+    def about(self) -> CaptureFile:
+        return self.capture.about
+
+
+def taken_of(
+    captures: Iterable[Capture], key: tuple[str, str, str], kind: str, source_sha256: str | None
+) -> Taken | None:
+    """The capture of a kind of a machine's study's variant: one of today's code, else the newest;
+    one that was not captured only where no other was."""
+    machine, study, variant = key
+    found = [
+        Taken(one, entry, entry.source_sha256 == source_sha256)
+        for one in captures
+        if (one.about.machine, one.about.study, one.about.kind) == (machine, study, kind)
+        if (entry := one.about.variants.get(variant))
+    ]
+    return max(found, key=lambda one: (one.is_captured, one.is_fresh, one.about.at), default=None)
