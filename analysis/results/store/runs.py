@@ -32,7 +32,7 @@ FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError,
 """Errors that a file may cause: the first two by a check, the others without one."""
 
 File = TypeVar("File", RunFile, CaptureFile)
-Cell = tuple[str, ...]
+Cell = tuple[str, str]
 Codes = Mapping[str, str]
 """Hash of today's code by variant."""
 Refuse = Callable[[Path, str | Exception], None]
