@@ -29,7 +29,7 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     other = replace(second, variant="other")
     write_records(tmp_path / "t.csv", Event, [first, second, other])
     read = read_events(tmp_path / "t.csv", "one")
-    assert read["end"].tolist() == [1.5e-6, 7e-6]
+    assert read["end"].tolist() == pytest.approx([1.5e-6, 7e-6])
     assert read["stream"].isna().tolist() == [True, False]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from analysis.base.records import read_records
 from analysis.measure.profile.timeline import normalised
 from analysis.results.store.records import Counter as HardwareCounter
 from analysis.site.facts.study_facts import StudyFacts
@@ -92,10 +93,15 @@ def test_stale_and_missing_counters_are_noted(root: Path) -> None:
 def test_counters_show_the_change_of_a_step(root: Path) -> None:
     study = discover(root)["copy"]
     first, second = study.with_role("step")[:2]
-    counters = root / "results" / "box" / "copy" / f"{second.name}.ncu.csv"
-    text, changed = re.subn(r"(pcie__read_bytes\.sum,byte),\S+", r"\1,1000", counters.read_text())
-    assert changed
-    counters.write_text(text)
+    path = root / "results" / "box" / "copy" / f"{name_of(RUN)}.counters.csv"
+    counters = [
+        replace(one, value=1000.0)
+        if (one.variant, one.metric) == (second.name, "pcie__read_bytes.sum")
+        else one
+        for one in read_records(path, HardwareCounter)
+    ]
+    variants = dict.fromkeys((first.name, second.name), dict[str, str]())
+    set_capture(root / "results", "box", study, "counters", variants, counters)
     beside = counter_tables(StudyFacts(make_inputs(root), study), second, "../")
     cells = re.search(r"<td>read over the link</td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", beside)
     assert cells is not None
@@ -115,8 +121,11 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     data = (folder / "index.html").read_text()
     row = re.search(rf'<tr id="box-copy-{first.name}">.*?</tr>', data)
     assert row is not None
-    for kind in ("csv", "json", "ncu.csv", "timeline.csv", "source.cu"):
-        assert f'href="{first.name}.{kind}"' in row[0]
+    assert f'href="{name_of(RUN)}.csv"' in row[0]
+    assert f'href="{first.name}.source.cu"' in row[0]
+    for kind in ("csv", "json", "counters.csv", "counters.json", "timeline.csv", "timeline.json"):
+        assert f'href="{name_of(RUN)}.{kind}"' in data
+        assert (folder / f"{name_of(RUN)}.{kind}").exists()
     same = (folder / f"{first.name}.source.cu").read_text()
     assert same == f"// Measured at commit {'0' * 40}; unchanged since.\n{first.path.read_text()}"
     assert not (folder / f"{second.name}.source.cu").exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import duckdb
+import numpy as np
 import pytest
 import yaml
 
@@ -23,10 +24,14 @@ from analysis.site.pages.navigation import navigation
 from analysis.site.pages.parquet import TYPES, write_parquet
 from tests.repository import STUDIES
 from tests.roots import rows_without_value
-from tests.synthetic import CALLS, COPY, add_run, provenance_of, samples_in, write_machine
+from tests.synthetic import CALLS, COPY, Sample, add_run, provenance_of, samples_in, write_machine
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CHANGELOG = ROOT / "CHANGELOG.md"
+
+
+def plain(sample: Sample) -> list[object]:
+    return [one.item() if isinstance(one, np.generic) else one for one in vars(sample).values()]
 
 
 def test_parquet_has_every_sample_of_every_machine(tmp_path: Path) -> None:
@@ -43,7 +48,7 @@ def test_parquet_has_every_sample_of_every_machine(tmp_path: Path) -> None:
         assert found.columns == list(TYPES)
         written = [(machine, *values) for machine, *values in found.fetchall()]
     expected = [
-        (file.parent.parent.name, *vars(replace(sample, run=file.stem)).values())
+        (file.parent.parent.name, *plain(replace(sample, run=file.stem)))
         for file in files
         for sample in samples_in(file)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,16 @@ from analysis.site.pages import __main__ as report
 from analysis.site.pages.site import build_site
 from analysis.study import ROLES, discover
 from tests.roots import build, drawing_once, make_root, rows_without_value, text_of, write_tables
-from tests.synthetic import RUN, add_run, plausible, provenance_of, samples_of, write_machine
+from tests.synthetic import (
+    RUN,
+    add_run,
+    files_of,
+    name_of,
+    plausible,
+    provenance_of,
+    samples_of,
+    write_machine,
+)
 
 
 def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
@@ -54,14 +62,17 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         if status == "failed":  # in one round of several
             rows += [one for one in samples_of(study, variant, rounds=8) if one.round]
         add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
-    with (results / "torn-box" / "copy" / f"{v0.name}.csv").open("a") as samples:
+    (torn,) = files_of(results, "torn-box", "copy")
+    with torn.open("a") as samples:
         samples.write("\n")
     v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")
     site = build(root)
     home, page = (text_of(site / name) for name in ("index.html", "studies/copy/index.html"))
-    assert re.search(rf"torn-box/copy is left out: .*/{v0.name}\.csv: checksum differs", home)
+    assert re.search(
+        rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum differs", home
+    )
     assert "torn-box" not in page
-    assert f"the result of {v2.name} is stale" in page
+    assert f"measured with other code: {v2.name}" in page
     assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
     assert f"failed illegal address all {v4.name}" in page
     data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
@@ -70,8 +81,8 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     assert states[v3.name] == {"skipped", "published"}
     assert states[v4.name] == {"failed", "published"}
     assert states["library"] == {"not measured"}
-    assert set(data.loc[data["state"] == "stale", "run"]) == {RUN}
-    assert (site / "data" / "whole-box" / "copy" / f"{v0.name}.csv").exists()
+    assert set(data.loc[data["state"] == "stale", "run"]) == {name_of(RUN)}
+    assert (site / "data" / "whole-box" / "copy" / f"{name_of(RUN)}.csv").exists()
     assert not (site / "data" / "torn-box").exists()
 
 
@@ -191,16 +202,15 @@ def test_disturbed_rounds_and_several_modes_are_marked_and_explained(tmp_path: P
     results = root / "results"
     first, second = study.with_role("step")[:2]
     write_machine(results, "noisy-box", study, variants=[first, second])
-    disturbed = results / "noisy-box" / "copy" / f"{first.name}.json"
     note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
-    disturbed.write_text(json.dumps(json.loads(disturbed.read_text()) | {"disturbed": [note]}))
     jumping = [
         replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1))
         for s in samples_of(study, second)
     ]
-    add_run(results, "noisy-box", "copy", second.name, jumping, provenance_of(study, second))
+    noted = provenance_of(study, second) | {"disturbed": [note]}
+    add_run(results, "noisy-box", "copy", second.name, jumping, noted)
     site = build(root)
     page = text_of(site / "studies" / "copy" / "index.html")
-    assert page.count("disturbed in 1 of 8 rounds") == 1
+    assert page.count("disturbed in 1 of 8 rounds") == 2
     assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
     assert page.count(", 2 modes") == page.count(" ‡") == 1
