@@ -149,13 +149,14 @@ def load_inputs(
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
     known = [machine for machine in machines(results) if machine not in refused]
+    bad = {results / name for name in refused}
     runs: list[RunFile] = []
     captures: list[Capture] = []
     for folder in (folder for machine in known for folder in listed(results / machine)):
         name = folder.relative_to(results).as_posix()
         if name in refused or not (derived is None or folder.name in derived):
             continue
-        paths = [path for path in described(folder) if f"{name}/{path.name}" not in refused]
+        paths = [path for path in described(folder) if path not in bad]
         runs += [read_about(path, RunFile) for path in reversed(paths)]
         captures += [
             one for one in read_captures(folder) if f"{name}/{one.about.file_name}" not in refused
@@ -180,7 +181,7 @@ def load_inputs(
         machines={
             machine: host.described()
             for machine in known
-            if (host := newest_host(results / machine)) is not None
+            if (host := newest_host(results / machine, bad)) is not None
         },
         runs=runs,
         captures=captures,

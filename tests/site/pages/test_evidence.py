@@ -100,7 +100,7 @@ def test_counters_show_the_change_of_a_step(root: Path) -> None:
         else one
         for one in read_records(path, HardwareCounter)
     ]
-    variants = dict.fromkeys((first.name, second.name), dict[str, str]())
+    variants = {name: dict[str, str]() for name in (first.name, second.name)}
     set_capture(root / "results", "box", study, "counters", variants, counters)
     beside = counter_tables(StudyFacts(make_inputs(root), study), second, "../")
     cells = re.search(r"<td>read over the link</td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", beside)

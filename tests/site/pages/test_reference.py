@@ -184,7 +184,7 @@ def documented(text: str, heading: str) -> set[str]:
         ("model.csv", DATA, "### model.csv {"),
         ("model_parameters.csv", DATA, "### model_parameters.csv {"),
         ("<run>.telemetry.csv", CONTRACT, "### Telemetry"),
-        ("<run>.ncu.csv", CONTRACT, "### Counters"),
+        ("<run>.counters.csv", CONTRACT, "`<run>.counters.csv` has"),
         ("<run>.timeline.csv", CONTRACT, "`<run>.timeline.csv` has"),
         ("published/<study>.csv", CONTRACT, "### Published figures"),
     ],
