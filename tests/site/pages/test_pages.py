@@ -72,7 +72,7 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum differs", home
     )
     assert "torn-box" not in page
-    assert f"measured with other code: {v2.name}" in page
+    assert f"the result of {v2.name} is stale" in page
     assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
     assert f"failed illegal address all {v4.name}" in page
     data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
