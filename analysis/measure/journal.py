@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from analysis import ROOT
 from analysis.base import keys
@@ -76,12 +76,6 @@ class RoundRecord(Keys):
     newcomers: Listed[Natural]
     stages_s: Stages
     samples_sha256: Digest
-
-
-class Repeat(Disturbance):
-    """A round that is measured again; `start` is the start of its first try."""
-
-    start: UtcTime
 
 
 class Journal:
@@ -156,11 +150,10 @@ class Journal:
         A round with a damaged file is removed, with a word, so it is measured again.
         """
         found: dict[int, RoundRecord] = {}
-        discarded = {entry["start"] for entry in self.repeated}
         for number in range(self.rounds):
             path = self.round_file(number).with_suffix(".json")
             record = self._readable(path, RoundRecord, None)
-            if record is None or record.start in discarded:
+            if record is None:
                 continue
             try:
                 if digest_of(self.round_file(number)) != record.samples_sha256:
@@ -181,10 +174,9 @@ class Journal:
         remove(path)
 
     @cached_property
-    def repeated(self) -> list[dict[str, Any]]:
-        """The rounds that are measured again: `round`, `why`, and the `start` of the first try."""
-        entries = self._readable(self._repeats_file, list[Repeat], [])
-        return [entry.model_dump() for entry in entries or []]
+    def repeated(self) -> list[Disturbance]:
+        """The rounds that were measured again."""
+        return self._readable(self._repeats_file, list[Disturbance], []) or []
 
     def _readable(self, path: Path, kind: type[T], otherwise: T | None) -> T | None:
         """The content of a file, or `otherwise` if there is none; a damaged one is removed."""
@@ -206,12 +198,11 @@ class Journal:
         self.records[number] = record
 
     def repeat(self, number: int, why: Sequence[str]) -> None:
-        """Count a round as missing again. The note that says why is what discards it; its record
-        goes, too, in case that the note is damaged later."""
-        discarded = self.records.pop(number)
-        self.repeated.append({"round": number, "why": list(why), "start": discarded.start})
-        write_whole(self._repeats_file, json.dumps(self.repeated))
+        """Count a round as missing again, and note why. A crash in between loses the note."""
+        del self.records[number]
         remove(self.round_file(number).with_suffix(".json"))
+        self.repeated.append(Disturbance(round=number, why=list(why)))
+        write_whole(self._repeats_file, json.dumps([one.model_dump() for one in self.repeated]))
 
     def visits(self) -> list[Visit]:
         """The visits to cells of all finished rounds that have a file of them."""

@@ -19,7 +19,6 @@ from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import (
     FORMAT,
     Compiler,
-    Disturbance,
     Look,
     RunFile,
     Stages,
@@ -140,8 +139,8 @@ def _run_file(
             *(record.conditions for record in records),
             Look(**asdict(recent_conditions())),
         ],
-        disturbed=[Disturbance(**one) for one in disturbed(journal)],
-        repeated=[Disturbance(round=one["round"], why=one["why"]) for one in journal.repeated],
+        disturbed=disturbed(journal),
+        repeated=journal.repeated,
         stages_s=_stages(records),
         # Energy of the whole run: all variants, and the gaps between them.
         energy_j=round(sum(known), 3) if records and len(known) == len(records) else None,

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -31,7 +30,7 @@ from analysis.measure.plan import Plan
 from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
-from analysis.results.store.keys import Look, Stages
+from analysis.results.store.keys import Disturbance, Look, Stages
 from analysis.results.store.samples import read_rows, write_rows
 from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
@@ -123,12 +122,12 @@ def _job(
     )
 
 
-def disturbed(journal: Journal) -> list[dict[str, Any]]:
-    """The rounds of the journal that something disturbed: `round` and `why`."""
+def disturbed(journal: Journal) -> list[Disturbance]:
+    """The rounds of the journal that something disturbed."""
     numbers = sorted(journal.records)
     watched = [_watch(journal, number) for number in numbers]
     found = disturbances(watched, psutil.cpu_count() or 1)
-    return [{"round": n, "why": why} for n, why in zip(numbers, found, strict=True) if why]
+    return [Disturbance(round=n, why=why) for n, why in zip(numbers, found, strict=True) if why]
 
 
 def _watch(journal: Journal, number: int) -> Watch:
@@ -145,9 +144,9 @@ def discard_disturbed(journal: Journal) -> None:
     """
     repeats = (journal.rounds - 1) // 2 - len(journal.repeated)
     for entry in disturbed(journal)[:repeats]:
-        journal.repeat(entry["round"], entry["why"])
-        why = "; ".join(entry["why"])
-        print(f"{journal.study}: round {entry['round'] + 1} is repeated: {why}", flush=True)
+        journal.repeat(entry.round, entry.why)
+        why = "; ".join(entry.why)
+        print(f"{journal.study}: round {entry.round + 1} is repeated: {why}", flush=True)
 
 
 def _run_one(

@@ -132,4 +132,5 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu, gpu], others=[4]))
     assert Journal(plan).records[0].energy_j == 35.0
-    assert disturbed(Journal(plan)) == [{"round": 0, "why": ["processes [5] came to the GPU"]}]
+    (note,) = disturbed(Journal(plan))
+    assert (note.round, note.why) == (0, ["processes [5] came to the GPU"])

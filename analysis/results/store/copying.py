@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
@@ -12,6 +13,9 @@ from analysis.results.store.folders import ABOUT, described, listed, require_mac
 from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
 from analysis.results.store.runs import bad_files, newest_host, read_about
 from analysis.study import Study
+
+IDLE_GENERATION: Final = 3
+"""An idle link may report up to this PCIe generation, and train to a faster one under load."""
 
 
 def copy_runs(
@@ -77,16 +81,20 @@ def require_same_kind(
     newest = newest_host(folder, without)
     if newest is None:
         return
-    for key, expected, got in zip(_KIND, _kind_of(newest), _kind_of(host), strict=True):
-        if expected != got:
+    here = _kind_of(host)
+    for key, expected in _kind_of(newest).items():
+        got = here.get(key)
+        if got is not None and expected is not None and expected != got:
             raise FieldError(
                 f"{where}: {key}", f"{expected!r} as in {folder}; give another name, see --as", got
             )
 
 
-_KIND = ("gpus", "gpu", "sms", "pcie_generation", "pcie_width")
-
-
-def _kind_of(host: HostKeys) -> tuple[object, ...]:
-    first = host.gpus[0] if host.gpus else None
-    return (len(host.gpus), *(getattr(first, key, None) for key in _KIND[1:]))
+def _kind_of(host: HostKeys) -> dict[str, object]:
+    """The kind of a machine; None for what is unknown, as is the generation of an idle link."""
+    known: dict[str, object] = {"gpus": len(host.gpus)}
+    for gpu in host.gpus[:1]:
+        known |= {"gpu": gpu.gpu, "sms": gpu.sms, "pcie_width": gpu.pcie_width}
+        is_trained = (gpu.pcie_generation or 0) > IDLE_GENERATION
+        known["pcie_generation"] = gpu.pcie_generation if is_trained else None
+    return known
