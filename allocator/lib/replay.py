@@ -15,10 +15,10 @@ from .patterns import Pattern
 REPEATS: Final = 3
 """Number of timings per cell with several threads or in Python; the median counts."""
 
-REPLAYS: Final = 31
+REPLAYS: Final = 15
 """Maximum number of timed replays by one thread, each after other work; the median counts."""
 
-REPLAYS_S: Final = 0.02
+REPLAYS_S: Final = 0.008
 """Limit of their total time in seconds, without the other work."""
 
 FRESH_REPEATS: Final = 301
