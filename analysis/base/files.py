@@ -75,15 +75,6 @@ def require_plain_path(folder: Path) -> None:
         )
 
 
-def write_together(folder: Path, texts: Mapping[str, str]) -> None:
-    """Make a folder with all of its files, by their paths in it, in one step."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for name, text in texts.items():
-        write_whole(partial / name, text)
-    partial.rename(folder)
-
-
 def remove(path: Path) -> None:
     """Remove a file, a link or a whole folder; nothing where there is none."""
     if path.is_dir() and not path.is_symlink():

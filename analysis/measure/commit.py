@@ -14,7 +14,7 @@ from analysis.base.errors import FieldError
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""The same form as `commit` in the provenance."""
+"""The same form as `commit` in a run's description."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,9 @@ def _reason(lines: list[str], root: Path) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """The output of git for `root` itself, not for a repository around it."""
+    """The output of git for `root` itself, not for one around it. A kill leaves no lock."""
     alone = os.environ | {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent)}
+    alone["GIT_OPTIONAL_LOCKS"] = "0"
     return subprocess.run(
         ["git", "-C", str(root), *arguments], env=alone, capture_output=True, text=True, check=True
     ).stdout

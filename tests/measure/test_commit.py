@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,13 @@ def test_a_checkout_has_a_commit_that_only_changed_code_makes_dirty(tree: Path) 
     assert found.name and len(found.name) == 40
     (tree / "code").write_text("2")
     assert commit_of(tree) == Commit(found.name, dirty=True)
+
+
+def test_a_kill_leaves_no_lock_as_the_index_stays_as_it_is(tree: Path) -> None:
+    index = (tree / ".git" / "index").read_bytes()
+    os.utime(tree / "code", (1, 1))
+    assert commit_of(tree).dirty is False
+    assert (tree / ".git" / "index").read_bytes() == index
 
 
 def test_a_copy_is_of_the_commit_that_the_environment_names(

@@ -161,6 +161,7 @@ def test_gpu_in_use_is_refused_or_recorded() -> None:
         ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
         ({"sms": 114}, "sms: expected 132 as in"),
         ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
+        ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
     ],
 )
 def test_results_of_another_kind_of_machine_are_refused(
@@ -174,6 +175,8 @@ def test_results_of_another_kind_of_machine_are_refused(
     require_same_kind(host_of(big), tmp_path / "box", "config: machine")
     with pytest.raises(HotpathError, match=f"config: machine: {message}"):
         require_same_kind(host_of({**big, **other}), tmp_path / "box", "config: machine")
+    idle = host_of({**big, "pcie_generation": 1})
+    require_same_kind(idle, tmp_path / "box", "config: machine")
 
 
 def test_larger_grid_includes_the_smaller_one(tmp_path: Path, where: Target) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from analysis.base.locks import take
-from tests.synthetic import CALLS, write_machine
 from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake, succeed
 
 
@@ -105,25 +103,6 @@ def test_a_folder_that_cannot_be_written_to_is_one_error(copy: Path, name: str) 
     [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
     assert line.startswith(f"error: {copy / name}: cannot be written to; use a copy that you")
     assert done.returncode != 0 and "Traceback" not in done.stdout
-
-
-def test_damaged_results_are_one_error_before_anything_is_measured(copy: Path) -> None:
-    """Only studies with pending cases are checked; the tables check the others."""
-    results = copy / "results" / "test-box"
-    write_machine(copy / "results", "test-box", CALLS, rounds=1)
-    path = results / "calls" / "python.csv"
-    path.write_text(path.read_text()[:-1])
-    succeed(copy, "measure", "--dry-run")
-    (results / "calls" / "compiled.csv").unlink()
-    (results / "calls" / "compiled.json").unlink()
-    before = contents(copy / "build") | contents(results)
-    done = snakemake(copy, "measure")
-    [line] = [line for line in done.stdout.splitlines() if "error" in line.lower()]
-    assert line.startswith(f"error: {path}: checksum differs from the one in python.json; ")
-    assert done.returncode != 0 and "Traceback" not in done.stdout
-    assert contents(copy / "build") | contents(results) == before
-    succeed(copy, "build", "--dry-run")  # reads no results
-    shutil.rmtree(results)
 
 
 def test_building_opens_no_gpu(copy: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -226,8 +227,9 @@ def test_a_changed_page_redraws_nothing(described: dict[str, dict[str, Any]]) ->
 
 def test_odd_files_among_results_stop_nothing(copy: Path) -> None:
     results = copy / "results"
-    for machine in ("{calls}", "<b>", "a\nb", "cut-box"):
-        write_machine(results, machine, CALLS, rounds=1)
+    write_machine(results, "cut-box", CALLS, rounds=1)
+    for machine in ("{calls}", "<b>", "a\nb"):
+        shutil.copytree(results / "cut-box", results / machine)
     (path,) = files_of(results, "cut-box", "calls")
     path.unlink()
     path.symlink_to("nowhere")

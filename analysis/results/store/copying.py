@@ -43,22 +43,24 @@ def copy_runs(
             for path in described(study, suffix):
                 if path in refused:
                     continue
-                about: RunFile | CaptureFile
-                if suffix == ABOUT[0]:
-                    about = read_about(path, RunFile)
-                else:
-                    about = read_about(path, CaptureFile)
+                about = _about(path, suffix)
                 require_same_kind(about.host, folder, str(path))
-                text = text_of(about.model_copy(update={"machine": folder.name}))
+                about.machine = folder.name
                 there = folder / study.name / path.name
                 if not there.exists():
                     files = {there.parent / n: read_text(study / n) for n in about.files}
-                    texts[there] = files | {there: text}
-                elif read_text(there) != text:
+                    texts[there] = files | {there: text_of(about)}
+                elif _about(there, suffix) != about:
                     raise HotpathError(f"{path}: expected the content of {there}, got another")
     for there, files in sorted(texts.items()):
         write_all(files)
         yield f"{there.parent.name}/{there.name}"
+
+
+def _about(path: Path, suffix: str) -> RunFile | CaptureFile:
+    if suffix == ABOUT[0]:
+        return read_about(path, RunFile)
+    return read_about(path, CaptureFile)
 
 
 def _bad_files(folder: Path, studies: Mapping[str, Study]) -> Iterator[tuple[Path, str]]:

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from analysis.base import keys
-from analysis.base.errors import HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
 from analysis.base.reading import decoded, read_bytes
 from analysis.base.records import read_records
@@ -32,6 +33,7 @@ FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError,
 """Errors that a file may cause: the first two by a check, the others without one."""
 
 File = TypeVar("File", RunFile, CaptureFile)
+T = TypeVar("T")
 Cell = tuple[str, str]
 Codes = Mapping[str, str]
 """Hash of today's code by variant."""
@@ -116,19 +118,23 @@ def ignore(path: Path, error: str | Exception) -> None:
 
 def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
     """The runs in a study's folder, newest first."""
-    for path in _newest(folder, ABOUT[0], refuse):
-        try:
-            yield read_run(path, study)
-        except FAULTS as error:
-            refuse(path, error)
+    return _read_all(folder, ABOUT[:1], lambda path: read_run(path, study), refuse)
 
 
 def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
     """The captures in a study's folder, newest first of each kind."""
-    for suffix in ABOUT[1:]:
-        for path in _newest(folder, suffix, refuse):
+    return _read_all(folder, ABOUT[1:], read_capture, refuse)
+
+
+def _read_all(
+    folder: Path, suffixes: Sequence[str], read: Callable[[Path], T], refuse: Refuse
+) -> Iterator[T]:
+    for suffix in suffixes:
+        for place, path in enumerate(described(folder, suffix)):
             try:
-                yield read_capture(path)
+                if place >= MAX_FILES:
+                    raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
+                yield read(path)
             except FAULTS as error:
                 refuse(path, error)
 
@@ -140,20 +146,10 @@ def bad_files(folder: Path, study: Study | None) -> list[tuple[Path, str]]:
     def refuse(path: Path, error: str | Exception) -> None:
         found.append((path, str(error)))
 
-    for read in (lambda: read_runs(folder, study, refuse), lambda: read_captures(folder, refuse)):
-        for _ in read():
-            pass
+    for _ in chain(read_runs(folder, study, refuse), read_captures(folder, refuse)):
+        pass
     refuse_strays(folder, refuse)
     return found
-
-
-def _newest(folder: Path, suffix: str, refuse: Refuse) -> Iterator[Path]:
-    """The descriptions of this suffix that are not too many, newest first."""
-    for place, path in enumerate(described(folder, suffix)):
-        if place < MAX_FILES:
-            yield path
-        else:
-            refuse(path, f"{path}: expected at most {MAX_FILES} files {suffix}, got more")
 
 
 def refuse_strays(folder: Path, refuse: Refuse) -> None:
@@ -273,10 +269,7 @@ def _is_covered(cell: Cell, state: State, name: str, kept: Mapping[str, Held]) -
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
     """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
     killed process. Returns the names of the deleted descriptions; bad files stay."""
-    deleted = []
-    for suffix in ABOUT:
-        held = dict(_held(folder, suffix, study))
-        deleted += superfluous(held)
+    deleted = [name for held in _held(folder, study) for name in superfluous(held)]
     for name in deleted:
         remove(folder / name)  # first, as a CSV without it is ignored
     for path in listed(folder):
@@ -288,30 +281,34 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
     return deleted
 
 
-def _held(folder: Path, suffix: str, study: Study) -> Iterator[tuple[str, Held]]:
+def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
+    """What the runs hold, and the captures of each kind, by the names of their descriptions."""
     codes = codes_of(study)
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
-    cells: dict[Cell, State]
-    if suffix == ABOUT[0]:
-        for run in read_runs(folder, study):
-            about = run.about
-            fresh = {v for v in about.variants if about.is_fresh(v, codes.get(v))}
-            cells = {
-                row.cell: "skipped" if row.status == "skipped" else "measured"
-                for row in sorted(run.rows, key=lambda row: row.status != "skipped")
-            }
-            cells = {c: state if c[0] in fresh else "stale" for c, state in cells.items()}
-            known = {cell: state for cell, state in cells.items() if cell in cases}
-            yield about.file_name, Held(about.host.id, known, about.rounds == 0)
-        return
+    found: dict[str, dict[str, Held]] = {suffix: {} for suffix in ABOUT}
+
+    def hold(about: RunFile | CaptureFile, cells: Mapping[Cell, State], *, is_empty: bool) -> None:
+        known = {cell: state for cell, state in cells.items() if cell in cases}
+        suffix = about.file_name.removeprefix(about.file_name.partition(".")[0])
+        found[suffix][about.file_name] = Held(about.host.id, known, is_empty)
+
+    for run in read_runs(folder, study):
+        fresh = {v for v in run.about.variants if run.about.is_fresh(v, codes.get(v))}
+        measured = {row.cell for row in run.rows if row.status != "skipped"}
+        cells: dict[Cell, State] = {
+            row.cell: ("measured" if row.cell in measured else "skipped")
+            if row.variant in fresh
+            else "stale"
+            for row in run.rows
+        }
+        hold(run.about, cells, is_empty=run.about.rounds == 0)
     for capture in read_captures(folder):
-        if capture.about.file_name.endswith(suffix):
-            cells = {
-                (name, one.case): "measured" if one.source_sha256 == codes.get(name) else "stale"
-                for name, one in capture.about.variants.items()
-            }
-            known = {cell: state for cell, state in cells.items() if cell in cases}
-            yield capture.about.file_name, Held(capture.about.host.id, known)
+        cells = {
+            (name, one.case): "measured" if one.source_sha256 == codes.get(name) else "stale"
+            for name, one in capture.about.variants.items()
+        }
+        hold(capture.about, cells, is_empty=False)
+    return iter(found.values())
 
 
 def description_of(path: Path) -> Path:
