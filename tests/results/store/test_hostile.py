@@ -12,7 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from analysis.base import keys
 from analysis.base.errors import FieldError
 from analysis.results.collect import KEY, Collected, collect
-from analysis.results.store.keys import CaptureFile, Keys, RunFile
+from analysis.results.store.keys import (
+    CaptureFile,
+    GpuKeys,
+    HostKeys,
+    Keys,
+    Limits,
+    RunFile,
+)
 from tests.results.store.hostile import (
     EARLIER,
     EDITS,
@@ -102,6 +109,21 @@ def test_a_wrong_value_of_every_key_is_refused_by_name(
         "conditions": [{"spin_s": 0.1, "copy_bytes_per_s": 1e10, "steal_s": 0.0}],
         "telemetry": {"kernel": "captured"},
     }
+    text, flags = {"gpu", "arch", "driver", "cuda", "cpu", "cpu_id", "kernel", "python"}, {"ecc"}
+    flags |= {"hypervisor", "iommu"}
+    gpu, limits, of_host = (
+        {key: "x" if key in text else True if key in flags else 1 for key in one.model_fields}
+        for one in (GpuKeys, Limits, HostKeys)
+    )
+    inner_keys = {
+        "gpus": [gpu],
+        "limits": limits,
+        "unsupported": ["iommu"],
+        "libraries": {"a": "1"},
+    }
+    by_name = {"cpu_caches": {"L1": 1}, "peer_access": {"0-1": True}}
+    by_name |= {"nvlinks": {"0-1": 1}, "pcie_path": {"0-1": "x"}}
+    data["host"] = {**of_host, **inner_keys, **by_name, "id": data["host"]["id"]}
     data = {key: value for key, value in data.items() if key in kind.model_fields}
     keys.read(kind, data, name)
     assert set(data) == set(kind.model_fields)
@@ -111,7 +133,7 @@ def test_a_wrong_value_of_every_key_is_refused_by_name(
             keys.read(kind, content, name)
         return str(caught.value)
 
-    open_keys = {"files", "variants", "bounds", "libraries", "telemetry"}
+    open_keys = {"files", "variants", "bounds", "libraries", "telemetry", *by_name}
     for path in places(data):
         inner = data
         for part in path:

@@ -81,6 +81,9 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     text = to_text([*rows, replace(SKIPPED, variant="skipped")])
     found = parse_rows(PATH, text)
     assert to_text(found) == text
+    for row, known in zip(found, rows, strict=False):
+        for metric, values in known.values.items():
+            assert row.values[metric] == pytest.approx(values, rel=1e-6)
     table = frame(found)
     assert set(table.columns) == set(SAMPLE_TYPES) - {"study", "run"}
     assert len(table) == sum(max(1, sum(map(len, row.values.values()))) for row in found)
@@ -121,6 +124,10 @@ def changed(edit: Callable[[list[list[str]]], object]) -> str:
             for name in ("", "host_time", "[s]", "host_time [s] ", "<b> [s]", "driver_calls [s]")
         ),
         (lambda rows: rows[0].reverse(), "line 1: expected the columns"),
+        (
+            lambda rows: rows[0].__setitem__(slice(5, 7), ["status", "verified"]),
+            "line 1: expected the columns",
+        ),
     ],
 )
 def test_another_file_is_refused_with_its_line(
