@@ -135,7 +135,6 @@ class Plan:
     def digest(self) -> str:
         """Changes with anything that invalidates the rounds of an interrupted run."""
         parts = {
-            "host": self.where.host,
             "grid": asdict(self.grid),
             "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
             "method": METHOD_VERSION,
