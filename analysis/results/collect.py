@@ -77,7 +77,8 @@ def collect(
     the only machine to read.
 
     A run with a fault is left out, and so is a folder with a wrong name; `refused` has the reasons.
-    Results of a study or variant that no longer exists are stale.
+    Results of a study or variant that no longer exists are stale. Fresh samples of a case or metric
+    that no longer exists are left out.
     """
     collected = Collected(pd.DataFrame())
 
@@ -106,11 +107,10 @@ def collect(
             if not _is_valid(inner, require_study, refuse):
                 continue
             study_here = studies.get(inner.name)
-            codes = codes_of(study_here)
             refuse_strays(inner, refuse)
             collected.captures += read_captures(inner, refuse)
             for run in read_runs(inner, study_here, refuse):
-                table = _frame(run, codes, study_here.bounds if study_here else frozenset())
+                table = _frame(run, study_here)
                 room -= len(table)
                 if room < 0:
                     limit = f"expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
@@ -135,7 +135,7 @@ def _is_valid(folder: Path, require: Callable[[Path], None], refuse: Refuse) -> 
     return False
 
 
-def _frame(run: Run, codes: Mapping[str, str], bounds: Collection[str]) -> pd.DataFrame:
+def _frame(run: Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
     about = run.about
     disturbed = {one.round for one in about.disturbed}
@@ -143,18 +143,30 @@ def _frame(run: Run, codes: Mapping[str, str], bounds: Collection[str]) -> pd.Da
         number: min(look.copy_bytes_per_s for look in around)
         for number, around in enumerate(pairwise(about.conditions))
     }
+    codes = codes_of(study)
+    fresh = {name: about.is_fresh(name, codes.get(name)) for name in about.variants}
     table = frame(run.rows)
-    stale = {name: not about.is_fresh(name, codes.get(name)) for name in about.variants}
+    table["stale"] = ~table["variant"].map(fresh).astype(bool)
+    if study:
+        table = table[table["stale"] | _is_known(table, study)]
+    named = still_named(about.bounds, study.bounds if study else frozenset())
     return table.assign(
         machine=about.machine,
         host=about.host.id,
         study=about.study,
         run=about.run,
-        stale=table["variant"].map(stale).astype(bool),
         disturbed=table["round"].isin(disturbed),
         core_copies=[copies.get(number, math.nan) for number in table["round"].tolist()],
-        named=pd.Series([still_named(about.bounds, bounds)] * len(table), dtype=object),
+        named=pd.Series([named] * len(table), index=table.index, dtype=object),
     )
+
+
+def _is_known(table: pd.DataFrame, study: Study) -> npt.NDArray[np.bool]:
+    """Whether samples are of a case and of a metric that the study still has."""
+    cases = {(v.name, case.id) for v in study.variants for case in v.cases}
+    cells = zip(table["variant"].tolist(), table["case"].tolist(), strict=True)
+    is_case = np.fromiter((cell in cases for cell in cells), bool, len(table))
+    return is_case & table["metric"].isin(["", *study.units]).to_numpy()
 
 
 def frame(rows: Sequence[Row]) -> pd.DataFrame:

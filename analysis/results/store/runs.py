@@ -74,7 +74,7 @@ def read_about(path: Path, kind: type[File]) -> File:
 
 def read_run(path: Path, study: Study | None) -> Run:
     """The run that the file at `path` describes, with its samples; HotpathError names the file, and
-    of samples the line. Fresh samples are as `study` describes them."""
+    of samples the line. Fresh samples are in the units of `study`."""
     about = read_about(path, RunFile)
     known = {f"{about.run}{suffix}" for suffix in (".csv", ".telemetry.csv")}
     if not {f"{about.run}.csv"} <= about.files.keys() <= known:
@@ -179,9 +179,9 @@ def _check_rows(path: Path, rows: Sequence[Row], fault: Callable[[Row], str | No
 
 
 def _fault_of(about: RunFile, study: Study | None) -> Callable[[Row], str | None]:
-    """Why a row cannot be of this run, or as `study` describes it if it is fresh."""
+    """Why a row cannot be of this run, or has a metric in another unit than `study` if it is
+    fresh."""
     fresh = {v for v, code in codes_of(study).items() if about.is_fresh(v, code)}
-    cases = {(v.name, case.id) for v in study.variants for case in v.cases} if study else set()
     units = study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
 
@@ -190,14 +190,11 @@ def _fault_of(about: RunFile, study: Study | None) -> Callable[[Row], str | None
             return f"variant: expected one of the run, got {row.variant!r}"
         if row.round >= max(about.rounds, 1):
             return f"round: expected one below {max(about.rounds, 1)}, got {row.round}"
-        if row.variant in fresh and row.cell not in cases:
-            return f"case: expected one of study.yaml, got {row.case!r}"
         for (metric, unit), values in row.values.items():
             if metric in whole_times and min(values) == 0:
                 return f"{metric}: expected a time above 0, got 0"
-            if row.variant in fresh and units.get(metric) != unit:
-                expected = f"in {units[metric]!r}" if metric in units else "one of study.yaml"
-                return f"metric: expected {expected}, got {metric!r} in {unit!r}"
+            if row.variant in fresh and units.get(metric, unit) != unit:
+                return f"{metric}: expected {units[metric]!r} as its unit, got {unit!r}"
         return None
 
     return fault
