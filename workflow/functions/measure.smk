@@ -85,9 +85,7 @@ def find_unfinished():
     samples, captures, grid = {}, {}, CONFIG.grid.name
     where, provision = here()
     for name, study in CONFIG.studies.items():
-        lacking = [
-            v.name for v in pending(study, where, grid, provision, CONFIG.runs)
-        ]
+        lacking = [v.name for v in pending(study, where, grid, provision, CONFIG.runs)]
         if lacking:
             samples[name] = request(lacking, MEASURED)
         if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
