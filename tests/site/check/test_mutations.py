@@ -145,7 +145,7 @@ MUTATIONS: Final = {
     "a run": run(f"{H200}/counters/shared_atomic", 3),
     "a round": a_round(f"{H100}/counters/sharded_padded", 1),
     "the opening": on_page("storage_fill", r"{{ lead\(\) }}"),
-    "a study's results": results("storage_fill", H200),
+    "a study's results": results("rdma_write", H200),
 }
 """One of each kind, in a small study."""
 MORE: Final = {
