@@ -233,8 +233,8 @@ class VariantKeys(Keys):
         False,
     )
     waits: Boolean = key(
-        "Whether its call waits for the GPU, so that its stream cannot be held. Its device time then"
-        " contains the host's calls, and pages label it so; `host_work` implies it.",
+        "Whether its call waits for the GPU, so that its stream cannot be held. Its device time"
+        " then contains the host's calls, and pages label it so; `host_work` implies it.",
         False,
     )
     link: Maybe[Mapping[Text, Expression]] = key(
