@@ -28,6 +28,7 @@ from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.rig import Bound, Rig
+from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import Stages, without_private
 from analysis.results.store.samples import Metric, Row, write_rows
 from analysis.results.store.throttling import reasons
@@ -44,10 +45,6 @@ HIGHEST_CLOCK_S = 0.1
 WARM_UP_LAUNCHES = 2
 """Number of discarded launches of a short operation after its check. A check leaves the allocators
 and caches of the host in another state: the first calls after it may take twice as long."""
-
-MIN_UNWARMED_S = 0.015
-"""Duration from which an operation needs no warm-up after its check or before its host times. The
-first launch after device times is slower by up to 0.15 ms, which is 1 % of this duration."""
 
 RECORDED = ("gpu_time", "host_time")
 """Metrics that the engine takes one after the other; the time of a submission is part of one."""

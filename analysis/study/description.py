@@ -238,6 +238,8 @@ class Study(StudyKeys):
         label = self.metrics[metric].label
         if metric == "gpu_time" and variant.copies_alone:
             return f"{label} behind a kernel"
+        if metric == "gpu_time" and (variant.host_work or variant.waits):
+            return f"{label} with the host's calls"
         if metric in HOST_TIMES and variant.clock == "python":
             return f"{label}, timed in Python"
         return label

@@ -232,6 +232,11 @@ class VariantKeys(Keys):
         " so, and host time leads.",
         False,
     )
+    waits: Boolean = key(
+        "Whether its call waits for the GPU, so that its stream cannot be held. Its device time"
+        " then contains the host's calls, and pages label it so; `host_work` implies it.",
+        False,
+    )
     link: Maybe[Mapping[Text, Expression]] = key(
         "How the variant reads host memory, for the link model; without it there is no prediction."
         " Values are whole-number arithmetic of the case's keys and the constants.",

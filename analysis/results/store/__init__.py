@@ -1,5 +1,7 @@
 """Results on disk: samples, provenance and captures of every machine, and published figures."""
 
+from typing import Final
+
 METHOD_VERSION = 3
 """Version of the measurement method. Results of another version are stale, and are measured again
 where possible.
@@ -11,3 +13,7 @@ where possible.
 3: host times are taken in C++ after the same flush as device times; device times with a reset are
    held; results are run files
 """
+
+MIN_UNWARMED_S: Final = 0.015
+"""Duration from which an operation is not warmed up after its check or before its host times. The
+first launch after device times is slower by up to 0.15 ms, which is 1 % of this duration."""
