@@ -40,6 +40,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "STEAL_SHARE": disturbance.STEAL_SHARE,
     "SLOWER": disturbance.SLOWER,
     "METHOD_VERSION": store.METHOD_VERSION,
+    "MIN_UNWARMED_MS": round(store.MIN_UNWARMED_S * 1e3),
     "KEPT_RUNS": runs.KEPT_RUNS,
     "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
