@@ -52,7 +52,7 @@ def machine_properties(comparison: Comparison) -> str:
     return "\n\n".join(parts) or "No two machines have a property in common yet."
 
 
-@macro("properties_in_brief")
+@macro("properties_in_brief", may_be_empty=True)
 def in_brief(comparison: Comparison) -> str:
     """One sentence: how many properties differ, are equal or open, and which one differs most, of
     the two machines with most tested properties; empty without any."""
