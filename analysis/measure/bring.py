@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
+from gzip import BadGzipFile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -19,7 +21,7 @@ from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError
 from analysis.results.store.copying import copy_runs
-from analysis.results.store.folders import MACHINE, machines
+from analysis.results.store.folders import MACHINE, PARTIAL, machines
 from analysis.study import discover
 
 LIMIT_BYTES: Final = 256 * 2**20
@@ -33,7 +35,7 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         with tarfile.open(archive, "r:gz") as packed:
             for member in packed:
-                if member.isdir():
+                if member.isdir() or member.name.endswith(PARTIAL):
                     continue
                 room -= member.size
                 if not (member.isreg() and _FILE.fullmatch(member.name)):
@@ -42,7 +44,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 if room < 0:
                     raise FieldError(f"{archive}", f"at most {LIMIT_BYTES} bytes", "more")
                 packed.extract(member, folder, filter="data")
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (tarfile.TarError, BadGzipFile, zlib.error, EOFError, ValueError) as error:
         raise HotpathError(f"{archive}: not an archive of env/offline: {error}") from error
 
 

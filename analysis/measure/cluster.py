@@ -98,8 +98,7 @@ def copy_sources(tree: Path) -> None:
 def take_over(config: Config, machine: str, run: int) -> None:
     """Copy the machine's results into the tree of `run`, so that it measures what they lack."""
     results = tree_of(machine, run) / config.results.relative_to(ROOT)
-    if (config.results / machine).is_dir():
-        list(copy_runs(config.results, results, machine, config.studies, is_strict=False))
+    list(copy_runs(config.results, results, machine, config.studies, is_strict=False))
 
 
 def merge(config: Config, machine: str) -> Iterator[str]:

@@ -39,10 +39,16 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     after all results are stored.
     """
     journal = Journal(plan)
-    unmet = {v.name: provision.unmet(v) for v in plan.variants if v.in_grid(plan.grid.name)}
     telemetry = _telemetry(journal)
+    rows = [*with_clocks(journal.rows(), telemetry)]
+    measured = {row.variant for row in rows}  # their needs may have been met only until now
+    unmet = {
+        v.name: None if v.name in measured else provision.unmet(v)
+        for v in plan.variants
+        if v.in_grid(plan.grid.name)
+    }
     rows = [
-        *with_clocks(journal.rows(), telemetry),
+        *rows,
         *(
             _skipped(variant, case.id, journal.run, reason)
             for variant in plan.variants
@@ -104,7 +110,7 @@ def _run_file(
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]
     variants = {v.name: v for v in plan.variants if v.name in unmet}
-    now = start_of(journal.run)
+    start = min((record.start for record in records), default=start_of(journal.run))
     return RunFile(
         format=FORMAT,
         method_version=METHOD_VERSION,
@@ -114,8 +120,8 @@ def _run_file(
         grid=plan.grid.name,
         rounds=len(records),
         asked=list(plan.asked),
-        start=min((record.start for record in records), default=now),
-        end=max((record.end for record in records), default=now),
+        start=start,
+        end=max([start, *(record.end for record in records)]),  # the clock may be set back
         commit=begin.commit,
         dirty=begin.dirty,
         command=without_private(host.command),

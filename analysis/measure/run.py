@@ -177,6 +177,7 @@ def _run_one(
     if process.exitcode != 0 or not job.out.exists():
         raise _round_error(job, journal, _why(job, process.exitcode))
     end, seconds = utc_now(), time.monotonic() - started
+    read_rows(job.out)  # HotpathError for a value that no result may have
     stages = job.file("stages")
     spent = _energy_j(host)
     others = {process for gpu in host.gpus for process in gpu.other_processes()}

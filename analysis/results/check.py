@@ -16,7 +16,14 @@ from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError, visible
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.folders import ABOUT, require_machine, require_study
-from analysis.results.store.runs import FAULTS, description_of, read_capture, read_run
+from analysis.results.store.keys import HostKeys
+from analysis.results.store.runs import (
+    FAULTS,
+    description_of,
+    newest_host,
+    read_capture,
+    read_run,
+)
 from analysis.study import Study, discover
 
 
@@ -31,15 +38,19 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
             described.setdefault(about, path)
         except FAULTS as error:
             yield visible(str(error))
+    newest: dict[Path, HostKeys] = {}
     for about in described:
+        folder = about.parents[1]
         try:
-            require_machine(about.parents[1])
+            require_machine(folder)
             require_study(about.parent)
             if about.name.endswith(ABOUT[1:]):
                 host = read_capture(about).about.host
             else:
                 host = read_run(about, studies.get(about.parent.name)).about.host
-            require_same_kind(host, about.parents[1], str(about), without=[*described])
+            if folder not in newest:
+                newest[folder] = newest_host(folder, without=[*described]) or host
+            require_same_kind(host, folder, str(about), newest[folder])
         except FAULTS as error:
             is_foreseen = isinstance(error, HotpathError | OSError)
             yield visible(str(error) if is_foreseen else f"{about}: {error!r}")

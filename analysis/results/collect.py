@@ -111,11 +111,11 @@ def collect(
             collected.captures += read_captures(inner, refuse)
             for run in read_runs(inner, study_here, refuse):
                 table = _frame(run, study_here)
-                room -= len(table)
-                if room < 0:
+                if len(table) > room:
                     limit = f"expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
                     refuse(inner / f"{run.about.run}.json", f"{limit}, got more")
                     continue
+                room -= len(table)
                 frames.append(table)
                 collected.runs.append(run.about)
     collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))

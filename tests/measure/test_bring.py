@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,38 @@ def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path)
     assert list(bring(archive, results, "other-box")) == ["other-box: every run is here already"]
 
 
+@pytest.mark.parametrize("name", ["../box", "/tmp/box", "a/b", "My Box", "published"])
+def test_another_name_is_that_of_a_machine(tmp_path: Path, name: str) -> None:
+    with pytest.raises(HotpathError, match="name of the machine: expected"):
+        list(bring(packed(tmp_path / "one"), tmp_path / "results", name))
+    assert not (tmp_path / "results").exists()
+
+
+def test_new_runs_of_several_kinds_of_machine_are_refused(tmp_path: Path) -> None:
+    packed(tmp_path / "one")
+    packed(tmp_path / "one", run=LATER)
+    paths = files_of(tmp_path / "one" / "results", "box", "calls")
+    edit_run(paths[0].with_suffix(".json"), lambda run: run["host"]["gpus"][0].update(sms=114))
+    assert len(list(faults(paths, STUDIES))) == 1
+    with pytest.raises(HotpathError, match=r"sms: expected 132 as in .*--as"):
+        list(bring(pack(tmp_path / "one"), tmp_path / "results"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_a_killed_process_left_is_not_brought(tmp_path: Path) -> None:
+    packed(tmp_path / "one")
+    packed(tmp_path / "one", run=LATER)
+    first, second = files_of(tmp_path / "one" / "results", "box", "calls")
+    second.with_suffix(".json").unlink()
+    second.with_name(f".{second.name}.partial").touch()
+    archive = pack(tmp_path / "one")
+    assert list(bring(archive, tmp_path / "results")) == [f"box: calls/{first.stem}.json"]
+    brought = tmp_path / "results" / "box" / "calls" / first.name
+    brought.unlink()
+    assert list(bring(archive, tmp_path / "results")) == [f"box: calls/{first.stem}.json"]
+    assert brought.read_bytes() == first.read_bytes()
+
+
 def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
     archive = packed(tmp_path / "one")
     results = tmp_path / "results"
@@ -122,6 +155,15 @@ def test_a_wrong_archive_is_one_error_and_adds_nothing(
         list(bring(archive, tmp_path / "results"))
     assert says in str(caught.value)
     assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_archive_is_one_error_or_harmless(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "one")
+    whole = archive.read_bytes()
+    for at in (*range(0, len(whole), 16), len(whole) - 8):  # the checksum
+        archive.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with suppress(HotpathError):
+            list(bring(archive, tmp_path / f"results-{at}"))
 
 
 def test_wrong_samples_are_refused_before_any_are_added(tmp_path: Path) -> None:

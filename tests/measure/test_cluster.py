@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,8 +54,18 @@ def test_a_run_starts_with_the_results_that_are_good(tmp_path: Path, config: Con
         write_machine(tmp_path / "results", "box", CALLS, rounds=2, run=began)
     bad, good = files_of(tmp_path / "results", "box", "calls")
     bad.write_text("")
+    shutil.copytree(good.parent, good.parent.with_name("Calls"))
     cluster.take_over(config, "box", 1)
     assert runs(cluster.tree_of("box", 1) / "results") == [good.stem]
+
+
+def test_a_run_that_was_not_measured_is_nothing_new(tmp_path: Path, config: Config) -> None:
+    write_machine(cluster.tree_of("box", 2) / "results", "box", CALLS, rounds=2)
+    assert list(cluster.merge(config, "box")) == [
+        "box: run 1: nothing new",
+        f"box: run 2: calls/{name_of(RUN)}.json",
+    ]
+    assert runs(tmp_path / "results") == [name_of(RUN)]
 
 
 def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:

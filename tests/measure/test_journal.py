@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.base.errors import HotpathError
 from analysis.measure.journal import Journal, discard_outdated
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
@@ -182,8 +183,48 @@ def test_a_run_without_paths_or_ids(finished: Plan, build_folder: Path) -> None:
     here = replace(
         host(build_folder),
         command='python -m analysis.measure --config \'{"nvcc": "/home/me/cuda"}\''
-        " GPU-01234567-89ab-cdef-0123-456789abcdef",
+        " GPU-01234567-89ab-cdef-0123-456789abcdef /tmp/01234567-89ab-cdef-0123-456789abcdef",
     )
     list(publish(finished, HERE, here))
     (path,) = described(finished.results)
-    assert json.loads(path.read_text())["command"].endswith('\'{"nvcc": "cuda"}\' ')
+    assert json.loads(path.read_text())["command"].endswith('\'{"nvcc": "cuda"}\' UUID UUID')
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
+    tmp_path: Path, where: Target, build_folder: Path
+) -> None:
+    study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
+    plan = Plan(study, study.variants, GRID, where)
+    run_rounds(plan, replace(HERE, managed=True), host(build_folder))
+    Journal(plan).repeat(1, ["noise"])
+    run_rounds(plan, HERE, host(build_folder))
+    list(publish(plan, HERE, host(build_folder)))
+    (run,) = runs_at(where, study)
+    assert run.about.variants["two"].unmet is None
+    assert {row.round for row in run.rows if row.variant == "two"} == {0, 2}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_clock_that_is_set_back_costs_no_run(
+    study: Study, where: Target, build_folder: Path
+) -> None:
+    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
+    run_rounds(plan, HERE, host(build_folder))
+    record = Journal(plan).round_file(0).with_suffix(".json")
+    edit_json(record, lambda data: data.update(end="2026-01-01T00:00:00Z"))
+    list(publish(plan, HERE, host(build_folder)))
+    (run,) = runs_at(where, study)
+    assert run.about.end == run.about.start
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("value", ["float('nan')", "-1.0", "1e19"])
+def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
+    study: Study, where: Target, build_folder: Path, value: str
+) -> None:
+    replace_in(study.folder / "workload.py", "[len(self.out)]", f"[{value}]")
+    plan = Plan(study, study.variants, GRID, where)
+    with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
+        run_rounds(plan, HERE, host(build_folder))
+    assert Journal(plan).missing() == [0, 1, 2]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_text
 from analysis.results.store.folders import ABOUT, described, listed, require_machine, require_study
 from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
-from analysis.results.store.runs import bad_files, newest_host, read_about
+from analysis.results.store.runs import bad_files, description_of, newest_host, read_about
 from analysis.study import Study
+from analysis.study.config import MachineName
 
 IDLE_GENERATION: Final = 3
 """An idle link may report up to this PCIe generation, and train to a faster one under load."""
@@ -28,30 +31,35 @@ def copy_runs(
     is_strict: bool = True,
 ) -> Iterator[str]:
     """Copy the runs and captures of `machine` that `results` lacks, there under `name`, by default
-    its own; yields `<study>/<file>` of each.
+    its own; yields `<study>/<file>` of each. Nothing where `source` has no such machine.
 
-    HotpathError before anything is copied: for a bad file, which is left out unless `is_strict`;
-    for a file that `results` has with another content; and for another kind of machine.
+    HotpathError before anything is copied: for a bad file, which is left out unless `is_strict`, as
+    is always what a killed process left; for a file that `results` has with another content; and
+    for another kind of machine.
     """
+    if not (source / machine).is_dir():
+        return
     refused = dict(_bad_files(source / machine, studies))
-    if is_strict and refused:
-        raise HotpathError(next(iter(refused.values())).replace(f"{source}/", ""))
+    bad = [error for path, error in refused.items() if not _is_left_over(path)]
+    if is_strict and bad:
+        raise HotpathError(bad[0].replace(f"{source}/", ""))
     texts: dict[Path, dict[Path, str]] = {}
-    folder = results / (name or machine)
+    folder = results / keys.read(MachineName, name or machine, "name of the machine")
+    newest = newest_host(folder) or (newest_host(source / machine) if is_strict else None)
     for study in listed(source / machine):
-        for suffix in ABOUT:
+        for suffix in ABOUT if study not in refused else ():
             for path in described(study, suffix):
                 if path in refused:
                     continue
                 about = _about(path, suffix)
-                require_same_kind(about.host, folder, str(path))
+                require_same_kind(about.host, folder, str(path), newest)
                 about.machine = folder.name
                 there = folder / study.name / path.name
-                if not there.exists():
+                if there.exists() and _about(there, suffix) != about:
+                    raise HotpathError(f"{path}: expected the content of {there}, got another")
+                if not all((there.parent / n).exists() for n in (there.name, *about.files)):
                     files = {there.parent / n: read_text(study / n) for n in about.files}
                     texts[there] = files | {there: text_of(about)}
-                elif _about(there, suffix) != about:
-                    raise HotpathError(f"{path}: expected the content of {there}, got another")
     for there, files in sorted(texts.items()):
         write_all(files)
         yield f"{there.parent.name}/{there.name}"
@@ -61,6 +69,13 @@ def _about(path: Path, suffix: str) -> RunFile | CaptureFile:
     if suffix == ABOUT[0]:
         return read_about(path, RunFile)
     return read_about(path, CaptureFile)
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether a bad file is one that a killed process wrote before its description."""
+    with suppress(HotpathError):
+        return not description_of(path).exists()
+    return False
 
 
 def _bad_files(folder: Path, studies: Mapping[str, Study]) -> Iterator[tuple[Path, str]]:
@@ -76,11 +91,11 @@ def _bad_files(folder: Path, studies: Mapping[str, Study]) -> Iterator[tuple[Pat
 
 
 def require_same_kind(
-    host: HostKeys, folder: Path, where: str, without: Collection[Path] = ()
+    host: HostKeys, folder: Path, where: str, newest: HostKeys | None = None
 ) -> None:
-    """FieldError if the newest run in a machine's folder, apart from those in `without`, is of
+    """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
     another kind of GPU, number of GPUs or SMs, or PCIe link than `host`."""
-    newest = newest_host(folder, without)
+    newest = newest or newest_host(folder)
     if newest is None:
         return
     here = _kind_of(host)

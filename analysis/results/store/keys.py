@@ -36,8 +36,15 @@ PRIVATE: Final = re.compile(
 
 
 def without_private(text: str) -> str:
-    """`text` with only the last name of each path, and without UUIDs."""
-    return PRIVATE.sub(lambda found: re.split(r"^[^/\\]+$|[/\\]", found[0])[-1], text)
+    """`text` with only the last name of each path, and with UUIDs named so."""
+    while (public := PRIVATE.sub(_last_name, text)) != text:  # a last name may be a UUID
+        text = public
+    return text
+
+
+def _last_name(found: re.Match[str]) -> str:
+    *folders, last = re.split(r"[/\\]", found[0])
+    return last if folders else "UUID"
 
 
 def name_of_run(start: str, host: str) -> str:

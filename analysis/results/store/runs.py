@@ -103,12 +103,12 @@ def read_capture(path: Path) -> Capture:
 
 
 def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose description is good and not one of
-    `without`."""
+    """The host of the newest run in a machine's folder whose files are good and whose description
+    is not one of `without`."""
     paths = [path for study in listed(folder) for path in described(study) if path not in without]
     for path in sorted(paths, key=lambda path: path.name, reverse=True):
         with suppress(*FAULTS):
-            return read_about(path, RunFile).host
+            return read_run(path, None).about.host
     return None
 
 
@@ -130,13 +130,17 @@ def _read_all(
     folder: Path, suffixes: Sequence[str], read: Callable[[Path], T], refuse: Refuse
 ) -> Iterator[T]:
     for suffix in suffixes:
-        for place, path in enumerate(described(folder, suffix)):
+        good = 0
+        for path in described(folder, suffix):
             try:
-                if place >= MAX_FILES:
+                if good >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
-                yield read(path)
+                found = read(path)
             except FAULTS as error:
                 refuse(path, error)
+            else:
+                good += 1
+                yield found
 
 
 def bad_files(folder: Path, study: Study | None) -> list[tuple[Path, str]]:

@@ -15,6 +15,8 @@ from tests.synthetic import (
     COPY,
     STUDIES,
     add_run,
+    files_of,
+    host_id_of,
     name_of,
     provenance_of,
     samples_of,
@@ -111,3 +113,31 @@ def test_the_rounds_that_something_disturbed_are_known(tmp_path: Path) -> None:
     marked = found[found["disturbed"]]
     assert set(zip(marked["run"], marked["round"], strict=True)) == {(name_of(NEW), 1)}
     assert not found["disturbed"].all()
+
+
+def test_a_file_beyond_a_limit_leaves_out_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_machine(tmp_path, "box", CALLS, rounds=1, run=OLD)
+    size = len(collect(tmp_path, STUDIES).samples)
+    write_machine(tmp_path, "box", CALLS, rounds=2, run=NEW)
+    monkeypatch.setattr("analysis.results.collect.MACHINE_LIMIT_SAMPLES", size)
+    found = collect(tmp_path, STUDIES)
+    assert (len(found.refused), len(found.samples)) == (1, size)
+
+
+def test_bad_runs_do_not_count_towards_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_machine(tmp_path, "box", CALLS, rounds=1, run=OLD)
+    monkeypatch.setattr("analysis.results.store.runs.MAX_FILES", 1)
+    (tmp_path / "box" / "calls" / "20260303T030405Z-00000000.json").write_text("{}")
+    found = collect(tmp_path, STUDIES)
+    assert (len(found.refused), len(found.runs)) == (1, 1)
+
+
+def test_a_run_without_its_samples_describes_no_machine(tmp_path: Path) -> None:
+    for run in (OLD, NEW):
+        write_machine(tmp_path, "box", CALLS, rounds=1, run=run)
+    files_of(tmp_path, "box", "calls")[1].unlink()
+    assert collect(tmp_path, STUDIES).machines["box"]["host"] == host_id_of(OLD)
