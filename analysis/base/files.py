@@ -45,7 +45,7 @@ def _write(partial: Path, text: str, path: Path) -> None:
     """Write the future content of `path`; an OSError names `path`."""
     try:
         partial.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", newline="") as file:
+        with partial.open("w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

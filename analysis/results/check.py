@@ -40,8 +40,8 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
             yield visible(str(error))
     newest: dict[Path, HostKeys] = {}
     for about in described:
-        folder = about.parents[1]
         try:
+            folder = about.parents[1]
             require_machine(folder)
             require_study(about.parent)
             if about.name.endswith(ABOUT[1:]):

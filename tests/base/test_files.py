@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import (
     put_in_place,
@@ -100,3 +103,12 @@ def test_a_folder_is_put_in_place_of_another_or_into_a_mount_point(
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     assert [path.name for path in folder.iterdir()] == ["made"]
     assert (folder.stat().st_ino == before) == is_mounted
+
+
+def test_files_are_utf8_in_every_locale(tmp_path: Path) -> None:
+    write = "import sys; from pathlib import Path; from analysis.base.files import write_whole; "
+    code = write + "write_whole(Path(sys.argv[1]), chr(181))"
+    locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-X", "utf8=0", "-c", code, str(tmp_path / "file")]
+    subprocess.run(command, env=os.environ | locale, check=True)
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "\N{MICRO SIGN}"

@@ -168,6 +168,7 @@ def _parse_row(metrics: Sequence[Metric], fields: Sequence[str]) -> Row:
     _require("reason", reason, is_reason and bool(reason) != (status == "ok"), expected_reason)
     _require("throttle", throttle, REASONS.fullmatch(throttle), "words joined by bars")
     _require("started_at", started_at, records.is_utc_time(started_at), "a UTC timestamp")
+    _require("sm_mhz", sm_mhz, " " not in sm_mhz, "one number")
     values = {
         metric: _numbers(metric[0], cell)
         for metric, cell in zip(metrics, cells, strict=True)

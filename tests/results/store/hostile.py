@@ -249,6 +249,7 @@ ROWS: Final[dict[str, Change]] = {
     },
     "throttle with markup": cell("throttle", "<img>"),
     "clock as a word": cell("sm_mhz", "high"),
+    "two clocks": cell("sm_mhz", "1980 5"),
     **{
         f"start {text!r}": cell("started_at", text)
         for text in ("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00")
