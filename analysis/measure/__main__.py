@@ -121,7 +121,10 @@ class Session:
                 "which no site shows; to publish them, measure with --config machine=NAME",
                 flush=True,
             )
-        for plan, forecast in zip(plans, forecasts(plans, self._provision), strict=True):
+        digests = [plan.digest for plan in plans]
+        by_plan = zip(plans, digests, forecasts(plans, self._provision), strict=True)
+        for plan, digest, forecast in by_plan:
+            require_same_code(plan, digest)
             for line in discard_outdated(plan, self._provision, self._config.runs):
                 print(line, flush=True)
             used = in_use(self._gpus, runnable[plan.study.name])
@@ -135,11 +138,21 @@ class Session:
                 command=self._command,
             )
             run_rounds(plan, self._provision, host, forecast)
+            require_same_code(plan, digest)
             for line in publish(plan, self._provision, host):
                 print(line, file=sys.stderr)
 
     def _runnable(self, plan: Plan) -> list[Variant]:
         return [variant for variant in plan.variants if self._provision.unmet(variant) is None]
+
+
+def require_same_code(plan: Plan, digest: str) -> None:
+    """HotpathError unless the plan's code is still that of its digest, and of the built modules."""
+    if plan.digest != digest:
+        raise HotpathError(
+            f"{plan.study.name}: its code has changed since this command began, so nothing of it is"
+            " published; run the same command again"
+        )
 
 
 def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str, object]) -> str:

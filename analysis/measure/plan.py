@@ -79,7 +79,10 @@ def pending(
             if about.is_fresh(row.variant, codes.get(row.variant))
             and (row.status != "skipped" or about.variants[row.variant].unmet == unmet[row.variant])
         }
-        lacking = {cell: n - (cell in done) for cell, n in lacking.items() if n > (cell in done)}
+        # Of runs that skipped everything, a host keeps one.
+        counts = dict.fromkeys(done, 1 if about.rounds else runs)
+        left = {cell: n - counts.get(cell, 0) for cell, n in lacking.items()}
+        lacking = {cell: n for cell, n in left.items() if n > 0}
     names = {variant for variant, _ in lacking}
     return [variant for variant in study.variants if variant.name in names]
 

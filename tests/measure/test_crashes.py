@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure.plan import Target, pending
 from analysis.results.store.folders import described
@@ -226,4 +227,30 @@ def test_a_damaged_run_is_named_and_measured_again(
     assert in_child(measure, log=log) == 0
     assert f"{path.name} is left out: " in log.read_text()
     assert before.items() < contents(where.root).items(), "a bad file is not deleted"
+    assert pending(study, where, "default", HERE) == []
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("changed", ["forecasts", "run_rounds"])
+def test_code_that_changes_meanwhile_publishes_nothing(
+    study: Study,
+    where: Target,
+    measure: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    changed: str,
+) -> None:
+    """Neither its old samples by the new hash, nor a run without samples."""
+    work = getattr(program, changed)
+
+    def work_and_edit(*arguments: Any) -> Any:
+        done = work(*arguments)
+        replace_in(study.folder / "one.py", "len(out)", "1 * len(out)")
+        return done
+
+    with monkeypatch.context() as during:
+        during.setattr(program, changed, work_and_edit)
+        with pytest.raises(HotpathError, match=r"study: its code has changed since"):
+            measure()
+    assert contents(where.root) == {}
+    measure()
     assert pending(study, where, "default", HERE) == []

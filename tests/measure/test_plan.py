@@ -86,6 +86,7 @@ def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, where
     study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]})
     run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
     assert pending(study, where, "default", HERE) == []
+    assert pending(study, where, "default", HERE, runs=2) == []
     assert pending(study, where, "default", replace(HERE, managed=True)) == [*study.variants]
 
 
