@@ -18,7 +18,7 @@ from analysis.base.records import read_records
 from analysis.base.schema import read_json
 from analysis.results.store.folders import ABOUT, MAX_FILES, described, listed, run_and_suffix
 from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
-from analysis.results.store.records import Counter, Event, Reading
+from analysis.results.store.records import CAPTURED, Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
 from analysis.study.source import fingerprint
@@ -226,18 +226,21 @@ State = Literal["measured", "skipped", "stale"]
 @dataclass(frozen=True)
 class Held:
     """The cells in a file that today's study has: `measured` or `skipped` by today's code, or
-    `stale`. `is_empty` marks a run that skipped everything."""
+    `stale`. `is_empty` marks a run that skipped everything, `is_capture` a capture, which has
+    `skipped` what it could not capture."""
 
     host: str
     cells: Mapping[Cell, State]
     is_empty: bool = False
+    is_capture: bool = False
 
 
 def superfluous(held: Mapping[str, Held]) -> list[str]:
     """The names that can be deleted, oldest first, of files whose names sort by time.
 
     A cell of today's code stays until KEPT_RUNS other files have it, one of them of the same host;
-    a stale cell stays until one file has it of today's code; a cell of a run that skipped
+    a stale cell stays until one file has it of today's code, a captured one until one has captured
+    it; a cell of a run that skipped
     everything stays until a later such run of its host has it.
     """
     kept = dict(sorted(held.items()))
@@ -256,7 +259,7 @@ def _is_covered(cell: Cell, state: State, name: str, kept: Mapping[str, Held]) -
         if key != name and other.cells.get(cell, "stale") != "stale"
     }
     if state == "stale":
-        return bool(others)
+        return any(not one.is_capture or o.cells[cell] == "measured" for o in others.values())
     if one.is_empty:
         return any(o.is_empty and o.host == one.host and key > name for key, o in others.items())
     hosts = [
@@ -288,10 +291,10 @@ def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
     found: dict[str, dict[str, Held]] = {suffix: {} for suffix in ABOUT}
 
-    def hold(about: RunFile | CaptureFile, cells: Mapping[Cell, State], *, is_empty: bool) -> None:
+    def hold(about: RunFile | CaptureFile, cells: Mapping[Cell, State], **kind: bool) -> None:
         known = {cell: state for cell, state in cells.items() if cell in cases}
         suffix = about.file_name.removeprefix(about.file_name.partition(".")[0])
-        found[suffix][about.file_name] = Held(about.host.id, known, is_empty)
+        found[suffix][about.file_name] = Held(about.host.id, known, **kind)
 
     for run in read_runs(folder, study):
         fresh = {v for v in run.about.variants if run.about.is_fresh(v, codes.get(v))}
@@ -304,11 +307,14 @@ def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
         }
         hold(run.about, cells, is_empty=run.about.rounds == 0)
     for capture in read_captures(folder):
-        cells = {
-            (name, one.case): "measured" if one.source_sha256 == codes.get(name) else "stale"
-            for name, one in capture.about.variants.items()
-        }
-        hold(capture.about, cells, is_empty=False)
+        cells = {}
+        for name, one in capture.about.variants.items():
+            is_captured = one.status == CAPTURED
+            if one.source_sha256 == codes.get(name):
+                cells[name, one.case] = "measured" if is_captured else "skipped"
+            elif is_captured:  # an old failure is of no use
+                cells[name, one.case] = "stale"
+        hold(capture.about, cells, is_capture=True)
     return iter(found.values())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,25 @@ def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> Non
     left = sorted(path.name for path in folder.glob("*.csv"))
     assert left[0] == "20251231T000000Z-00000002.csv"
     assert [name[6:8] for name in left[1:]] == ["01", *(f"{day:02}" for day in range(4, 12))]
+
+
+@pytest.mark.parametrize("code", [{}, {"source_sha256": "0" * 64}])
+def test_captures_that_failed_replace_none_that_was_made(
+    tmp_path: Path, code: dict[str, str]
+) -> None:
+    made = set_capture(tmp_path, "box", CALLS, "counters", {"kernel": code})
+    host = json.loads(made.read_text())["host"]["id"]
+    failed = {"kernel": {"status": "not captured: not permitted"}}
+    for day in range(1, KEPT_RUNS + 2):
+        path = set_capture(
+            tmp_path, "box", CALLS, "counters", failed, at=f"2026-02-0{day}T00:00:00Z"
+        )
+        edit_run(path, lambda about: about["host"].update(id=host))
+        path.rename(path.with_name(f"{path.name[:16]}-{host}.counters.json"))
+    assert made.name not in discard_superfluous(made.parent, CALLS)
+    new = set_capture(tmp_path, "box", CALLS, "counters", {"kernel": {}}, at="2026-03-01T00:00:00Z")
+    assert (made.name in discard_superfluous(made.parent, CALLS)) == bool(code)
+    assert new.exists()
 
 
 def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
