@@ -198,11 +198,10 @@ def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
 
 def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
     rounds = [-4.0, -1.0, 0.0, 1.0, 9.0]
-    from scipy.optimize import brentq  # here, because importing it takes as long as all these tests
-    from scipy.stats import binom
-
-    # The median of five lies below a quantile where three or more of them do.
-    tail = brentq(lambda p: binom.sf(2, 5, p) - (1 - CONFIDENCE) / 2, 0, 0.5)
+    # The median of five lies below the quantile p where three or more of them do, with the
+    # probability 6 p^5 - 15 p^4 + 10 p^3.
+    roots = np.roots([6, -15, 10, 0, 0, -(1 - CONFIDENCE) / 2])
+    (tail,) = (root.real for root in roots if abs(root.imag) < 1e-9 and 0 < root.real < 0.5)
     expected = np.quantile(rounds * 3, [tail, 1 - tail]) * math.sqrt(4 / 3)
     assert prediction_interval([rounds] * 3) == pytest.approx(expected)
     assert prediction_interval([[0.0], [0.0], [0.0]]) == (

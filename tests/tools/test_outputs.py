@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
@@ -28,16 +29,19 @@ def test_pages_explain_every_line_and_key() -> None:
         assert f"`{key}`" in contract
 
 
-def medians(file: Path) -> dict[tuple[float, float], float]:
-    """Payload rates of random gathers by bytes of a row and of the pool, of the newest code."""
+def medians(files: Iterable[Path], variant: str) -> dict[tuple[float, float], float]:
+    """Payload rates of a variant's random gathers by bytes of a row and of the pool."""
     runs: dict[tuple[float, float], dict[str, list[float]]] = {}
-    with file.open(newline="") as lines:
-        for row in csv.DictReader(lines):
-            case = parse_case(row["case"])
-            if row["gpu_time [s]"] and case["order"] == "random" and case["rows"] == 2**18:
-                key = float(case["row_bytes"]), float(case["pool_mib"]) * 2**20
-                times = map(float, row["gpu_time [s]"].split())
-                runs.setdefault(key, {}).setdefault(row["run"], []).extend(times)
+    for file in files:
+        with file.open(newline="") as lines:
+            for row in csv.DictReader(lines):
+                if row["variant"] != variant or not row["gpu_time [s]"]:
+                    continue
+                case = parse_case(row["case"])
+                if case["order"] == "random" and case["rows"] == 2**18:
+                    key = float(case["row_bytes"]), float(case["pool_mib"]) * 2**20
+                    times = map(float, row["gpu_time [s]"].split())
+                    runs.setdefault(key, {}).setdefault(file.stem, []).extend(times)
     return {
         (size, pool): 2**18 * size / median(map(median, by_run.values()))
         for (size, pool), by_run in runs.items()
@@ -45,7 +49,8 @@ def medians(file: Path) -> dict[tuple[float, float], float]:
 
 
 def of_study(machine: str) -> dict[tuple[float, float], float]:
-    return medians(ROOT / "results" / machine / "translation" / "rows_streaming.csv")
+    files = (ROOT / "results" / machine / "translation").glob("*.csv")
+    return medians((file for file in files if "." not in file.stem), "rows_streaming")
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -113,8 +113,8 @@ class Bound:
 
     def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:
         """The verdict on an interval of `figure`; NaN is undecided."""
-        low, high = interval
         least, most = self._allowed(figure)
+        low, high = (_snapped(end, (least, most)) for end in interval)
         if least <= low and high <= most:
             return HOLDS
         return FAILS if high < least or low > most else NOT_TESTED
@@ -146,6 +146,12 @@ def together(verdicts: Iterable[str]) -> str:
     """The verdict on a claim by those on its parts: one that fails decides."""
     known = set(verdicts)
     return next((verdict for verdict in (FAILS, NOT_TESTED) if verdict in known), HOLDS)
+
+
+def _snapped(end: float, bounds: Iterable[float]) -> float:
+    """The bound that an interval's end equals but for rounding, else the end: equal figures of all
+    runs come back from their logarithms with another last digit."""
+    return next((bound for bound in bounds if math.isclose(end, bound, rel_tol=1e-9)), end)
 
 
 def short(value: float) -> str:

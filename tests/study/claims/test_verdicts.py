@@ -375,3 +375,12 @@ def test_a_share_of_the_model(tmp_path: Path) -> None:
         (row,) = claims_of(results, study, model)
         assert row["verdict"] == verdict
         assert row["measured"] == pytest.approx(predicted / 2e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["at_least", "at_most"])
+def test_a_figure_that_equals_its_bound_but_for_rounding_meets_it(name: str) -> None:
+    for value in (24576.0, 3.0, 1e-5):
+        end = math.exp(math.log(value))
+        for low, high in ((end, end), (end * (1 - 1e-12), end * (1 + 1e-12))):
+            figure = Figure(value, low, high)
+            assert Bound(name, value).judge(figure).verdict == "holds"
