@@ -286,7 +286,7 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
 
 
 def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
-    """The cells of the runs, and of the captures of each kind, by the names of their descriptions."""
+    """The cells of runs, and of captures of each kind, by the names of their descriptions."""
     codes = codes_of(study)
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
     found: dict[str, dict[str, Held]] = {suffix: {} for suffix in ABOUT}

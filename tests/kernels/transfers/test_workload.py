@@ -1,4 +1,4 @@
-"""What the transfers add to moves of pieces: kinds of memory, and work on the data."""
+"""Kinds of memory and work on the data, which transfers add to moves of pieces."""
 
 from __future__ import annotations
 

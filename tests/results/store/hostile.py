@@ -68,7 +68,7 @@ def copied(whole: Path, machine: Path) -> Path:
 
 
 def sign(machine: Path) -> None:
-    """Record the current checksums of all files that are there."""
+    """Record the current checksums of all existing files."""
     for name in (JSON, OF_COUNTERS, f"{NAME}.timeline.json"):
         about = machine / STUDY / name
         with suppress(ValueError, AttributeError, OSError, TypeError):
