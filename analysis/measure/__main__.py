@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -31,7 +32,7 @@ from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.keys import HostKeys
-from analysis.results.store.runs import bad_files
+from analysis.results.store.runs import read_study
 from analysis.study import Study, Variant
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.arch import resolve_arch
@@ -96,8 +97,12 @@ class Session:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return None
         self._refuse_other_machine()
-        for path, error in bad_files(where.folder / study.name, study):
+
+        def say(path: Path, error: str | Exception) -> None:
             print(f"{study.name}: {path.name} is left out: {error}", flush=True)
+
+        for _ in read_study(where.folder / study.name, study, say):
+            pass
         return plan
 
     def _refuse_other_machine(self) -> None:

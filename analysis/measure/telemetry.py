@@ -17,9 +17,10 @@ from typing import Any
 
 import pynvml
 
+from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.base.processes import end_with_parent
-from analysis.base.records import parse_record, to_text
+from analysis.base.records import cells, parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.results.store.records import READING_COLUMNS, Reading
@@ -105,8 +106,8 @@ def whole_rows(path: Path) -> tuple[list[list[str]], int]:
 
 
 def _is_whole(row: Sequence[str]) -> bool:
-    with suppress(ValueError):
-        return bool(parse_record(Reading, ["", "", "0", *row]))
+    with suppress(ValueError, FieldError):
+        return bool(parse_record(Reading, cells(Reading, ["", "", "0", *row])))
     return False
 
 

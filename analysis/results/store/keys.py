@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
 from analysis.base.keys import NAME, Fault, UtcTime
-from analysis.base.records import MAX_NUMBER
+from analysis.base.values import MAX_NUMBER, is_utc_time
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -33,6 +33,7 @@ PRIVATE: Final = re.compile(
     r"|(?:GPU-)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 )
 """A path or a UUID: neither belongs in a file that is published."""
+PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 
 
 def without_private(text: str) -> str:
@@ -54,25 +55,19 @@ def name_of_run(start: str, host: str) -> str:
 
 def start_of(run: str) -> str:
     """The UTC timestamp in a run's name, to the second."""
-    return f"{datetime.strptime(run.split('-')[0], '%Y%m%dT%H%M%SZ').isoformat()}Z"
-
-
-def _moment(time: str) -> datetime:
-    return datetime.fromisoformat(time)
+    return re.sub(r"(....)(..)(..T..)(..)(..Z).*", r"\1-\2-\3:\4:\5", run)
 
 
 def _past(time: str) -> str:
-    if _moment(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
+    if datetime.fromisoformat(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
         raise Fault("a time that does not lie in the future", time)
     return time
 
 
 def _run(name: str) -> str:
-    try:
-        _past(start_of(name))
-    except ValueError as error:
-        expected = error.expected if isinstance(error, Fault) else "a time that exists"
-        raise Fault(expected, name) from None
+    if not is_utc_time(start_of(name)):
+        raise Fault("a time that exists", name)
+    _past(start_of(name))
     return name
 
 
@@ -88,6 +83,9 @@ HostId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
 Word = Annotated[str, Field(max_length=1000), AfterValidator(_public)]
 Text = Annotated[str, Field(max_length=4000), AfterValidator(_public)]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
+CaseId = Annotated[str, Field(max_length=1000, pattern=f"^({PAIR}(,{PAIR})*)?$")]
+Reasons = Annotated[str, Field(pattern=r"^([a-z_]+(\|[a-z_]+)*)?$")]
+"""Reasons for lowered clocks, joined by a bar."""
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 Natural = Annotated[int, Field(ge=0, le=int(MAX_NUMBER))]
@@ -96,20 +94,15 @@ Few = Annotated[int, Field(ge=0, le=100_000)]
 Amount = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
 Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
 Listed = Annotated[list[T], Field(max_length=1001)]
-ByPair = Annotated[
-    dict[Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")], T], Field(max_length=1000)
-]
-"""By two GPUs, such as `0-1`."""
 Package = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,60}$")]
-Bounds = Annotated[
-    dict[
-        Annotated[str, Field(max_length=100, pattern=f"^{NAME.pattern}$")],
-        Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]],
-    ],
-    Field(max_length=1000),
-]
-"""The digests of the comparisons of claims, by the claim's id."""
+Pair = Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")]
+ByPair = Annotated[dict[Pair, T], Field(max_length=1000)]
+"""By two GPUs, such as `0-1`."""
 ByVariant = Annotated[dict[Name, T], Field(max_length=1000)]
+Bounds = ByVariant[Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]]]
+"""The digests of the comparisons of claims, by the claim's id."""
+Files = Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=2)]
+"""Checksums of the files beside a description, by name."""
 
 
 class Keys(BaseModel, extra="forbid", strict=True, allow_inf_nan=False):
@@ -135,8 +128,7 @@ class GpuKeys(Keys):
 
 
 class Limits(Keys):
-    """Limits of the measuring process: cores, and bytes of memory and of pinned memory; null if
-    unlimited or unknown."""
+    """Limits of the measuring process; null if unlimited or unknown."""
 
     cores: Count | None = None
     memory_bytes: Natural | None = None
@@ -170,18 +162,13 @@ class HostKeys(Keys):
     def described(self) -> dict[str, Any]:
         """The facts of the host and its first GPU, None for those in `unsupported`; `gpus` is the
         number of several GPUs, `gpu_numa_nodes` has the node of each."""
-        facts = self.model_dump(exclude_none=True, exclude={"gpus", "id", "unsupported", "limits"})
-        limits = self.limits.model_dump(exclude_none=True)
+        facts = self.model_dump(exclude_none=True, exclude={"gpus", "id", "unsupported"})
         first = self.gpus[0].model_dump(exclude_none=True) if self.gpus else {"gpu": None}
-        node = first.pop("gpu_numa_node", None)
-        several: dict[str, Any] = {}
         if len(self.gpus) > 1:
-            nodes = [one.gpu_numa_node for one in self.gpus]
-            several = {"gpus": len(self.gpus), "gpu_numa_nodes": nodes}
-        elif node is not None:
-            several = {"gpu_numa_node": node}
-        unknown = dict.fromkeys(self.unsupported)
-        return {**unknown, **first, **several, "host": self.id, **facts, "limits": limits}
+            first.pop("gpu_numa_node", None)
+            nodes = [gpu.gpu_numa_node for gpu in self.gpus]
+            first |= {"gpus": len(self.gpus), "gpu_numa_nodes": nodes}
+        return {**dict.fromkeys(self.unsupported), **first, "host": self.id, **facts}
 
 
 class Compiler(Keys):
@@ -247,7 +234,7 @@ class RunFile(Keys):
     commit: Commit | None
     dirty: bool | None
     command: Text
-    files: Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=2)]
+    files: Files
     host: HostKeys
     telemetry: ByVariant[Text]
     compiler: Compiler
@@ -261,13 +248,14 @@ class RunFile(Keys):
     discarded_host_passes: Few
     other_processes: Listed[Natural]
 
-    @field_validator("end")
+    @field_validator("start", "end")
     @classmethod
-    def _is_after_start(cls, end: str, info: ValidationInfo) -> str:
-        start = info.data.get("start", end)
-        if _moment(end) < _moment(start):
-            raise Fault(f"a time from {start} on, its start", end)
-        return end
+    def _is_in_order(cls, time: str, info: ValidationInfo) -> str:
+        """Whether it starts from the time of its name on, and ends from its start on."""
+        earlier = info.data.get("start") or start_of(info.data.get("run", ""))
+        if earlier and datetime.fromisoformat(time) < datetime.fromisoformat(earlier):
+            raise Fault(f"a time from {earlier} on", time)
+        return time
 
     @field_validator("host")
     @classmethod
@@ -296,7 +284,7 @@ class RunFile(Keys):
 class CapturedVariant(Keys):
     """Outcome of a capture of one variant: `captured`, or `not captured: ` and the reason."""
 
-    case: Annotated[str, Field(max_length=1000, pattern="^[A-Za-z0-9_=,.-]*$")]
+    case: CaseId
     source_sha256: Digest
     status: Text
     bounds: Bounds = {}
@@ -312,7 +300,7 @@ class CaptureFile(Keys):
     at: PastTime
     commit: Commit | None
     dirty: bool | None
-    files: Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=1)]
+    files: Files
     host: HostKeys
     compiler: Compiler
     variants: ByVariant[CapturedVariant]
@@ -329,7 +317,6 @@ class CaptureFile(Keys):
 
 def text_of(content: RunFile | CaptureFile) -> str:
     """The text of its file: a line per key, in their order."""
-    known = content.model_dump(exclude_none=False)
-    known["host"] = content.host.model_dump(exclude_none=True)
+    known = content.model_dump() | {"host": content.host.model_dump(exclude_none=True)}
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in known.items())
     return f"{{\n{lines}\n}}\n"
