@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
@@ -13,7 +13,7 @@ from analysis.base.files import write_all
 from analysis.base.reading import read_text
 from analysis.results.store.folders import description_of
 from analysis.results.store.keys import HostKeys, text_of
-from analysis.results.store.runs import newest_host, read, read_machine
+from analysis.results.store.runs import newest_host, read_about, read_machine
 from analysis.study import Study
 from analysis.study.config import MachineName
 
@@ -53,7 +53,8 @@ def copy_runs(
         path = there / about.file_name
         require_same_kind(about.host, folder, f"{here / path.name}", newest)
         about.machine = folder.name
-        if path.exists() and read(path, None).about != about:
+        kind: type[Any] = type(about)
+        if path.exists() and read_about(path, kind) != about:
             raise FieldError(f"{here / path.name}", f"the content of {path}", "another")
         if not all((there / file).exists() for file in (path.name, *about.files)):
             texts[path] = {there / file: read_text(here / file) for file in about.files}
