@@ -15,6 +15,7 @@ import vl_convert
 
 from analysis.base.forked import forked_map
 from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
+from analysis.site.facts.js_names import marked
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, Chart
 
@@ -147,6 +148,9 @@ def write_chart(
         document = chart.to_dict()
     inline = document["data"]["name"]
     del document["datasets"][inline]
+    document, names = marked(document), marked(dict(names))
+    texts = data.select_dtypes(exclude="number")
+    data = data.assign(**{column: texts[column].map(marked) for column in texts})
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
     set_log_ticks(document)
