@@ -21,6 +21,7 @@ MIN_ROUNDS: Final = 6
 SAME_WITHIN: Final = 0.01
 """Two times whose ratio is surely within this of 1 are called the same; a smaller difference is not
 called faster or slower."""
+_FARTHEST: Final = math.log(1e30)
 
 
 class Estimate(NamedTuple):
@@ -112,9 +113,9 @@ class _Scale(NamedTuple):
 
 def _scale(values: Sequence[float]) -> _Scale:
     """Logarithms where all are positive, since what moves times from host to host multiplies
-    them. Where none is negative, no end is below zero."""
+    them; an end is then within any physical range. Where none is negative, no end is below zero."""
     if min(values) > 0:
-        return _Scale(math.log, math.exp)
+        return _Scale(math.log, lambda x: math.exp(min(max(x, -_FARTHEST), _FARTHEST)))
     return _Scale(float, partial(max, 0.0) if min(values) == 0 else float)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +55,26 @@ class Collected:
     captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+    def only(self, machine: str) -> Collected:
+        """The results of one machine."""
+        return replace(
+            self,
+            samples=self.samples[self.samples["machine"] == machine],
+            machines={name: one for name, one in self.machines.items() if name == machine},
+            runs=[run for run in self.runs if run.machine == machine],
+            captures=[one for one in self.captures if one.about.machine == machine],
+        )
+
+    def without(self, runs: Collection[RunFile], metrics: Collection[str] = ()) -> Collected:
+        """All but these runs or, of these runs, all but these metrics."""
+        keys = {(run.machine, run.study, run.run) for run in runs}
+        rows = zip(*(self.samples[name] for name in ("machine", "study", "run")), strict=True)
+        is_gone = np.fromiter((row in keys for row in rows), bool, len(self.samples))
+        if metrics:
+            is_gone &= self.samples["metric"].isin([*metrics]).to_numpy()
+        kept = self.runs if metrics else [run for run in self.runs if run not in runs]
+        return replace(self, samples=self.samples[~is_gone], runs=kept)
 
 
 def collect(

@@ -14,8 +14,8 @@ from analysis.base.forked import forked_map
 from analysis.base.statistics import MIN_RUNS
 from analysis.results.collect import KEY, chosen
 from analysis.results.host_speed import at_host_speed
+from analysis.results.model.fit import Fit
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.links import Fits
 from analysis.results.tables.model import model_table
 from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.ratios import RATIO_KEY, ratios, ratios_by_round
@@ -35,7 +35,7 @@ def repeatability(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     machines: Mapping[str, Mapping[str, object]],
-    fits: Fits,
+    fits: Mapping[str, Fit],
     newer: int = 0,
 ) -> pd.DataFrame:
     """A row a machine and study with more than MIN_RUNS fresh runs, in REPEATABILITY_COLUMNS.
@@ -58,7 +58,7 @@ def _of_machine(
     studies: Mapping[str, Study],
     published: Mapping[str, pd.DataFrame],
     described: Mapping[str, Mapping[str, object]],
-    fits: Fits,
+    fits: Mapping[str, Fit],
 ) -> Iterator[RepeatabilityRow]:
     if apart.runs.empty:
         return
@@ -117,7 +117,7 @@ class _Tables(NamedTuple):
         studies: Mapping[str, Study],
         published: Mapping[str, pd.DataFrame],
         machines: Mapping[str, Mapping[str, object]],
-        fits: Fits,
+        fits: Mapping[str, Fit],
     ) -> _Tables:
         summary = summarise(samples)
         model = model_table(summary, fits, machines, studies)

@@ -15,9 +15,9 @@ import vl_convert
 
 from analysis.base.forked import forked_map
 from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
-from analysis.site.facts.js_names import marked
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, Chart
+from analysis.site.facts.js_names import marked
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
@@ -149,8 +149,8 @@ def write_chart(
     inline = document["data"]["name"]
     del document["datasets"][inline]
     document, names = marked(document), marked(dict(names))
-    texts = data.select_dtypes(exclude="number")
-    data = data.assign(**{column: texts[column].map(marked) for column in texts})
+    texts = [str(column) for column in data.select_dtypes(exclude="number")]
+    data = data.assign(**{column: data[column].map(marked) for column in texts})
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
     set_log_ticks(document)

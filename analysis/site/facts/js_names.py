@@ -1,5 +1,5 @@
-"""Names that every JavaScript object has. Vega groups rows in plain objects, so that a row with such
-a name, of a machine or a kernel, would find a function in place of its group."""
+"""Names that every JavaScript object has. Vega groups rows in plain objects: for a machine or a
+kernel with such a name, it would find a function in place of the group."""
 
 from __future__ import annotations
 

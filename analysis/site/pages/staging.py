@@ -15,6 +15,7 @@ from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.guarding import LEFT_OUT
 from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
@@ -101,7 +102,7 @@ def _stage_charts(
 def _copy_charts(drawn: Path, group: str, folder: Path) -> dict[str, ChartSummary | None]:
     """Copy a group of charts without its index, which is returned."""
     target = folder / "charts" / group
-    shutil.copytree(drawn / group, target, ignore=shutil.ignore_patterns(INDEX))
+    shutil.copytree(drawn / group, target, ignore=shutil.ignore_patterns(INDEX, LEFT_OUT))
     return read_index(drawn / group)
 
 
