@@ -33,7 +33,7 @@ PRIVATE: Final = re.compile(
     r"|(?:GPU-)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 )
 """A path or a UUID: neither belongs in a file that is published."""
-PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
+_PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 
 
 def without_private(text: str) -> str:
@@ -77,14 +77,29 @@ def _public(text: str) -> str:
     return text
 
 
+def _like(pattern: str, expected: str) -> AfterValidator:
+    """A check of the form of a text."""
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise Fault(expected, text)
+        return text
+
+    return AfterValidator(checked)
+
+
 PastTime = Annotated[UtcTime, AfterValidator(_past)]
 RunName = Annotated[str, Field(pattern=f"^{RUN.pattern}$"), AfterValidator(_run)]
 HostId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
 Word = Annotated[str, Field(max_length=1000), AfterValidator(_public)]
 Text = Annotated[str, Field(max_length=4000), AfterValidator(_public)]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
-CaseId = Annotated[str, Field(max_length=1000, pattern=f"^({PAIR}(,{PAIR})*)?$")]
-Reasons = Annotated[str, Field(pattern=r"^([a-z_]+(\|[a-z_]+)*)?$")]
+CaseId = Annotated[
+    str,
+    Field(max_length=1000),
+    _like(f"({_PAIR}(,{_PAIR})*)?", "key=value pairs joined by commas"),
+]
+Reasons = Annotated[str, Field(max_length=1000), _like(r"([a-z_]+(\|[a-z_]+)*)?", "words and bars")]
 """Reasons for lowered clocks, joined by a bar."""
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]

@@ -106,10 +106,11 @@ def without_faulty_runs(
     """The results without the runs with which `compute` fails, which are refused with file, metric
     and reason. A machine that fails with more than one of its runs loses all of them.
 
-    Raises `error` if no machine fails by itself.
+    Raises `error` if no machine fails by itself, or several with every run: then the fault is in
+    the code.
     """
     faulty = [one for machine in found.machines for one in _faulty(found.only(machine), compute)]
-    if not faulty:
+    if not faulty or (len(faulty) == len(found.runs) and len(found.machines) > 1):
         raise error
     refused = {f"{run.machine}/{run.study}/{run.file_name}": why for run, why in faulty}
     return replace(

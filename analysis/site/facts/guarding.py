@@ -24,21 +24,27 @@ def guarded(
     machines, of one study or of any, with which it fails. `refused` then has file, metric and
     reason.
 
-    Raises the error of `make` if no machine fails by itself, as that is no fault of results.
+    Raises the error of `make` if no machine fails by itself, or several with all results: then the
+    fault is in the code.
     """
     try:
         return make(inputs), inputs
-    except UNFORESEEN as error:
+    except UNFORESEEN:
         left_out = {
             name: why
             for machine in inputs.machines
             for name, why in _faulty(inputs.only(machine), make, expected, study)
         }
-        if not left_out:
+        is_all = len(left_out) == len(_names(inputs, study)) and len(inputs.machines) > 1
+        if not left_out or is_all:
             raise
-        del error
     kept = inputs.without(left_out)
     return make(kept), kept
+
+
+def _names(inputs: Inputs, study: str) -> list[str]:
+    """`<machine>/<study>` of the results of one study or, without its name, of all."""
+    return [name for name in inputs.of_machines if not study or name.endswith(f"/{study}")]
 
 
 def _faulty(
@@ -47,7 +53,7 @@ def _faulty(
     """The results of one machine with which `make` fails, and why."""
     if (error := error_of(lambda: make(inputs))) is None:
         return
-    names = [name for name in inputs.of_machines if not study or name.endswith(f"/{study}")]
+    names = _names(inputs, study)
 
     def works(gone: Collection[str]) -> bool:
         return error_of(lambda: make(inputs.without(dict.fromkeys(gone, "")))) is None

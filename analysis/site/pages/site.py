@@ -86,7 +86,8 @@ def build_site(
                 raise HotpathError(f"the site was not built: {why}") from error
         return staged
 
-    staged, inputs = guarded(inputs, make, FIGURES)
+    staged, _ = guarded(inputs, make, FIGURES)
+    inputs = staged.inputs
     add_claims(whole, staged.studies.values())
     faults = find_faults(whole, inputs)
     if stopping := fatal(faults, published, inputs):

@@ -226,6 +226,7 @@ ROWS: Final[dict[str, Change]] = {
         f"value {text[:20]!r}": cell(VALUES, text)
         for text in (
             *("0", "0.000", "-1e-6", "nan", "inf", "1e999", "1e-999", "1e-300", "1e300", "1_0"),
+            *("1e-15", "2e5", "1e18", "1e-6 1e-15", "1e-6 1e18"),
             *("\u0663", " 1", "0x1p-3", "1e-6  1e-6", "1e-6|1e-6", "1e-6\t1e-6", "1e-6 "),
             *("1e-6 0 1e-6", "1e-6 nan", "1e-6 1e300", "1,5", PAYLOAD, "1 " * 2**20 + "1"),
         )
@@ -275,6 +276,7 @@ KEYS: Final[dict[str, Change]] = {
     "checksum of another file": run_file(lambda d: d["files"].update({"../x.csv": "0" * 64})),
     "no samples": run_file(lambda d: d["files"].pop(SAMPLES)),
     "fewer rounds than samples have": run_file(lambda d: d.update(rounds=1)),
+    "start before that of the name": run_file(lambda d: d.update(start="2026-01-01T00:00:00Z")),
     "end before the start": run_file(lambda d: d.update(end="2026-01-01T00:00:00Z")),
     "end in the future": run_file(lambda d: d.update(end="2999-01-01T00:00:00Z")),
     "a path": run_file(lambda d: d.update(command="python /home/me/hotpath")),

@@ -86,7 +86,7 @@ GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,me
         (GOOD.replace("8.0", "nan"), "printed: expected a number above 0, got 'nan'"),
         (GOOD.replace(",ms,Notes", ",furlong,Notes"), "unit_meant: expected one of ["),
         (GOOD.replace("bytewise", "<b>"), "variant: expected text like"),
-        (GOOD.replace("draw=", "<b>="), "case: expected text like"),
+        (GOOD.replace("draw=", "<b>="), "case: expected key=value pairs"),
         (GOOD.replace("mean", '"a\nb"'), "note: expected text on one line"),
         (GOOD + ",more", "expected 8 fields, got 9"),
     ],
