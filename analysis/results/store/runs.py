@@ -8,6 +8,7 @@ from collections import Counter as Count
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -287,29 +288,30 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
 
 def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
     """The cells of runs, and of captures of each kind, by the names of their descriptions."""
-    codes = codes_of(study)
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
+    codes = codes_of(study)
     for suffix in ABOUT:
         held: dict[str, Held] = {}
         for one in read_study(folder, study, suffixes=[suffix]):
-            known = {cell: state for cell, state in _cells(one, codes) if cell in cases}
+            cells: dict[Cell, State] = {}
+            for cell, is_fresh, is_done in sorted(_cells(one, codes), key=itemgetter(2)):
+                if cell in cases:  # a round that has measured it counts
+                    cells[cell] = "stale" if not is_fresh else "measured" if is_done else "skipped"
             is_empty = isinstance(one, Run) and one.about.rounds == 0
             is_capture = isinstance(one, Capture)
-            held[one.about.file_name] = Held(one.about.host.id, known, is_empty, is_capture)
+            held[one.about.file_name] = Held(one.about.host.id, cells, is_empty, is_capture)
         yield held
 
 
-def _cells(one: Run | Capture, codes: Mapping[str, str]) -> Iterator[tuple[Cell, State]]:
-    """The cells of a run or capture, each as often as it has rounds, one that is measured last."""
+def _cells(one: Run | Capture, codes: Mapping[str, str]) -> Iterator[tuple[Cell, bool, bool]]:
+    """The cells of a run or capture, in any round: whether it is of today's code, and was measured.
+    An old failure to capture is of no use."""
     if isinstance(one, Run):
-        for row in sorted(one.rows, key=lambda row: row.status != "skipped"):
+        for row in one.rows:
             is_fresh = one.about.is_fresh(row.variant, codes.get(row.variant))
-            done: State = "skipped" if row.status == "skipped" else "measured"
-            yield row.cell, done if is_fresh else "stale"
-        return
-    for name, captured in one.about.variants.items():
-        is_captured = captured.status == CAPTURED
-        if captured.source_sha256 == codes.get(name):
-            yield (name, captured.case), "measured" if is_captured else "skipped"
-        elif is_captured:  # an old failure is of no use
-            yield (name, captured.case), "stale"
+            yield row.cell, is_fresh, row.status != "skipped"
+    else:
+        for name, entry in one.about.variants.items():
+            is_fresh, is_captured = entry.source_sha256 == codes.get(name), entry.status == CAPTURED
+            if is_fresh or is_captured:
+                yield (name, entry.case), is_fresh, is_captured
