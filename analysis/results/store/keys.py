@@ -26,6 +26,14 @@ FORMAT: Final = 1
 RUN: Final = re.compile(r"(\d{8}T\d{6}Z)-([0-9a-f]{8})", re.ASCII)
 """A run's name: start time and host."""
 UNKNOWN_HOST: Final = "0" * 8
+SMALLEST: Final = 1e-13
+"""The smallest value above 0, in any unit: a mean over a loop resolves no less of a second."""
+LARGEST: Final = 1e15
+"""The largest value, in any unit but seconds: a thousand times the memory of any machine."""
+LONGEST_S: Final = 1e5
+"""The longest time: no round lasts longer than a day."""
+EARLIEST: Final = "2020"
+"""The first year in which a run can be."""
 MAX_CLOCK_ERROR: Final = timedelta(days=1)
 """The clocks of two machines may differ; a run that is dated later than this lies in the future."""
 PRIVATE: Final = re.compile(
@@ -61,6 +69,8 @@ def start_of(run: str) -> str:
 def _past(time: str) -> str:
     if datetime.fromisoformat(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
         raise Fault("a time that does not lie in the future", time)
+    if time < EARLIEST:
+        raise Fault(f"a time from {EARLIEST} on", time)
     return time
 
 
@@ -106,8 +116,10 @@ Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 Natural = Annotated[int, Field(ge=0, le=int(MAX_NUMBER))]
 Count = Annotated[int, Field(ge=1, le=int(MAX_NUMBER))]
 Few = Annotated[int, Field(ge=0, le=100_000)]
-Amount = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
-Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST)]
+Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S)]
+Megahertz = Annotated[float, Field(ge=0, le=100_000)]
 Listed = Annotated[list[T], Field(max_length=1001)]
 Package = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,60}$")]
 Pair = Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")]
@@ -132,8 +144,8 @@ class GpuKeys(Keys):
     sms: Annotated[int, Field(ge=1, le=10_000)] | None = None
     gpu_memory_bytes: Count | None = None
     power_limit_w: Positive | None = None
-    max_sm_mhz: Positive | None = None
-    max_memory_mhz: Positive | None = None
+    max_sm_mhz: Megahertz | None = None
+    max_memory_mhz: Megahertz | None = None
     ecc: bool | None = None
     pcie_generation: Count | None = None
     pcie_width: Count | None = None
@@ -213,9 +225,9 @@ class Disturbance(Keys):
 class Look(Keys):
     """The host before or after a round."""
 
-    spin_s: Positive
+    spin_s: Annotated[Positive, Field(le=LONGEST_S)]
     copy_bytes_per_s: Positive
-    cpu_mhz: Amount | None = None
+    cpu_mhz: Megahertz | None = None
     core_hz: Positive | None = None
     busy_share: Amount | None = None
     steal_s: Amount | None = None
@@ -226,11 +238,11 @@ class Stages(Keys):
     and checking; timing; and, as part of the timing, in times that are kept and in measurements
     that the workload makes itself."""
 
-    start: Amount
-    prepare: Amount
-    check: Amount
-    timing: Amount
-    recorded: Amount
+    start: Seconds
+    prepare: Seconds
+    check: Seconds
+    timing: Seconds
+    recorded: Seconds
 
 
 class RunFile(Keys):

@@ -13,8 +13,7 @@ from analysis.base.records import columns, read_records
 from analysis.base.units import SI
 from analysis.base.values import finite_number
 from analysis.results.store.folders import PUBLISHED
-from analysis.results.store.keys import CaseId, Name
-from analysis.results.store.samples import SMALLEST
+from analysis.results.store.keys import SMALLEST, CaseId, Name
 from analysis.study import Study
 
 

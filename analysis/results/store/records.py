@@ -10,7 +10,7 @@ from pydantic import Field
 from analysis.base.errors import FieldError
 from analysis.base.keys import UtcTime
 from analysis.base.records import columns
-from analysis.results.store.keys import Amount, CaseId, Reasons
+from analysis.results.store.keys import Amount, CaseId, Megahertz, Reasons, Seconds
 
 CAPTURED: Final = "captured"
 """Status of a capture that was made; any other says why it was not."""
@@ -28,14 +28,14 @@ class Reading:
     case: CaseId
     round: int
     time: UtcTime
-    power_w: float | None
-    energy_j: float | None
-    temperature_c: float | None
-    sm_mhz: float | None
-    memory_mhz: float | None
+    power_w: Amount | None
+    energy_j: Amount | None
+    temperature_c: Amount | None
+    sm_mhz: Megahertz | None
+    memory_mhz: Megahertz | None
     throttle: Reasons
-    pcie_rx_bytes_per_s: float | None
-    pcie_tx_bytes_per_s: float | None
+    pcie_rx_bytes_per_s: Amount | None
+    pcie_tx_bytes_per_s: Amount | None
     gpu: int
 
 
@@ -56,8 +56,8 @@ class Event:
     """One host call or piece of GPU work of a variant, in seconds since the first event."""
 
     variant: str
-    start: Amount
-    end: Amount
+    start: Seconds
+    end: Seconds
     stream: int | None
     kind: Annotated[str, Field(pattern="^(host call|kernel|memcpy|memset)$")]
     name: str

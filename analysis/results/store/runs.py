@@ -8,6 +8,7 @@ from collections import Counter as Count
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -29,7 +30,13 @@ from analysis.results.store.folders import (
     require_named,
     run_of,
 )
-from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
+from analysis.results.store.keys import (
+    MAX_CLOCK_ERROR,
+    CaptureFile,
+    HostKeys,
+    RunFile,
+    text_of,
+)
 from analysis.results.store.records import CAPTURED, Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
@@ -118,15 +125,20 @@ def _texts(path: Path, files: Mapping[str, str], known: Collection[str]) -> list
 
 
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
-    """FieldError for a row that is not of the run, a whole time of 0, another unit than that of
-    `study` if the row is fresh, or a variant without rows."""
+    """FieldError for a row that is not of the run or of its time, a whole time of 0, another unit
+    than that of `study` if the row is fresh, or a variant without rows."""
     codes, units = codes_of(study), study.units if study else {}
     fresh = {v for v in about.variants if about.is_fresh(v, codes.get(v))}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
+    earliest = datetime.fromisoformat(about.begun) - MAX_CLOCK_ERROR
+    latest = datetime.fromisoformat(about.end) + MAX_CLOCK_ERROR
     for line, row in enumerate(rows, 2):
         where = f"{path}: line {line}: "
         if row.variant not in about.variants:
             raise FieldError(f"{where}variant", "one of the run", row.variant)
+        if not earliest <= datetime.fromisoformat(row.started_at) <= latest:
+            expected = f"a time from {about.begun} to {about.end}"
+            raise FieldError(f"{where}started_at", expected, row.started_at)
         if row.round >= max(about.rounds, 1):
             raise FieldError(f"{where}round", f"one below {max(about.rounds, 1)}", row.round)
         for (metric, unit), values in row.values.items():

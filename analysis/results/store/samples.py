@@ -24,19 +24,23 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_text
-from analysis.results.store.keys import Amount, CaseId, Few, Name, Reasons, Word
+from analysis.results.store.keys import (
+    LARGEST,
+    LONGEST_S,
+    SMALLEST,
+    CaseId,
+    Few,
+    Megahertz,
+    Name,
+    Reasons,
+    Word,
+)
 from analysis.study import NAME
 
 CSV_LIMIT_BYTES: Final = 4 * 2**20
 """Of every CSV file of results."""
 MACHINE_LIMIT_SAMPLES: Final = 2**20
 """Two bytes of a file can be a sample, which takes a hundred times as much memory."""
-SMALLEST: Final = 1e-13
-"""The smallest value above 0, in any unit: a mean over a loop resolves no less of a second."""
-LARGEST: Final = 1e15
-"""The largest value, in any unit but seconds: a million times the memory of any machine."""
-LONGEST_S: Final = 1e5
-"""The longest time: no round lasts longer than a day."""
 SAMPLE_TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("study", "variant", "case", "metric", "unit"), str),
     "value": float,
@@ -89,7 +93,7 @@ class Row:
     status: Annotated[str, Field(pattern="^(ok|skipped|failed)$")]
     reason: Word
     throttle: Reasons
-    sm_mhz: Amount | None
+    sm_mhz: Megahertz | None
     started_at: UtcTime
 
     def check(self) -> None:

@@ -250,10 +250,14 @@ ROWS: Final[dict[str, Change]] = {
     },
     "throttle with markup": cell("throttle", "<img>"),
     "clock as a word": cell("sm_mhz", "high"),
+    "clock of 1e9 MHz": cell("sm_mhz", "1e9"),
     "two clocks": cell("sm_mhz", "1980 5"),
     **{
         f"start {text!r}": cell("started_at", text)
-        for text in ("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00")
+        for text in (
+            *("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00"),
+            *("2025-12-30T03:04:05Z", "2026-02-02T03:04:05Z", "0001-01-01T00:00:00Z"),
+        )
     },
     "column missing": rows(lambda lines: [row.pop() for row in lines]),
     "cell more": rows(lambda lines: lines[2].append("1")),
@@ -277,6 +281,7 @@ KEYS: Final[dict[str, Change]] = {
     "no samples": run_file(lambda d: d["files"].pop(SAMPLES)),
     "fewer rounds than samples have": run_file(lambda d: d.update(rounds=1)),
     "start before that of the name": run_file(lambda d: d.update(start="2026-01-01T00:00:00Z")),
+    "start in the year 1": run_file(lambda d: d.update(start="0001-01-01T00:00:00Z")),
     "end before the start": run_file(lambda d: d.update(end="2026-01-01T00:00:00Z")),
     "end in the future": run_file(lambda d: d.update(end="2999-01-01T00:00:00Z")),
     "a path": run_file(lambda d: d.update(command="python /home/me/hotpath")),
@@ -297,6 +302,9 @@ KEYS: Final[dict[str, Change]] = {
 CAPTURES: Final[dict[str, Change]] = {
     "counter that is none": cell("value", "nan", COUNTERS, 2),
     "counter below 0": cell("value", "-1", COUNTERS, 2),
+    "counter of 1e18": cell("value", "1e18", COUNTERS, 2),
+    "event after a day": cell("end", "2e5", TIMELINE, 2),
+    "power below 0": cell("power_w", "-1", TELEMETRY, 2),
     "counter of a case with markup": cell("case", "<b>", COUNTERS, 2),
     "counters of other columns": cell("unit", "units", COUNTERS, 1),
     "counters that are no text": raw(COUNTERS, b"\xff"),

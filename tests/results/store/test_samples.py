@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
 from analysis.results.collect import frame
+from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.samples import (
     FILE_COLUMNS,
-    LONGEST_S,
     SAMPLE_TYPES,
-    SMALLEST,
     Row,
     parse_rows,
     to_text,

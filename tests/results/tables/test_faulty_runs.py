@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.results.store.samples import LONGEST_S, SMALLEST
+from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.tables.links import Fits, collect_fits, fits_text, read_fits
 from analysis.results.tables.of_study import REFUSED, study_tables
 from analysis.results.tables.summary import summarise
