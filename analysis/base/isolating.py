@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
+from analysis.base.errors import HotpathError
+
 T = TypeVar("T")
 
-UNFORESEEN: Final = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+
+class UnforeseenError(HotpathError):
+    """One of UNFORESEEN, and where it came from, in one line."""
+
+
+UNFORESEEN: Final = (
+    *(ArithmeticError, AssertionError, LookupError, TypeError, ValueError),
+    UnforeseenError,
+)
 """Errors of a computation whose input no check has refused."""
 
 

@@ -24,12 +24,15 @@ def guarded(
     machines, of one study or of any, with which it fails. `refused` then has file, metric and
     reason.
 
-    Raises the error of `make` if no machine fails by itself, or several with all results: then the
-    fault is in the code.
+    Raises the error of `make` if it fails without results, too, if no machine fails by itself, or
+    several with all results: then the fault is in the code.
     """
     try:
         return make(inputs), inputs
     except UNFORESEEN:
+        nothing = inputs.without(dict.fromkeys(inputs.of_machines, ""))
+        if error_of(lambda: make(nothing)):
+            raise
         left_out = {
             name: why
             for machine in inputs.machines

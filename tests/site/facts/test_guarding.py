@@ -83,6 +83,24 @@ def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: P
     assert json.loads((site / "charts" / "copy" / "steps.json").read_text())
 
 
+@pytest.mark.long
+def test_the_site_is_published_without_what_no_page_can_be_made_of(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "root")
+    for machine in ("good-box", "bad-box"):
+        write_machine(root / "results", machine, COPY, rounds=1)
+
+    def failing(_: Inputs, machine: str) -> set[str]:
+        if machine == "bad-box":
+            raise ZeroDivisionError("float division by zero")
+        return set()
+
+    with patch("analysis.site.pages.machines._disturbed_rounds", failing):
+        site = build(root)
+    home = text_of(site / "index.html")
+    assert "bad-box/copy is left out" in home and "docs/index.md: line" in home
+    assert "good-box/copy is left out" not in home
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_every_javascript_object_breaks_no_chart(tmp_path: Path, name: str) -> None:
     data = pd.DataFrame({"machine": [name, "box"], "kernel": ["box", name], "seconds": [1.0, 2.0]})
