@@ -165,15 +165,18 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 
 
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
-    """Ids of other processes on the GPUs; HotpathError if the configuration refuses to share."""
+    """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
+    configuration refuses to share."""
     others = {gpu.index: gpu.other_processes() for gpu in gpus}
-    shared = next((index for index, processes in others.items() if processes), None)
-    if shared is not None and policy == "refuse":
-        raise HotpathError(
-            f"config: shared_gpu: GPU {shared} is used by processes {others[shared]}; wait for "
-            "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
-        )
-    return sorted({process for processes in others.values() for process in processes})
+    for index, processes in others.items():
+        if processes is None:
+            print(f"GPU {index} does not say who uses it; it is measured anyway", flush=True)
+        elif processes and policy == "refuse":
+            raise HotpathError(
+                f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for "
+                "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
+            )
+    return sorted({process for processes in others.values() for process in processes or ()})
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -117,7 +117,7 @@ def _job(
         run=journal.run,
         number=number,
         modules=host.modules,
-        gpu_uuids=tuple(gpu.uuid for gpu in host.gpus),
+        gpu_keys=tuple(gpu.key for gpu in host.gpus),
         out=journal.round_file(number),
     )
 
@@ -180,7 +180,7 @@ def _run_one(
     read_rows(job.out)  # HotpathError for a value that no result may have
     stages = job.file("stages")
     spent = _energy_j(host)
-    others = {process for gpu in host.gpus for process in gpu.other_processes()}
+    others = {process for gpu in host.gpus for process in gpu.other_processes() or ()}
     record = RoundRecord(
         run=job.run,
         start=start,
@@ -266,7 +266,7 @@ def _telemetry(
     stop, stopping = context.Pipe(duplex=False)
     process = context.Process(
         target=record,
-        args=([gpu.uuid for gpu in host.gpus], journal.telemetry_file, stop),
+        args=([gpu.key for gpu in host.gpus], journal.telemetry_file, stop),
         daemon=True,
     )
     process.start()

@@ -127,7 +127,7 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     gpu = Gpu(None, "GPU", "", 0, "sm_90", "")
     monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
     job_on_gpu = runs._job
-    monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_uuids=()))
+    monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_keys=()))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu, gpu], others=[4]))
