@@ -11,6 +11,7 @@ from analysis.base.gpu import Gpu
 from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.study.config import Config
+from analysis.toolchain.arch import require_supported
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
@@ -30,11 +31,16 @@ class Provision:
 
     @classmethod
     def of(cls, gpus: Sequence[Gpu], config: Config) -> Provision:
-        """Resources of this machine that the configuration allows to use.
+        """Resources of this machine that the configuration allows to use. UnsupportedGpu if the
+        compiler cannot build for its GPU.
 
         Only variants for GPUs need a CUDA version, so that without one no compiler is looked for.
         """
-        cuda = find_toolchain(config.nvcc).version if gpus else None
+        cuda = None
+        if gpus:
+            toolchain = find_toolchain(config.nvcc)
+            require_supported(config.arch, gpus[0].arch, toolchain)
+            cuda = toolchain.version
         has_libfabric = find_libfabric(config.libfabric) is not None
         return cls(gpus, cuda, config.managed, has_libfabric, apart(gpus))
 
@@ -74,9 +80,11 @@ class Provision:
         return None
 
     def _not_peers(self, wanted: int) -> str | None:
-        """The reason why the first `count` GPUs cannot access each other, or None."""
+        """The reason why the first `wanted` GPUs cannot access each other, or None."""
         if len(self.gpus) < wanted:
-            return f"needs {wanted} GPUs, the configuration names {len(self.gpus)}"
+            setting = f"gpu={list(range(wanted))}"
+            found = len(self.gpus)
+            return f"needs {wanted} free GPUs of one kind, got {found}; {setting} would name them"
         for i, j in self.apart:
             if j < wanted:
                 two = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"

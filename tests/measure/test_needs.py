@@ -78,7 +78,7 @@ def test_unknown_need_is_an_error(tmp_path: Path, need: str) -> None:
     ("gpus", "apart", "reason"),
     [
         (0, (), "no GPU"),
-        (1, (), "needs 2 GPUs, the configuration names 1"),
+        (1, (), "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
         (2, (), None),
         (2, ((0, 1),), "GPU 4 and GPU 5 cannot access each other's memory"),
         (3, ((0, 2), (1, 2)), None),  # the third is not used

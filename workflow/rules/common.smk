@@ -44,7 +44,7 @@ try:
         require_room(Path(workflow.basedir, folder))
     require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
-    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
+    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus, CONFIG.nvcc)
     LIBFABRIC = find_libfabric(CONFIG.libfabric)
     HOST_CXX = find_cxx()
     if installed := find_nvcc(CONFIG.nvcc):
