@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pynvml
 
+from analysis.base.cpu_quota import allowed_cores, cpu_quota
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, as_text, cuda_attribute
 from analysis.base.memory_limit import allocatable_bytes
 from analysis.base.records import MAX_NUMBER
@@ -77,7 +78,8 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         **topology(gpus),
         "libraries": installed,
         "limits": {
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": allowed_cores(),
+            "cpu_quota": cpu_quota(),
             "memory_bytes": room if (room := allocatable_bytes()) < MAX_NUMBER else None,
             "locked_bytes": locked if locked != resource.RLIM_INFINITY else None,
         },

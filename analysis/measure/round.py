@@ -27,6 +27,7 @@ from analysis.base.processes import end_with_parent
 from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
+from analysis.measure.cores import use_cpus
 from analysis.measure.rig import Bound, Rig
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import Stages, without_private
@@ -115,7 +116,7 @@ def run_round(job: RoundJob) -> None:
             if job.gpu_keys:
                 gpus = stack.enter_context(open_gpus(job.gpu_keys))
                 show_only(gpus)
-                os.sched_setaffinity(0, gpus[0].local_cpus())
+            use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))
             bench = Bench(job, gpus)
             cells = bench.schedule()
             gc.disable()

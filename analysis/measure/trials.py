@@ -11,6 +11,7 @@ import numpy as np
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu, open_gpus, show_only
+from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
 from analysis.measure.places import Places
@@ -77,7 +78,7 @@ def trials(
             raise HotpathError(f"{names}: {provision.unmet(variants[0])}")
         if gpus:
             show_only(in_use(gpus, variants))
-            os.sched_setaffinity(0, gpus[0].local_cpus())  # as in a round
+        use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))  # as in a round
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
         rig = Rig(study, modules, np.random.default_rng(seed), variants)
         yield Trials(study, gpus, config, provision, rig, _new_stream() if gpus else 0)

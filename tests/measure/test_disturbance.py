@@ -46,6 +46,12 @@ def after(**changed: float) -> Watch:
         (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
         (replace(CALM, throttle={"", "sw_power_cap"}), ""),
         (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
+        (
+            Watch({"throttled_periods": 4}, {"throttled_periods": 7}, seconds=10.0),
+            "the CPU quota stopped this process in 3 periods",
+        ),
+        (Watch({"throttled_periods": 4}, {"throttled_periods": 4}, seconds=10.0), ""),
+        (Watch({}, {"throttled_periods": 4}, seconds=10.0), ""),
         (Watch({}, {}, seconds=10.0), ""),
     ],
 )
