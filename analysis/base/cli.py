@@ -28,6 +28,7 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     """
     interrupt_once()
     end_with_starter()
+    ignore_missing_tmpdir()
     try:
         main()
         print(end="", flush=True)
@@ -46,6 +47,12 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
         sys.exit(INTERRUPTED)
     finally:
         _drop_unwritten_output()
+
+
+def ignore_missing_tmpdir() -> None:
+    """Drop a TMPDIR that does not exist, as most programs do; those of CUDA fail with it."""
+    if not Path(os.environ.get("TMPDIR", "/")).is_dir():
+        del os.environ["TMPDIR"]
 
 
 def _reader_has_gone() -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import shutil
+import subprocess
+import sysconfig
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from analysis import ROOT
 from analysis.site.facts.probe import OUTPUTS, probes
 from tests.compiled import ARCH, run, toolchain
 from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
@@ -34,6 +39,19 @@ def test_it_compiles_without_warnings(tmp_path: Path, arch: str) -> None:
     nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, f"-arch={arch}", "-c", str(SOURCE)]
     warnings = ["-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings"]
     run(*nvcc, *warnings, "-Wno-deprecated-gpu-targets", "-o", str(tmp_path / "reach.o"))
+
+
+def test_the_page_compiles_it_with_the_compiler_from_pypi(tmp_path: Path) -> None:
+    """Which has no lib64, where its linker looks for libraries."""
+    nvcc = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")
+    if not nvcc.is_file():
+        pytest.skip("this environment is not the locked one")
+    page = (ROOT / "docs" / "test_my_machine.md").read_text()
+    [command] = re.findall(r'^"\$nvcc" (.*) && \./a\.out$', page, re.MULTILINE)
+    script = f'nvcc={nvcc}; "$nvcc" -ccbin {toolchain().cxx} -arch={ARCH} {command}'
+    shutil.copy(SOURCE, tmp_path)
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True)
+    assert (tmp_path / "a.out").exists()
 
 
 def curve(
