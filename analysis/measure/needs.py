@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
 from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.study.config import Config
+from analysis.study.keys import NEED
 from analysis.toolchain.arch import require_supported
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.libfabric import MISSING, find_libfabric
@@ -45,23 +44,14 @@ class Provision:
         return cls(gpus, cuda, config.managed, has_libfabric, apart(gpus))
 
     def unmet(self, variant: Variant) -> str | None:
-        """The reason why `variant` cannot run here, or None. FieldError for an unknown need."""
-        # All needs are checked, so that an unmet one does not hide a misspelt one.
-        reasons = [self._unmet(need, variant) for need in variant.needs]
+        """The reason why `variant` cannot run here, or None."""
+        reasons = (self._unmet(need, variant) for need in variant.needs)
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
-        match re.fullmatch(
-            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)"
-            rf"|({'|'.join(PACKAGES)})|(managed)|(libfabric)|(peers: \d+)",
-            need,
-        ):
-            case None:
-                known = ["gpu", "sm_<NN>", "cuda>=<X.Y>", *PACKAGES, "managed", "libfabric"]
-                expected = f"{', '.join(known)} or peers: <N>"
-                raise FieldError(f"variant {variant.name}: needs", expected, need)
-            case re.Match() as found:
-                gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
+        found = NEED.fullmatch(need)
+        assert found is not None, "study.yaml is checked"
+        gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
         if package:
             return PACKAGES[package].unmet
         if managed:
