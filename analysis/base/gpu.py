@@ -179,11 +179,12 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
 
 def free_twins(first: Gpu) -> Iterator[Gpu]:
     """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
-    indices. Those that CUDA_VISIBLE_DEVICES hides are left out, and so are unusable ones.
+    indices. Those that CUDA_VISIBLE_DEVICES hides are left out, and so are unusable ones. None of a
+    MIG instance, as CUDA gives a process only one.
 
     Call it while `first` is open.
     """
-    for index in range(_count() or 0):
+    for index in range(_count() or 0) if first.board is None else ():
         with suppress(HotpathError):
             gpu = _describe(index)
             is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,18 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, show_only
-from analysis.measure import telemetry
+from analysis.measure import nvbench, run, telemetry
 from analysis.measure.__main__ import other_users
+from analysis.measure.cell import Cell
 from analysis.measure.machine import describe
+from analysis.measure.needs import Provision
+from analysis.measure.plan import Plan, Target
+from analysis.measure.publish import publish
+from analysis.measure.run import run_rounds
 from analysis.measure.telemetry import COLUMNS, whole_rows
 from analysis.results.store.keys import HostKeys
+from analysis.results.store.runs import bad_files
+from tests.measure.studies import GRID, host, runs_at, write_study
 from tests.nvml import QUERIES, Device, Instance, devices, fail, install
 
 LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
@@ -47,6 +56,16 @@ UNKNOWN = {
 """Keys that are unknown without the answer to a query; none without that to another one."""
 OPENING = ("nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID", "nvmlInit")
 """Queries without which there is no GPU to measure."""
+KNOWN = ("nvmlDeviceGetCount", "nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetUUID")
+"""Queries that every driver answers."""
+SLOW_FILL = """
+import time
+
+
+def fill(out):
+    out[:] = b"\\x01" * len(out)
+    time.sleep(0.01)
+"""
 OF_GPU = [
     query
     for query in QUERIES
@@ -232,3 +251,55 @@ def test_a_missing_power_reading_does_not_end_a_round(monkeypatch: pytest.Monkey
             fail(monkeypatch, f"nvmlDeviceGet{query}", pynvml.NVML_ERROR_NOT_SUPPORTED)
         Bench._read_clocks(bench, cell)
     assert (cell.clocks_mhz, cell.reasons) == ([1980.0], {"sw_power_cap"})
+
+
+SILENT = {
+    "power": ["nvmlDeviceGetPowerUsage"],
+    "energy": ["nvmlDeviceGetTotalEnergyConsumption"],
+    "clocks": ["nvmlDeviceGetClockInfo", "nvmlDeviceGetMaxClockInfo"],
+    "throttle reasons": ["nvmlDeviceGetCurrentClocksEventReasons"],
+    "users": ["nvmlDeviceGetComputeRunningProcesses"],
+    "everything": [query for query in QUERIES if query not in (*OPENING, *KNOWN)],
+}
+"""Queries that fail on a machine, by what it does not report."""
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("what", SILENT)
+def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: Target, what: str
+) -> None:
+    install(monkeypatch, devices(1))
+    for query in SILENT[what]:
+        fail(monkeypatch, query, pynvml.NVML_ERROR_NOT_SUPPORTED)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+    def without_nvbench(cells: list[Cell], measure: Callable[[Cell], None], *_: object) -> None:
+        for cell in cells:
+            measure(cell)
+
+    monkeypatch.setattr(nvbench, "run_under_nvbench", without_nvbench)
+    monkeypatch.setattr(telemetry, "PERIOD_S", 0.001)
+    monkeypatch.setattr(run, "TELEMETRY_S", 0.01)  # a fork keeps the pipe open that would end it
+    study = write_study(tmp_path / "silent", {"name": "one"})
+    (study.folder / "one.py").write_text(SLOW_FILL)
+    plan = Plan(study, study.variants, GRID, where)
+    with open_gpus([0]) as gpus:
+        here = Provision(gpus, "13.0")
+        on_gpu = replace(host(tmp_path), gpus=gpus, others=other_users(gpus, "refuse"))
+        run_rounds(plan, here, on_gpu)
+        list(publish(plan, here, on_gpu))
+    (measured,) = runs_at(where, study)
+    unknown = {key for query in SILENT[what] for key in UNKNOWN.get(query, [])}
+    assert {*measured.about.host.unsupported} >= unknown
+    assert measured.about.telemetry == {"one": "captured"}
+    assert {row.status for row in measured.rows} == {"ok"}
+    assert all((row.sm_mhz is None) == ("sm_mhz" in unknown) for row in measured.rows)
+    assert (measured.about.energy_j is None) == ("energy_j" in unknown)
+    [file] = where.folder.glob("silent/*.telemetry.csv")
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert rows
+    for name in ("power_w", "energy_j", "temperature_c", "sm_mhz", "throttle"):
+        assert {bool(row[name]) for row in rows} == {name not in unknown}
+    assert bad_files(where.folder / "silent", study) == []
