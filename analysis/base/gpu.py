@@ -209,20 +209,28 @@ def show_only(gpus: Sequence[Gpu]) -> None:
         os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the order of NVML's indices
 
 
+def cuda_device(pci_bus_id: str) -> Any:
+    """The device of CUDA's driver at this address; None if it does not know one."""
+    from cuda.bindings import driver
+
+    done = driver.CUresult.CUDA_SUCCESS
+    with suppress(RuntimeError):  # there is no driver
+        if pci_bus_id and driver.cuInit(0)[0] == done:
+            status, device = driver.cuDeviceGetByPCIBusId(pci_bus_id.encode())
+            return device if status == done else None
+    return None
+
+
 def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     """A device attribute that NVML does not report, from the driver; None if unknown. `name` is
     the one in CUdevice_attribute without its prefix."""
     from cuda.bindings import driver
 
-    done = driver.CUresult.CUDA_SUCCESS
-    if not pci_bus_id or driver.cuInit(0)[0] != done:
-        return None
-    status, device = driver.cuDeviceGetByPCIBusId(pci_bus_id.encode())
-    if status != done:
+    if (device := cuda_device(pci_bus_id)) is None:
         return None
     key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
     status, value = driver.cuDeviceGetAttribute(key, device)
-    return int(value) if status == done else None
+    return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
 
 
 def as_text(answer: str | bytes | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pynvml
 
-from analysis.base.gpu import Gpu, as_text
+from analysis.base.gpu import Gpu, as_text, cuda_device
 
 Pair = tuple[int, int]
 """Two GPUs by their places among those that are measured, the first one first."""
@@ -53,14 +53,11 @@ def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
     if it does not know one of them."""
     from cuda.bindings import driver
 
-    done = driver.CUresult.CUDA_SUCCESS
-    driver.cuInit(0)
-    found = [driver.cuDeviceGetByPCIBusId(one.pci_bus_id.encode()) for one in (gpu, peer)]
-    if any(status != done for status, _ in found):
+    devices = [cuda_device(one.pci_bus_id) for one in (gpu, peer)]
+    if None in devices:
         return None
-    devices = [device for _, device in found]
     answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
-    return answers == [(done, 1)] * 2
+    return answers == [(driver.CUresult.CUDA_SUCCESS, 1)] * 2
 
 
 def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:

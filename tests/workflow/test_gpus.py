@@ -12,6 +12,7 @@ from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succe
 DRIVER = f"""
 import importlib.util
 import sys
+from types import SimpleNamespace
 
 spec = importlib.util.spec_from_file_location("real_pynvml", {pynvml.__file__!r})
 sys.modules["real_pynvml"] = real = importlib.util.module_from_spec(spec)
@@ -26,11 +27,14 @@ def unsupported(*arguments):
 for name in [name for name in globals() if name.startswith("nvmlDevice")]:
     globals()[name] = unsupported
 nvmlInit = nvmlShutdown = lambda: None
-nvmlDeviceGetCount = lambda: 1
-nvmlDeviceGetHandleByIndex = lambda index: "handle"
+nvmlDeviceGetCount = lambda: 4
+nvmlDeviceGetHandleByIndex = lambda index: f"GPU {{index}}"
+nvmlDeviceGetHandleByUUID = nvmlDeviceGetUUID = lambda name: name
+nvmlDeviceGetPciInfo = lambda handle: SimpleNamespace(busId=f"00000000:0{{handle[-1]}}:00.0")
 nvmlDeviceGetName = lambda handle: "Tesla V100"
 """
-"""A module in front of the real one, whose GPU answers nothing else."""
+"""A module in front of the real one, whose GPUs answer nothing else."""
+NEW = "nvmlDeviceGetCudaComputeCapability = lambda handle: (9, 0)\n"
 OLD = "nvmlDeviceGetCudaComputeCapability = lambda handle: (7, 0)\n"
 LOST = """
 def nvmlDeviceGetHandleByIndex(index):
@@ -62,3 +66,15 @@ def test_a_lost_gpu_is_one_line(copy: Path) -> None:
     [line] = [line for line in refused.stdout.splitlines() if "error" in line.lower()]
     assert line == "error: GPU 0: GPU is lost"
     succeed(copy, "--dry-run", "build", settings=SETTINGS[:1])
+
+
+def test_a_node_with_several_gpus_needs_no_setting(copy: Path) -> None:
+    (copy / "pynvml.py").write_text(DRIVER + NEW)
+    study = copy / "kernels" / "calls" / "study.yaml"
+    text = study.read_text()
+    study.write_text(text.replace("needs: [gpu]", "needs: [gpu, peers: 3]"))
+    assert study.read_text() != text
+    printed = succeed(copy, "--dry-run", "measure", settings=SETTINGS[:1])
+    assert "Building calls/kernel for sm_90" in printed
+    assert "Measuring calls" in printed
+    study.write_text(text)
