@@ -1,4 +1,4 @@
-// The rows that a chart shows, as a sentence, as a table and as a CSV file.
+// Rows of a CSV file, and the rows that a chart shows, as a sentence, as a table and as a CSV file.
 import { write } from "./figures.js";
 
 const MAX_TABLE_ROWS = 500;
@@ -60,6 +60,16 @@ function samplesLink(href, root) {
   const address = new URL(href, root);
   if (address.href.startsWith(root.href)) link.href = address.href;
   return link;
+}
+
+// Rows of a CSV file, as text.
+export function parseCsv(text) {
+  const [head, ...lines] = text.trimEnd().split("\n").map((line) =>
+    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
+      .slice(0, line.endsWith(",") ? undefined : -1) // the match at the end is empty
+      .map(([, cell]) => (cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell)),
+  );
+  return lines.map((cells) => Object.fromEntries(head.map((name, place) => [name, cells[place]])));
 }
 
 // `rows` as CSV, with the columns of the chart's data file, and the address as their source.

@@ -1,5 +1,19 @@
-// Material requests its search index on every page. This script delays the request until the reader opens
-// the search, so it must run before Material's script.
+// Runs before the page is built and before Material's script.
+
+// An address may request another selection than the static picture of a chart shows.
+if (location.search) document.documentElement.classList.add("hp-asked");
+
+// What the reader chose for all pages of the site. Material's script calls these functions.
+globalThis.__md_scope = new URL(document.currentScript.dataset.base, location);
+globalThis.__md_get = (key, storage = localStorage, scope = __md_scope) =>
+  JSON.parse(storage.getItem(`${scope.pathname}.${key}`));
+globalThis.__md_set = (key, value, storage = localStorage, scope = __md_scope) => {
+  try {
+    storage.setItem(`${scope.pathname}.${key}`, JSON.stringify(value));
+  } catch {} // a browser may store nothing
+};
+
+// Material requests its search index on every page. Delay the request until the reader opens the search.
 (() => {
   const { open, send } = XMLHttpRequest.prototype;
   const opened = new Promise((resolve) => {

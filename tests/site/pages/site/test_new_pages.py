@@ -77,7 +77,7 @@ def test_explorer_reads_csv_files(
     page = explored(browser, f"{address}explorer/")
     found = page.evaluate(
         "async (text) => {"
-        " const { parseCsv } = await import(new URL('../assets/explorer.js', location.href));"
+        " const { parseCsv } = await import(new URL('../assets/chart_data.js', location.href));"
         " return parseCsv(text); }",
         text,
     )
