@@ -25,6 +25,7 @@ from analysis.compare.side import Row, Run, Side, run_of
 LIMIT_BYTES: Final = 64 * 2**20
 PROGRAM, DEVICE = 0, 3
 """Places in a row of parts that only count if a side has several of them."""
+UNNAMED: Final = "unnamed program"
 SAMPLES: Final = {"nv/cold/sample_times": "gpu_time", "nv/cpu_only/sample_times": "cpu_only_time"}
 """Clock by the tag of its samples, the preferred one first."""
 TIMES: Final = {
@@ -129,7 +130,7 @@ def read_files(name: str, paths: Sequence[Path]) -> Side:
 
 def _states(file: _File) -> Iterator[tuple[Row, _State]]:
     argv = file.meta.argv if file.meta else None
-    program = visible(str(Path(argv[0]))[-MAX_SHOWN:]) if argv and argv[0] else ""
+    program = visible(str(Path(argv[0]))[-MAX_SHOWN:]) if argv and argv[0] else UNNAMED
     for benchmark in file.benchmarks:
         for state in benchmark.states or []:
             axes = " ".join(f"{axis.name}={_axis_value(axis)}" for axis in state.axis_values or [])
@@ -211,7 +212,7 @@ def _samples(files: Sequence[Path], size: object) -> npt.NDArray[np.float32]:
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise HotpathError(f"{files[0]}: no such file")
-    content = read_bytes(file.resolve())
+    content = read_bytes(file.resolve(), LIMIT_BYTES)
     if len(content) % 4 or (size is not None and str(len(content) // 4) != str(size)):
         raise FieldError(f"{file}", f"{size} numbers of 4 bytes", f"{len(content)} bytes")
     samples = np.frombuffer(content, "<f4")

@@ -104,7 +104,7 @@ def _bare(row: Row, absent: dict[Row, str]) -> Row:
 def as_json(found: Comparison) -> str:
     document: dict[str, Any] = {
         "format": "hotpath-comparison",
-        "version": 1,
+        "version": 2,
         "a": found.a.name,
         "b": found.b.name,
         "margin": found.margin,

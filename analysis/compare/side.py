@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -58,13 +58,15 @@ class Side:
 
     def rename(self, place: int, names: Mapping[str, str]) -> None:
         """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
-        for kind in ("runs", "absent", "stale"):
-            rows: dict[Row, Any] = getattr(self, kind)
-            renamed = {
-                (*row[:place], names.get(row[place], ""), *row[place + 1 :]): one
-                for row, one in rows.items()
-            }
-            setattr(self, kind, renamed)
+
+        def renamed(row: Row) -> Row:
+            return (*row[:place], names.get(row[place], ""), *row[place + 1 :])
+
+        runs: dict[Row, list[Run]] = {}
+        for row, of_row in self.runs.items():
+            runs.setdefault(renamed(row), []).extend(of_row)
+        self.runs = runs
+        self.absent = {renamed(row): why for row, why in self.absent.items()}
 
 
 def empty_common_parts(a: Side, b: Side) -> None:

@@ -332,6 +332,25 @@ def test_a_number_on_an_axis_is_itself_in_any_form(
     assert bool(compared(a, b).judged) == is_same
 
 
+def test_files_without_a_program_are_none_of_a_named_one(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    for path in paths:
+        write_nvbench(path, STEADY)
+    changed(paths[0], lambda d: d.pop("meta"))
+    assert {len(runs) for runs in read_files("a", paths).runs.values()} == {1, 2}
+    (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01, 0.05).judged
+    assert judged.runs == (1, 2)
+
+
+def test_a_run_whose_gpu_has_no_id_is_one_of_the_only_gpu(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    for path in paths:
+        write_nvbench(path, STEADY)
+    changed(paths[0], lambda d: state(d).pop("device"))
+    (judged,) = compare(read_files("a", paths[:2]), read_files("b", paths[2:]), 0.01, 0.05).judged
+    assert judged.runs == (2, 1)
+
+
 def test_repeated_states_are_compared_in_their_order(tmp_path: Path) -> None:
     a = on_devices(tmp_path / "a.json", [0, 0], [1e-5, 5e-5])
     b = on_devices(tmp_path / "b.json", [0, 0], [2e-5, 5e-5])
