@@ -64,11 +64,13 @@ function samplesLink(href, root) {
 
 // Rows of a CSV file, as text.
 export function parseCsv(text) {
-  const [head, ...lines] = text.trimEnd().split("\n").map((line) =>
-    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
-      .slice(0, line.endsWith(",") ? undefined : -1) // the match at the end is empty
-      .map(([, cell]) => (cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell)),
-  );
+  const rows = [[]];
+  for (const [, cell, end] of text.replace(/\n$/, "").matchAll(/("(?:[^"]|"")*"|[^,\n]*)(,|\n|$)/g)) {
+    rows.at(-1).push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
+    if (end === "\n") rows.push([]);
+    if (!end) break; // the end of the text matches again
+  }
+  const [head, ...lines] = rows;
   return lines.map((cells) => Object.fromEntries(head.map((name, place) => [name, cells[place]])));
 }
 

@@ -133,6 +133,7 @@ class Chart {
       logLevel: 1, // errors only: a selection without points is no reason to warn
       renderer: "svg",
       config: colours[scheme],
+      loader: { baseURL: this.root.href.replace(/\/$/, "") }, // of links
       tooltip: { theme: scheme === "slate" ? "dark" : "light", formatTooltip: tooltipOf },
     };
     const { view } = await vegaEmbed(holder, { ...spec, signals, data, ...more }, options);
