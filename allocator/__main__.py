@@ -38,9 +38,10 @@ def report(path: Path) -> Iterator[str]:
     on_gpu = has_gpu()
     for recording in read_snapshot(path):
         pattern = recording.pattern()
-        rows: list[Row] = [("allocator", "peak", "reserved", "driver calls")]
-        rows.append(replay_row(TORCH, pattern) if on_gpu else (TORCH, "not replayed: needs a GPU"))
-        rows.append(replay_row(OURS, pattern, on_gpu=on_gpu))
+        # PyTorch's allocator comes last: after an error, it may keep memory.
+        ours = replay_row(OURS, pattern, on_gpu=on_gpu)
+        theirs = replay_row(TORCH, pattern) if on_gpu else (TORCH, "not replayed: needs a GPU")
+        rows: list[Row] = [("allocator", "peak", "reserved", "driver calls"), theirs, ours]
         yield describe(recording, on_gpu)
         widths = [
             max(len(row[place]) for row in rows if place < len(row) - 1) for place in range(3)
