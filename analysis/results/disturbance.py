@@ -1,4 +1,4 @@
-"""Disturbances of a round: other users of the CPU or GPU, a slowed host, a slowed GPU.
+"""Disturbances of a round: other users of the CPU or GPU, a slowed or stopped host, a slowed GPU.
 
 The limits lie outside the range of quiet hosts. In 180 rounds on four H200 hosts, others used at
 most half a core, at most 0.2 % of the cores' time was stolen, and a spin or a copy took at most 2.3
@@ -55,6 +55,9 @@ def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
     share = (stolen[-1] - stolen[0]) / (cores * one.seconds) if stolen and one.seconds else 0.0
     if share > STEAL_SHARE:
         yield f"the hypervisor took {share:.1%} of the cores' time"
+    stops = _known(around, "throttled_periods")
+    if stops and stops[-1] > stops[0]:
+        yield f"the CPU quota stopped this process in {stops[-1] - stops[0]:.0f} periods"
     for what, seconds in (("a core", _spins), ("memory", _copies)):
         if (of_round := seconds(around)) and (
             slower := max(of_round) / min(seconds(looks))
