@@ -10,21 +10,27 @@ exit code is 0, 1 if B is slower somewhere, or 2 if the runs cannot decide that.
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.equivalence import FALSE_ALARMS
-from analysis.base.errors import HotpathError, visible
+from analysis.base.errors import FieldError, HotpathError, visible
 from analysis.base.statistics import SAME_WITHIN
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
 from analysis.compare.results import at_revision, is_machine, read_results
 from analysis.compare.side import Side
 from analysis.results.store.folders import machines
+
+RUNS: Final = re.compile(r"-?0*[1-9]\d{0,2}|\d{4}[\dTZa-f:-]*", re.ASCII)
+"""A selection of runs: a number of newest ones, or the start of a time."""
 
 
 def main() -> None:
@@ -75,7 +81,9 @@ def main() -> None:
 
 def read(text: str, stack: ExitStack, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
-    place, _, runs = (text, "", "") if Path(text).exists() else text.partition("@")
+    place, at, runs = (text, "", "") if Path(text).exists() else text.partition("@")
+    if at and not RUNS.fullmatch(runs):
+        raise FieldError(text, "@3, @-3 or the start of a run's time, such as @2026-11", f"@{runs}")
     path = Path(place)
     if not path.exists():
         revision, _, inner = place.partition(":")
@@ -84,12 +92,19 @@ def read(text: str, stack: ExitStack, metric: str = "") -> Side:
         if ".." in path.parts or not path.is_dir():
             raise HotpathError(f"{text}: expected a folder of results at this revision")
     elif path.is_file():
-        return read_files(text, [path])
+        return _read_files(text, [path], runs, metric)
     if is_machine(path) or any(is_machine(path / name) for name in machines(path)):
         return read_results(text, path, runs, metric)
     if files := sorted(path.glob("*.json")):
-        return read_files(text, files)
+        return _read_files(text, files, runs, metric)
     raise HotpathError(f"{text}: expected results, or JSON files of NVBench")
+
+
+def _read_files(text: str, files: Sequence[Path], runs: str, metric: str) -> Side:
+    """The side of NVBench's files, whose runs and times cannot be chosen."""
+    if runs or metric:
+        raise FieldError(text, "results of this project, for @ and --metric", "NVBench's files")
+    return read_files(text, files)
 
 
 def _percent(text: str) -> float:

@@ -122,6 +122,8 @@ def read_files(name: str, paths: Sequence[Path]) -> Side:
                 side.absent[place] = visible(state.skip_reason or fault or "no time")
     for row in side.runs:
         side.absent.pop(row[:-1], None)
+    if len(paths) > 1 and UNNAMED in side.parts(PROGRAM):
+        side.notes.append("files that name no program count as runs of one program")
     side.notes += [f"GPU: {', '.join(sorted(gpus))}"] if gpus else []
     if unread:
         side.notes.append(f"samples of {len(unread)} states cannot be read: {unread[0]}")

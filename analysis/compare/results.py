@@ -4,6 +4,7 @@ working tree or at a revision."""
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ def read_results(name: str, folder: Path, runs: str = "", metric: str = "") -> S
     """The results in `folder`, a machine or a folder of machines.
 
     `runs` is a number of newest runs of each variant, a negative number of newest runs to leave
-    out, or the beginning of the runs' names. `metric` replaces the preferred time.
+    out, or the start of the runs' times. `metric` replaces the preferred time.
     """
     side = Side(name)
     is_one = is_machine(folder)
@@ -112,11 +113,12 @@ def _add(
 
 
 def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
-    """The selection `which` from `runs`, newest first: a number of runs, or the start of a name."""
+    """The selection `which` from `runs`, newest first: a number of runs, or the start of a time."""
     if which.removeprefix("-").isdecimal() and len(which) < 4:
         count = int(which)
         return runs[:count] if count > 0 else runs[-count:]
-    return [run for run in runs if run.startswith(which)]
+    start = re.sub("[-:]", "", which)
+    return [run for run in runs if run.replace("-", "").startswith(start)]
 
 
 def _times(rows: Sequence[tuple[str, SampleRow]], metric: str) -> dict[str, list[float]]:

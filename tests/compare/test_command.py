@@ -222,7 +222,30 @@ def test_results_of_a_machine_and_their_runs(machine: Path) -> None:
         runs = [*others.runs[row], *newest.runs[row]]
         assert {one.id for one in runs} == {one.id for one in whole.runs[row]}
     began = newest.runs[rows[0]][0].id
-    assert read_results("one", machine, began).runs[rows[0]] == newest.runs[rows[0]]
+    for which in (began, f"{began[:4]}-{began[4:6]}-{began[6:11]}:{began[11:13]}:{began[13:15]}"):
+        assert read_results("one", machine, which).runs[rows[0]] == newest.runs[rows[0]]
+
+
+@pytest.mark.parametrize("which", ["@", "@0", "@-0", "@nonsense", "@-1000", "@1.5", "@2026 11"])
+def test_a_selection_that_cannot_be_is_one_line(
+    which: str, machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, error = run(capsys, f"{machine}{which}", machine)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert (
+        f"expected @3, @-3 or the start of a run's time, such as @2026-11, got {which!r}" in error
+    )
+
+
+@pytest.mark.parametrize("given", [("@1",), ("", "--metric", "cpu_time")])
+def test_files_of_nvbench_have_no_selection(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = files(tmp_path / "a", {})
+    for place in (folder, folder / "0.json"):
+        code, out, error = run(capsys, f"{place}{given[0]}", folder, *given[1:])
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "expected results of this project, for @ and --metric, got" in error
 
 
 def test_code_that_has_changed_is_stale(machine: Path, tmp_path: Path) -> None:

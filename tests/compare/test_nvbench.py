@@ -340,6 +340,9 @@ def test_files_without_a_program_are_none_of_a_named_one(tmp_path: Path) -> None
     assert {len(runs) for runs in read_files("a", paths).runs.values()} == {1, 2}
     (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01, 0.05).judged
     assert judged.runs == (1, 2)
+    for of_side, unnamed in ((paths, True), (paths[:1], False), (paths[1:], False)):
+        notes = " ".join(read_files("a", of_side).notes)
+        assert ("files that name no program count as runs of one program" in notes) == unnamed
 
 
 def test_a_run_whose_gpu_has_no_id_is_one_of_the_only_gpu(tmp_path: Path) -> None:
