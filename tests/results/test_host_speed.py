@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-
-from analysis.base.statistics import CONFIDENCE, SAME_WITHIN, student
-from analysis.results.collect import KEY
 from analysis.results.host_speed import (
     NEIGHBOURS,
     at_host_speed,
     host_factors,
     intervals_of_times,
 )
+
+from analysis.base.statistics import CONFIDENCE, SAME_WITHIN, student
+from analysis.results.collect import KEY
 
 ROUNDS = 3
 Seconds = Callable[[int, int, int], float]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from analysis.results.modes import count_groups, count_modes
 
 SLOW, FAST = [7.0, 7.1, 6.9], [1.2, 1.21, 1.25, 1.22]

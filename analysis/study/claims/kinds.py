@@ -11,9 +11,10 @@ from pydantic import Field, Strict
 
 from analysis.base.keys import Name, Text, Unique, key
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.statistics import DIFFERENCE, SHARE, TIME, Kind
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
 from analysis.study.claims.evidence import Evidence
-from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, Missing, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,7 @@ class AddedTime(_Paired, kind="added_time"):
         added: pd.Series = (of - over).dropna()
         if added.empty:
             raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(added)
+        return evidence.over_rounds(added, DIFFERENCE)
 
     def write(self, value: float, unit: str) -> str:
         return quantity(value, unit)
@@ -178,7 +179,7 @@ class NearBest(OfShares, kind="near_best"):
         share: pd.Series = (sum(near[1:], near[0]) / len(near)).dropna()
         if share.empty:
             raise Missing(f"{self.of} has not been measured in all cases in one run")
-        return evidence.over_rounds(share)
+        return evidence.over_rounds(share, SHARE)
 
     def _is_near(self, evidence: Evidence, case: str) -> pd.Series:
         """1 by run and round where the choice is near the best, else 0."""
@@ -208,12 +209,12 @@ class ModelShare(OfShares, kind="model_share"):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Bounded, kind="figure"):
-    """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
+    """A metric of a variant, in its unit; `values` is its kind."""
 
     of: Name = key(OF, names="variant")
     metric: Name = key(METRIC, names="metric")
     case: Text = key(CASE, "")
-    is_share: bool = False
+    values: Kind = TIME
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return units[self.metric]
@@ -224,22 +225,13 @@ class Measured(Bounded, kind="figure"):
         return replace(figure, published=published)
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_rounds(by_visit)
-
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        outcome = super()._judge(evidence, published)
-        figure = outcome.figure
-        if figure is None or figure.groups == 1:
-            return outcome
-        apart = max(figure.by_run) / min(figure.by_run)
-        reason = f"its runs fall into {figure.groups} groups, up to {apart:.3g} times apart"
-        return Outcome(NOT_TESTED, f"{reason}, which no single figure describes", figure)
+        return evidence.over_rounds(by_visit, self.values)
 
     def write(self, value: float, unit: str) -> str:
-        return percent(value) if self.is_share else quantity(value, unit)
+        return percent(value) if self.values is SHARE else quantity(value, unit)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        if self.is_share:
+        if self.values is SHARE:
             return percent_interval(value, low, high)
         return quantity_interval(value, low, high, unit)
 
@@ -254,7 +246,7 @@ class MeanMeasured(Measured, kind="mean_figure"):
         return f"{super().title}, mean over hosts"
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_hosts(by_visit)
+        return evidence.over_hosts(by_visit, self.values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from analysis.results.tables.newest import Apart, newest_apart
 
 from analysis.results.collect import collect
-from analysis.results.tables.newest import Apart, newest_apart
 from analysis.results.tables.repeatability import REPEATABILITY_COLUMNS, repeatability
 from analysis.study import Case, Variant
 from tests.results.tables.rows import rounds, table
