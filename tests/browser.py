@@ -23,14 +23,25 @@ SYSTEM_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "g
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    policy = ""
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
+    def end_headers(self) -> None:
+        if self.policy:
+            self.send_header("Content-Security-Policy", self.policy)
+        super().end_headers()
+
+
+class Strict(Quiet):
+    policy = "script-src 'self'"
+
 
 @contextmanager
-def served(site: Path) -> Iterator[str]:
-    """The address of the site while it is served."""
-    handler = functools.partial(Quiet, directory=str(site))
+def served(site: Path, kind: type[Quiet] = Quiet) -> Iterator[str]:
+    """The address of the site while it is served; `Strict` forbids inline scripts and eval."""
+    handler = functools.partial(kind, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"

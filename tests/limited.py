@@ -24,9 +24,10 @@ class System:
     groups: str
     mounts: str
     files: Mapping[str, str | int] = field(default_factory=dict)
+    missing: str = ""
 
     def write(self, root: Path) -> None:
-        """Put the files under `root`."""
+        """Put the files under `root`, except the `missing` one of /proc."""
         texts = {
             "proc/meminfo": f"MemTotal: 99 kB\nMemAvailable: {AVAILABLE // 1024} kB\n",
             "proc/self/cgroup": f"9:name=systemd:/\n{self.groups}\n",
@@ -35,7 +36,8 @@ class System:
         texts |= {f"sys/fs/cgroup/{name}": f"{value}\n" for name, value in self.files.items()}
         for name, text in texts.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
+            if self.missing not in name or not self.missing:
+                (root / name).write_text(text, "utf-8", "surrogateescape")
 
 
 def _mount(top: str = "/") -> str:
@@ -63,6 +65,9 @@ def _v1_limit(group: str, limit: int, use: int = 0, cache: int = 0) -> dict[str,
         f"{group}memory.stat": f"inactive_file 1\ntotal_inactive_file {cache}",
     }
 
+
+_POD: Final = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod7.slice:cri-containerd:1f"
+_SLICE: Final = "/kubepods/burstable/pod7/1f"
 
 SYSTEMS: Final[Mapping[str, System]] = {
     "no group": System(AVAILABLE, "0::/", _mount()),
@@ -141,6 +146,58 @@ SYSTEMS: Final[Mapping[str, System]] = {
         f"{_v1_mount()}\n{_mount()}",
         _v1_limit("memory/job/", 2 * GIB) | _limit("unified/", 3 * GIB),
     ),
+    "a container of Kubernetes, v2": System(
+        3 * GIB, f"0::{_POD}", _mount(), _limit(f"{_POD[1:]}/", 4 * GIB, GIB)
+    ),
+    "a pod's limit below its container's, v2": System(
+        GIB,
+        f"0::{_SLICE}",
+        _mount(),
+        _limit(f"{_SLICE[1:]}/", "max", GIB)
+        | _limit(f"{_SLICE[1:-3]}/", 2 * GIB, GIB)
+        | _limit("kubepods/", 99 * GIB),
+    ),
+    "a container of Kubernetes, v1": System(
+        3 * GIB,
+        f"11:cpu,cpuacct:{_SLICE}\n5:memory:{_SLICE}\n0::/",
+        f"{_v1_mount(_SLICE)}\n{_v1_mount(_SLICE, 'cpu,cpuacct')}",
+        _v1_limit("memory/", 4 * GIB, GIB),
+    ),
+    "Docker, v1": System(
+        4 * GIB,
+        "12:memory:/docker/1f\n11:cpu,cpuacct:/docker/1f\n1:name=systemd:/docker/1f",
+        _v1_mount("/docker/1f"),
+        _v1_limit("memory/", 4 * GIB),
+    ),
+    "Docker, v1, the path of the host": System(
+        4 * GIB, "12:memory:/docker/1f", _v1_mount(), _v1_limit("memory/", 4 * GIB)
+    ),
+    "controllers joined to memory first": System(
+        2 * GIB,
+        "4:memory,hugetlb:/job",
+        _v1_mount(controllers="memory,hugetlb"),
+        _v1_limit("memory,hugetlb/job/", 2 * GIB),
+    ),
+    "a process moved out of its namespace": System(
+        2 * GIB, "0::/../other", _mount(), _limit("", 2 * GIB)
+    ),
+    "a mount without a source": System(
+        2 * GIB, "0::/job", f"{_mount()[: -len(' cgroup2 rw')]} rw", _limit("job/", 2 * GIB)
+    ),
+    "no use": System(2 * GIB, "0::/job", _mount(), {"job/memory.max": 2 * GIB}),
+    "more than 64 bits": System(AVAILABLE, "0::/job", _mount(), _limit("job/", "9" * 99, GIB)),
+    "a limit of 0": System(0, "0::/job", _mount(), _limit("job/", 0, GIB)),
+    "no list of groups": System(AVAILABLE, "0::/job", _mount(), _limit("job/", GIB), "cgroup"),
+    "no list of mounts": System(AVAILABLE, "0::/job", _mount(), _limit("job/", GIB), "mountinfo"),
+    "unknown memory of the system": System(
+        3 * GIB, "0::/job", _mount(), _limit("job/", 4 * GIB, GIB), "meminfo"
+    ),
+    "no readable text": System(
+        2 * GIB,
+        "\udcff\udcfe:\0::/\udcff\n0::/" + "deep/" * 500 + "\n0::/job",
+        f"\udcff\0 - \udcff\n{'x ' * 9999}\n{_mount()}",
+        _limit("job/", 2 * GIB) | {"job/memory.stat": "inactive_file \udcff\0"},
+    ),
     "lines without a meaning": System(
         2 * GIB,
         "\n:\n::\n4:memory\n0::job\n0::/job",
@@ -152,3 +209,63 @@ SYSTEMS: Final[Mapping[str, System]] = {
     ),
 }
 """By what is particular to each."""
+
+
+def _quota(group: str, text: str, throttled: int | str = 0) -> dict[str, str | int]:
+    """Files of a group of version 2."""
+    return {
+        f"{group}cpu.max": text,
+        f"{group}cpu.stat": f"usage_usec 5\nnr_periods 9\nnr_throttled {throttled}",
+    }
+
+
+def _v1_quota(group: str, quota: int, period: int, throttled: int = 0) -> dict[str, str | int]:
+    return {
+        f"{group}cpu.cfs_quota_us": quota,
+        f"{group}cpu.cfs_period_us": period,
+        f"{group}cpu.stat": f"nr_periods 9\nnr_throttled {throttled}\nthrottled_time 7",
+    }
+
+
+_JOINED: Final = _v1_mount("/docker/1f", "cpu,cpuacct")
+QUOTAS: Final[Mapping[str, tuple[float | None, int | None, System]]] = {
+    "no quota": (None, 0, System(0, "0::/job", _mount(), _quota("job/", "max 100000"))),
+    "v2": (2.0, 3, System(0, "0::/job", _mount(), _quota("job/", "200000 100000", 3))),
+    "less than a core": (0.5, 0, System(0, "0::/", _mount(), _quota("", "50000 100000"))),
+    "part of a core": (2.5, 0, System(0, "0::/", _mount(), _quota("", "250000 100000"))),
+    "an ancestor's quota": (
+        1.0,
+        5,
+        System(
+            0,
+            f"0::{_POD}",
+            _mount(),
+            _quota(f"{_POD[1:]}/", "400000 100000", 1)
+            | _quota("kubepods.slice/", "100000 100000", 4),
+        ),
+    ),
+    "Docker, v1": (
+        4.0,
+        2,
+        System(
+            0, "11:cpu,cpuacct:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", 400000, 100000, 2)
+        ),
+    ),
+    "v1 without a quota": (
+        None,
+        0,
+        System(0, "11:cpu,cpuacct:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", -1, 100000)),
+    ),
+    "v1, another controller": (
+        None,
+        None,
+        System(0, "11:cpuset:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", 1, 100000)),
+    ),
+    "files without a meaning": (
+        None,
+        None,
+        System(0, "0::/job", _mount(), _quota("job/", "0 0", "x") | _quota("", "many", "-1")),
+    ),
+    "no period": (None, 0, System(0, "0::/job", _mount(), _quota("job/", "100000"))),
+}
+"""Quota in cores, throttled periods and the system, by what is particular to it."""

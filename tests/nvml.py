@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +12,31 @@ from typing import Any
 import pynvml
 import pytest
 
+from analysis.base import gpu
+from analysis.measure import machine, topology
+
+QUERIES = sorted(
+    {
+        name
+        for module in (gpu, machine, topology)
+        for name in re.findall(
+            r"pynvml\.(nvml(?:Init|Device|System)\w*)", inspect.getsource(module)
+        )
+    }
+)
+"""Every query of NVML in the code."""
+
 
 @dataclass(frozen=True)
 class Device:
     """A GPU; `links` are the far ends of its NVLinks: `switch`, a bus id, or None where one is
-    off."""
+    off. `users` are the processes on it, `instances` the devices into which MIG divides it."""
 
     index: int
-    name: str = "NVIDIA H200"
+    name: str | bytes = "NVIDIA H200"
     links: Sequence[str | None] = ("switch", "switch", None)
+    users: Collection[int] = ()
+    instances: Sequence[Device] | None = None
 
     @property
     def uuid(self) -> str:
@@ -29,8 +47,30 @@ class Device:
         return f"00000000:0{self.index}:00.0"
 
 
+@dataclass(frozen=True)
+class Instance(Device):
+    """A part of a GPU."""
+
+    @property
+    def uuid(self) -> str:
+        return f"MIG-{self.index}"
+
+
 def devices(count: int, **different: Any) -> list[Device]:
     return [replace(Device(index), **different) for index in range(count)]
+
+
+def _of_board(device: Device, answer: int) -> int:
+    """An answer that a MIG instance does not give."""
+    if isinstance(device, Instance):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return answer
+
+
+def _instance(device: Device, number: int) -> Device:
+    if device.instances is None or number >= len(device.instances):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+    return device.instances[number]
 
 
 def install(
@@ -42,7 +82,8 @@ def install(
     says."""
 
     def by(key: str, value: object) -> Device:
-        for device in found:
+        parts = [part for device in found for part in device.instances or ()]
+        for device in (*found, *parts):
             if getattr(device, key) == value:
                 return device
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
@@ -74,15 +115,65 @@ def install(
             busId=far_end(device, link)
         ),
         "DeviceGetTopologyCommonAncestor": lambda one, other: pynvml.NVML_TOPOLOGY_SYSTEM,
+        "DeviceGetComputeRunningProcesses": lambda device: [
+            SimpleNamespace(pid=process) for process in device.users
+        ],
+        "DeviceGetMigMode": lambda device: [int(device.instances is not None)] * 2,
+        "DeviceGetMaxMigDeviceCount": lambda device: 7,
+        "DeviceGetMigDeviceHandleByIndex": _instance,
+        "DeviceGetDeviceHandleFromMigDeviceHandle": lambda device: next(
+            one for one in found if device in (one.instances or ())
+        ),
+        "DeviceGetPowerUsage": lambda device: _of_board(device, 300_000),
+        "DeviceGetTotalEnergyConsumption": lambda device: _of_board(device, 5000),
+        "DeviceGetTemperature": lambda device, kind: _of_board(device, 40),
+        "DeviceGetClockInfo": lambda device, kind: _of_board(
+            device, 1980 if kind == pynvml.NVML_CLOCK_SM else 2600
+        ),
+        "DeviceGetMaxClockInfo": lambda device, kind: _of_board(device, 1980),
+        "DeviceGetCurrentClocksEventReasons": lambda device: _of_board(
+            device, pynvml.nvmlClocksEventReasonSwPowerCap
+        ),
+        "DeviceGetPcieThroughput": lambda device, kind: _of_board(device, 7),
+        "DeviceGetEnforcedPowerLimit": lambda device: _of_board(device, 700_000),
+        "DeviceGetMemoryInfo": lambda device: SimpleNamespace(total=2**37),
+        "DeviceGetEccMode": lambda device: [1, 1],
+        "DeviceGetCurrPcieLinkGeneration": lambda device: _of_board(device, 5),
+        "DeviceGetCurrPcieLinkWidth": lambda device: _of_board(device, 16),
+        "SystemGetCudaDriverVersion_v2": lambda: 13000,
+        "SystemGetDriverVersion": lambda: "580.1",
     }
     for name, answer in answers.items():
         monkeypatch.setattr(pynvml, f"nvml{name}", answer)
+    assert {f"nvml{name}" for name in answers} >= {*QUERIES}
     driver = pytest.importorskip("cuda.bindings.driver")
     done = driver.CUresult.CUDA_SUCCESS
     monkeypatch.setattr(driver, "cuInit", lambda flags: (done,))
+    indices = {device.bus_id.encode(): device.index for device in found}
     monkeypatch.setattr(
         driver,
         "cuDeviceGetByPCIBusId",
-        lambda bus_id: (done, by("bus_id", bus_id.decode()).index),
+        lambda bus_id: (
+            (done, indices[bus_id])
+            if bus_id in indices
+            else (driver.CUresult.CUDA_ERROR_INVALID_VALUE, None)
+        ),
     )
     monkeypatch.setattr(driver, "cuDeviceCanAccessPeer", lambda i, j: (done, int(can_access(i, j))))
+    monkeypatch.setattr(
+        driver,
+        "cuDeviceGetAttribute",
+        lambda key, device: (done, {"MAJOR": 9, "MINOR": 0}.get(key.name.rpartition("_")[2], 132)),
+    )
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, query: str, code: int, of: Device | None = None) -> None:
+    """Let this query fail, of one GPU or of all."""
+    answer = getattr(pynvml, query)
+
+    def failing(*arguments: Any) -> Any:
+        if of is None or arguments[:1] in ((of,), (of.index,), (of.uuid,)):
+            raise pynvml.NVMLError(code)
+        return answer(*arguments)
+
+    monkeypatch.setattr(pynvml, query, failing)

@@ -6,7 +6,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from analysis import ROOT
 
@@ -52,6 +55,42 @@ def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
     assert "packages of env/pyproject.toml" in line
     assert "failed to lookup" in (tmp_path / ".uv" / "log").read_text()
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("python", ["/nonexistent", "/tmp", "/bin/false", "/bin/echo", "/bin/true"])
+@pytest.mark.parametrize("script", ["run", "offline"])
+def test_a_python_that_is_none_is_one_line(tmp_path: Path, script: str, python: str) -> None:
+    (tmp_path / "env").mkdir()
+    shutil.copy(ROOT / "env" / script, tmp_path / "env")
+    (tmp_path / "env" / "python").write_text("3.12\n")
+    command = [str(tmp_path / "env" / script), "name"]
+    environment = os.environ | {"PYTHON": python}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    expected = {"run": "3.11 to 3.13", "offline": "3.12"}[script]
+    said = f"error: Python: expected {expected} as {python} (or in PYTHON), got no Python\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("home", ["/proc/nohome", None])
+def test_a_home_that_cannot_be_written_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    """Neither by the set-up nor by Snakemake, with or without it."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home:
+        monkeypatch.setenv("HOME", home)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nocache")
+    done = run_with_uv("#!/bin/sh\n", tmp_path, "env")
+    assert f"XDG_CACHE_HOME={tmp_path}/.uv/cache" in done.stdout.splitlines()
+    (tmp_path / "Snakefile").write_text("rule all:\n")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "workflow" / "logger"))
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "-n"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_container_has_the_locked_programs() -> None:

@@ -1,12 +1,14 @@
 // How much host memory does this GPU gather from at its link's rate, and what limits it beyond?
 //   nvcc reach.cu && ./a.out [--json] [--pool-gib N] [--row-bytes N]
-// Linux, sm_70 or later. Pins N GiB (default 16), but at most half of the free host memory.
+// Linux; sm_75 or later for CUDA 13. Pins N GiB (default 16), but at most half of the free host
+// memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -50,11 +52,30 @@ inline Fit fit_curve(const std::vector<Point>& curve, double link_s) {
   return best;
 }
 
-// The first number of a file, or the one after `key`; `missing` if there is none.
-inline double number_in(const std::string& path, const std::string& key, double missing) {
+// Free host memory, as kernels/common/memory_limit.h has it.
+namespace memory_limit {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+// A version of control groups: the type of its mounts, and the files of a group. `cache` is the key
+// in memory.stat of the file pages that the kernel drops before a group reaches its limit.
+struct Version {
+  const char* mount_type;
+  const char* limit;
+  const char* use;
+  const char* cache;
+};
+
+constexpr Version kV1{"cgroup", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                      "total_inactive_file"};
+constexpr Version kV2{"cgroup2", "/memory.max", "/memory.current", "inactive_file"};
+
+// The first number of a file, or the one after the word `key`; `missing` if there is none.
+inline int64_t number_in(const std::string& path, const std::string& key, int64_t missing) {
   std::ifstream file(path);
-  for (std::string word; !key.empty() && file >> word && word != key;) continue;
-  double number;
+  for (std::string word; !key.empty() && file >> word && word != key;) {
+  }
+  int64_t number = 0;
   return file >> number && number >= 0 ? number : missing;
 }
 
@@ -62,57 +83,91 @@ inline bool is_listed(const std::string& word, const std::string& list) {
   return ("," + list + ",").find("," + word + ",") != std::string::npos;
 }
 
-// A field of mountinfo, which has \040 for a blank.
-inline std::string unescaped(std::string s) {
-  for (size_t i = 0; (i = s.find('\\', i)) < s.size() && i + 3 < s.size(); ++i) {
-    s.replace(i, 4, 1, char((s[i + 1] - '0') * 64 + (s[i + 2] - '0') * 8 + s[i + 3] - '0'));
+// A field of mountinfo, which has \040 for a blank and \134 for a backslash.
+inline std::string unescaped(std::string field) {
+  for (size_t at = 0; (at = field.find('\\', at)) < field.size() && at + 3 < field.size(); ++at) {
+    const int code = (field[at + 1] - '0') * 64 + (field[at + 2] - '0') * 8 + field[at + 3] - '0';
+    field.replace(at, 4, 1, static_cast<char>(code));
   }
-  return s;
+  return field;
 }
 
-// Bytes that this control group (version 2 if `v2`) and its ancestors leave, by each mount.
-inline double left_up_from(const std::string& path, bool v2, const std::string& root) {
-  double least = INFINITY;
+// Bytes that the limit of one control group leaves to its processes.
+inline int64_t left_in(const std::string& group, const Version& version) {
+  const int64_t limit = number_in(group + version.limit, "", kUnlimited);
+  const int64_t use = number_in(group + version.use, "", 0);
+  const int64_t cache = number_in(group + "/memory.stat", version.cache, 0);
+  return std::max<int64_t>(0, limit - std::max<int64_t>(0, use - cache));
+}
+
+// The least of the group `path` and of its ancestors. A mount has the groups below its root.
+inline int64_t left_up_from(std::string path, const Version& version, const std::string& root) {
+  int64_t least = kUnlimited;
   std::ifstream mounts(root + "/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
     std::istringstream fields(line);
     std::string word, top, point, type, options;
     fields >> word >> word >> word >> top >> point;
-    while (fields >> word && word != "-") continue;
+    while (fields >> word && word != "-") {
+    }
     fields >> type >> word >> options;
     top = top == "/" ? "" : unescaped(top);
-    if (type != (v2 ? "cgroup2" : "cgroup") || !(v2 || is_listed("memory", options)) ||
-        (path + "/").compare(0, top.size() + 1, top + "/") != 0) {
+    const bool has_memory = type == kV2.mount_type || is_listed("memory", options);
+    const bool has_path = (path + "/").compare(0, top.size() + 1, top + "/") == 0;
+    if (type != version.mount_type || !has_memory || !has_path) {
       continue;
     }
     std::string below = path.substr(top.size());
     for (size_t end = below.size(); end != std::string::npos; end = below.rfind('/')) {
       below.resize(end);
-      const std::string at = root + unescaped(point) + below + "/memory.";
-      const double use = number_in(at + (v2 ? "current" : "usage_in_bytes"), "", 0);
-      // The kernel drops these file pages before the group reaches its limit.
-      const char* cache = v2 ? "inactive_file" : "total_inactive_file";
-      const double needed = std::max(0.0, use - number_in(at + "stat", cache, 0));
-      const double limit = number_in(at + (v2 ? "max" : "limit_in_bytes"), "", INFINITY);
-      least = std::min(least, std::max(0.0, limit - needed));
+      least = std::min(least, left_in(root + unescaped(point) + below, version));
     }
   }
   return least;
 }
 
-// Free host memory: the system's, or less if a control group limits this process.
-inline double free_bytes(const std::string& root = "") {
-  double least = number_in(root + "/proc/meminfo", "MemAvailable:", INFINITY) * 1024;
+// Bytes that this process may still allocate: the least of the memory that the system has available
+// and of what each of the process's control groups leaves. Huge if neither is known. Page cache
+// that the kernel can drop counts as free. No content of the files makes it throw. `root` is the
+// root of the file system, for tests.
+inline int64_t allocatable_bytes(const std::string& root = "") {
+  const int64_t kib = number_in(root + "/proc/meminfo", "MemAvailable:", kUnlimited);
+  int64_t least = std::min(kib, kUnlimited / 1024) * 1024;
   std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // hierarchy:controllers:path
-    const size_t names = line.find(':') + 1, path = line.find(':', names) + 1;
-    if (names == 0 || path == 0) continue;
-    const bool v2 = path == names + 1;
-    if (v2 || is_listed("memory", line.substr(names, path - 1 - names))) {
-      least = std::min(least, left_up_from(line.substr(path), v2, root));
+  // hierarchy:controllers:path, where the path may have colons, too.
+  for (std::string line; std::getline(groups, line);) {
+    const size_t controllers = line.find(':') + 1, path = line.find(':', controllers) + 1;
+    if (controllers == 0 || path == 0) {
+      continue;
+    }
+    const std::string names = line.substr(controllers, path - 1 - controllers);
+    if (names.empty() || is_listed("memory", names)) {
+      const Version& version = names.empty() ? kV2 : kV1;
+      least = std::min(least, left_up_from(line.substr(path), version, root));
     }
   }
   return least;
+}
+
+}  // namespace memory_limit
+
+using memory_limit::allocatable_bytes;
+
+[[noreturn]] inline void refuse(const char* field, const char* expected, const std::string& got) {
+  std::fprintf(stderr, "error: %s: expected %s, got %s\n", field, expected, got.c_str());
+  std::exit(1);
+}
+
+// The number behind an option: from `least` to `most`, and a multiple of `step` unless that is 0.
+inline double number(char** option, double least, double most, double step, const char* expected) {
+  if (!option[1]) refuse(option[0], expected, "nothing");
+  char* end;
+  const double found = std::strtod(option[1], &end);
+  const bool is_number = end != option[1] && !*end && found >= least && found <= most;
+  if (!is_number || (step != 0 && std::fmod(found, step) != 0)) {
+    refuse(option[0], expected, "'" + std::string(option[1]) + "'");
+  }
+  return found;
 }
 
 constexpr uint64_t kRows = 1 << 18;  // of a launch
@@ -162,17 +217,23 @@ void check(cudaError_t status, const char* what) {
 
 int main(int argc, char** argv) {
   bool json = false;
-  double limit = 16 * kGiB, covers = NAN, slow = 0;
-  uint64_t row = 656;
+  double covers = NAN, slow = 0, limit = 16, row_bytes = 656;
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--json") json = true;
-    if (word == "--pool-gib") limit = std::atof(value.c_str()) * kGiB;
-    if (word == "--row-bytes") row = std::min(256, std::max(8, std::atoi(value.c_str()) / 16)) * 16;
-    const bool is_known = word == "--json" || word == "--pool-gib" || word == "--row-bytes";
-    check(is_known || word[0] != '-' ? cudaSuccess : cudaErrorInvalidValue, argv[i]);
+    const std::string word = argv[i];
+    if (word == "--json") {
+      json = true;
+    } else if (word == "--pool-gib") {
+      limit = number(argv + i++, 0.25, 1e6, 0, "a number of GiB from 0.25 to 1000000");
+    } else if (word == "--row-bytes") {
+      row_bytes = number(argv + i++, 128, 4096, 16, "a multiple of 16 from 128 to 4096");
+    } else {
+      refuse("argument", "--json, --pool-gib N or --row-bytes N", "'" + word + "'");
+    }
   }
-  uint64_t bytes = uint64_t(std::min(limit, free_bytes() / 2)) >> 28 << 28;
+  const uint64_t row = uint64_t(row_bytes);
+  const double free_bytes = double(allocatable_bytes());
+  uint64_t bytes = uint64_t(std::min(limit * kGiB, free_bytes / 2)) >> 28 << 28;
+  if (!bytes) refuse("free host memory", "512 MiB", std::to_string(int64_t(free_bytes)) + " B");
   cudaDeviceProp gpu;
   cudaEvent_t start, stop;
   ulonglong2 *pool, *out;

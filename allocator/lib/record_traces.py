@@ -1,6 +1,6 @@
 """Record the allocator requests of real PyTorch steps as traces/*.csv.gz. Needs a GPU and torch.
 
-python allocator/lib/record_traces.py
+python -m allocator.lib.record_traces
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from .snapshot import Event, Segment, SnapshotError, live_blocks, record
 
 FOLDER: Final = Path(__file__).parent
 HEADER: Final = "action,allocation,bytes"
@@ -24,35 +26,14 @@ STEPS: Final = 3
 Row = tuple[str, int, int | None]
 
 
-class RecordingError(Exception):
-    """PyTorch's recording cannot be replayed."""
-
-
-def rows(
-    segments: Iterable[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
-) -> Iterator[Row]:
+def rows(segments: Iterable[Any], events: Iterable[Any]) -> Iterator[Row]:
     """Rows of a trace: the allocations live in `segments` when recording began, then the `events`.
 
-    Both come from torch.cuda.memory._snapshot. RecordingError for a free of an unknown address.
+    Both come from torch.cuda.memory._snapshot. SnapshotError for a free of an unknown address.
     """
-    numbers: dict[int, int] = {}
-    count = 0
-    for segment in segments:
-        for block in segment["blocks"]:
-            if block["state"] == "active_allocated":
-                numbers[block["address"]] = count
-                yield "allocate", count, block["requested_size"]
-                count += 1
-    for event in events:
-        address = event["addr"]
-        if event["action"] == "alloc":
-            numbers[address] = count
-            yield "allocate", count, event["size"]
-            count += 1
-        elif event["action"] == "free_requested":
-            if address not in numbers:
-                raise RecordingError(f"free of {address:#x}: expected a live allocation, got none")
-            yield "free", numbers.pop(address), None
+    live = live_blocks(Segment(**segment) for segment in segments)
+    for number, size, _ in record(live, [Event(**event) for event in events]).requests:
+        yield "free" if size is None else "allocate", number, size
 
 
 def write(name: str, trace: Iterable[Row]) -> str:
@@ -66,7 +47,7 @@ def write(name: str, trace: Iterable[Row]) -> str:
     return hashlib.sha256(packed).hexdigest()
 
 
-def record(step: Callable[[], None]) -> list[Row]:
+def steps_of(step: Callable[[], None]) -> list[Row]:
     """The rows of STEPS steps, after warm-up steps that fill caches and create optimiser states."""
     import torch
 
@@ -82,7 +63,7 @@ def record(step: Callable[[], None]) -> list[Row]:
     events = memory._snapshot()["device_traces"][torch.cuda.current_device()]
     memory._record_memory_history(enabled=None)
     if len(events) >= MAX_ENTRIES:
-        raise RecordingError(f"expected fewer than {MAX_ENTRIES} events, got a full ring")
+        raise SnapshotError(f"expected fewer than {MAX_ENTRIES} events, got a full ring")
     return list(rows(before, events))
 
 
@@ -160,7 +141,7 @@ def main() -> None:
     digests = {}
     for name, make in STEPS_OF.items():
         torch.manual_seed(0)
-        trace = record(make())
+        trace = steps_of(make())
         digests[name] = write(name, trace)
         allocations = sum(action == "allocate" for action, _, _ in trace)
         print(f"{name}: {len(trace)} operations, {allocations} of them allocate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
@@ -11,9 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.base.errors import HotpathError, os_error_message
+from analysis.base.errors import HotpathError, os_error_message, shown
 from analysis.base.processes import end_with_starter, interrupt_once
 
+MAX_DIGITS: Final = 18
+"""Of a number on a command line."""
 INTERRUPTED: Final = 130
 """Exit code of a program that was interrupted, as shells give it."""
 READER_GONE: Final = 141
@@ -28,6 +31,7 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     """
     interrupt_once()
     end_with_starter()
+    ignore_missing_tmpdir()
     try:
         main()
         print(end="", flush=True)
@@ -46,6 +50,12 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
         sys.exit(INTERRUPTED)
     finally:
         _drop_unwritten_output()
+
+
+def ignore_missing_tmpdir() -> None:
+    """Drop a TMPDIR that does not exist, as most programs do; those of CUDA fail with it."""
+    if not Path(os.environ.get("TMPDIR", "/")).is_dir():
+        del os.environ["TMPDIR"]
 
 
 def _reader_has_gone() -> bool:
@@ -99,11 +109,14 @@ def existing_file(text: str) -> Path:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A whole number of at least `least`."""
+    """A whole number of at least `least`, and of at most 18 digits."""
 
     def count(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and int(text) >= least):
-            raise ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+        if not (re.fullmatch("[0-9]{1,18}", text) and int(text) >= least):
+            expected = f"a whole number of at least {least}"
+            if text.isdecimal() and len(text) > MAX_DIGITS:
+                expected = f"a whole number of at most {MAX_DIGITS} digits"
+            raise ArgumentTypeError(f"expected {expected}, got {shown(text)}")
         return int(text)
 
     return count

@@ -27,11 +27,20 @@ class HotpathError(Exception):
     """Something a person can mend; printed as one line, without a traceback."""
 
 
+def shown(got: object) -> str:
+    """A value in an error message, cut after MAX_SHOWN characters."""
+    try:
+        text = repr(got)
+    except ValueError:  # a number of thousands of digits
+        return "a longer number"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
 class FieldError(HotpathError):
     """Bad input in a named field."""
 
     def __init__(self, field: str, expected: str, got: object) -> None:
-        super().__init__(f"{field}: expected {expected}, got {got!r}")
+        super().__init__(f"{field}: expected {expected}, got {shown(got)}")
         self.field = field
         self._given = field, expected, got
 

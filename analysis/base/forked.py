@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from analysis.base.cpu_quota import allowed_cores
 from analysis.base.processes import end_with_parent
 
 Item = TypeVar("Item")
@@ -35,8 +35,8 @@ def forked_map(
 
 
 def cpus() -> int:
-    """Number of CPUs that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Number of CPUs that this process may keep busy."""
+    return allowed_cores()
 
 
 def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:

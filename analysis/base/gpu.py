@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pynvml
 
@@ -33,55 +33,110 @@ _REASONS = {
 FIELD = "config: gpu"
 """Where the configuration names GPUs."""
 
+UNKNOWN_NAME: Final = "unknown GPU"
+"""Name of a GPU that reports none."""
+
+_MIG: Final = "MIG-"
+"""Begins the UUID of an instance of a GPU that is divided."""
+
+_LOST: Final = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
+_UNUSABLE: Final = (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION)
+_NO_SUCH: Final = (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND)
+
 
 class GpuError(HotpathError):
-    """There is no GPU, or it no longer answers."""
+    """A GPU cannot be used, in the words of NVML: it is lost, or this user may not open it."""
+
+
+class NoGpu(GpuError):
+    """This machine has no GPU."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """An NVML handle and the constant properties of its device."""
+    """An NVML handle and the constant properties of its device; "" if one is unknown.
+
+    `board` is the handle of the whole GPU if this is a MIG instance, which leaves most questions
+    to it.
+    """
 
     handle: Any
     name: str
     uuid: str
-    index: int
+    index: int | str
     arch: str
     pci_bus_id: str
+    board: Any = None
 
-    def throttle_reasons(self) -> str:
-        """The throttle reasons that NVML reports now, joined by `|`; empty if there are none."""
-        bits = pynvml.nvmlDeviceGetCurrentClocksEventReasons(self.handle)
+    @property
+    def key(self) -> int | str:
+        """The UUID, or the index if it is unknown."""
+        return self.uuid or self.index
+
+    def ask(self, query: Callable[..., Any], *arguments: Any) -> Any:
+        """The answer to a query of NVML; None if this GPU, driver or user gets none.
+
+        GpuError if the GPU is lost.
+        """
+        for handle in (self.handle, *([self.board] if self.board is not None else [])):
+            if (answer := _answer(f"GPU {self.index}", query, handle, *arguments)) is not None:
+                return answer
+        return None
+
+    def readings(self, with_pcie: bool = True) -> dict[str, Any]:
+        """Telemetry of this moment by its column; None for what this GPU does not report."""
+        power = self.ask(pynvml.nvmlDeviceGetPowerUsage)
+        found = {
+            "power_w": None if power is None else power / 1e3,
+            "energy_j": self.energy_j(),
+            "temperature_c": self.ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
+            "sm_mhz": self.sm_clock_mhz(),
+            "memory_mhz": self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
+            "throttle": self.throttle_reasons(),
+        }
+        for column, counter in {
+            "pcie_rx_bytes_per_s": pynvml.NVML_PCIE_UTIL_RX_BYTES,
+            "pcie_tx_bytes_per_s": pynvml.NVML_PCIE_UTIL_TX_BYTES,
+        }.items():
+            kilobytes = with_pcie and self.ask(pynvml.nvmlDeviceGetPcieThroughput, counter)
+            is_known = with_pcie and kilobytes is not None
+            found[column] = kilobytes * 1000 if is_known else None
+        return found
+
+    def throttle_reasons(self) -> str | None:
+        """The throttle reasons that NVML reports now, joined by `|`; empty if there are none, None
+        if they are unknown."""
+        bits = self.ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons)
+        if bits is None:
+            return None
         return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
 
-    def sm_clock_mhz(self) -> int:
-        return int(pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
+    def sm_clock_mhz(self) -> float | None:
+        mhz = self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+        return None if mhz is None else float(mhz)
 
     def is_at_highest_clock(self) -> bool:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
-        with suppress(pynvml.NVMLError):
-            highest = int(pynvml.nvmlDeviceGetMaxClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
-            return self.sm_clock_mhz() >= highest
-        return False
+        highest = self.ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM)
+        now = self.sm_clock_mhz()
+        return highest is not None and now is not None and now >= highest
 
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
-        with suppress(pynvml.NVMLError):
-            return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle)) / 1e3
-        return None
+        millijoules = self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption)
+        return None if millijoules is None else millijoules / 1e3
 
-    def other_processes(self) -> list[int]:
-        """Ids of other processes that hold a compute context on this GPU; GpuError if it is
-        lost."""
-        try:
-            running = pynvml.nvmlDeviceGetComputeRunningProcesses(self.handle)
-        except pynvml.NVMLError as error:
-            raise GpuError(f"GPU {self.index} no longer answers: {error}") from error
+    def other_processes(self) -> list[int] | None:
+        """Ids of other processes that hold a compute context on this GPU; None if unknown."""
+        running = self.ask(pynvml.nvmlDeviceGetComputeRunningProcesses)
+        if running is None:
+            return None
         return sorted(process.pid for process in running if process.pid != os.getpid())
 
     @property
     def sysfs(self) -> Path:
-        domain, rest = self.pci_bus_id.lower().split(":", 1)
+        """The folder of the device, which need not exist."""
+        domain, _, rest = self.pci_bus_id.lower().partition(":")
         return Path("/sys/bus/pci/devices") / f"{domain[-4:]}:{rest}"
 
     def local_cpus(self) -> set[int]:
@@ -98,55 +153,166 @@ class Gpu:
 def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     """The GPUs with these indices or UUIDs, in this order, all of one kind.
 
-    GpuError if there is no driver or no GPU and none but the first is asked for; FieldError if one
-    is not here, is asked for twice, or is of another kind than the first.
+    NoGpu if there is no driver or no GPU and none but the first is asked for; GpuError if one
+    cannot be used; FieldError if one is not here, is asked for twice, or is of another kind than
+    the first.
     """
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
+        if error.value in _UNUSABLE:
+            raise GpuError(f"GPU: {error}") from error
         raise _none(which, str(error)) from error
     try:
-        if pynvml.nvmlDeviceGetCount() == 0:
+        if _count() == 0:
             raise _none(which, "the driver reports none")
         gpus = tuple(_describe(one) for one in which)
-        if len({gpu.uuid for gpu in gpus}) < len(gpus):
+        if len({gpu.key for gpu in gpus}) < len(gpus):
             raise FieldError(FIELD, "GPUs that differ from each other", list(which))
         if len({(gpu.name, gpu.arch) for gpu in gpus}) > 1:
             raise FieldError(FIELD, "GPUs of one kind", [gpu.name for gpu in gpus])
         yield gpus
     finally:
-        pynvml.nvmlShutdown()
+        with suppress(pynvml.NVMLError):
+            pynvml.nvmlShutdown()
+
+
+def free_twins(first: Gpu) -> Iterator[Gpu]:
+    """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
+    indices. Those that CUDA_VISIBLE_DEVICES hides are left out, and so are unusable ones. None of a
+    MIG instance, as CUDA gives a process only one.
+
+    Call it while `first` is open.
+    """
+    for index in range(_count() or 0) if first.board is None else ():
+        with suppress(HotpathError):
+            gpu = _describe(index)
+            is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)
+            if is_twin and _is_visible(gpu) and not gpu.other_processes():
+                yield gpu
+
+
+def _is_visible(gpu: Gpu) -> bool:
+    """Whether the environment lets CUDA use this GPU."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [name.strip() for name in (named or "").split(",")]
+    return named is None or any(
+        name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
+        for name in names
+    )
 
 
 def show_only(gpus: Sequence[Gpu]) -> None:
     """Let CUDA see these GPUs, in this order and no others, in this process and its children."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpu.uuid for gpu in gpus)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu.key) for gpu in gpus)
+    if not all(gpu.uuid for gpu in gpus):
+        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the order of NVML's indices
+
+
+def cuda_device(pci_bus_id: str) -> Any:
+    """The device of CUDA's driver at this address; None if it does not know one."""
+    from cuda.bindings import driver
+
+    done = driver.CUresult.CUDA_SUCCESS
+    with suppress(RuntimeError):  # there is no driver
+        if pci_bus_id and driver.cuInit(0)[0] == done:
+            status, device = driver.cuDeviceGetByPCIBusId(pci_bus_id.encode())
+            return device if status == done else None
+    return None
+
+
+def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
+    """A device attribute that NVML does not report, from the driver; None if unknown. `name` is
+    the one in CUdevice_attribute without its prefix."""
+    from cuda.bindings import driver
+
+    if (device := cuda_device(pci_bus_id)) is None:
+        return None
+    key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    status, value = driver.cuDeviceGetAttribute(key, device)
+    return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
+
+
+def as_text(answer: str | bytes | None) -> str:
+    """Text of NVML, which some versions of its bindings give as bytes; "" if unknown."""
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer or ""
 
 
 def _none(which: Sequence[int | str], why: str) -> HotpathError:
     """The error where there is no GPU at all."""
     if list(which) == [0]:
-        return GpuError(f"no GPU: {why}")
+        return NoGpu(f"no GPU: {why}")
     asked = which[0] if len(which) == 1 else list(which)
     return FieldError(FIELD, f"0, as there is no GPU here ({why})", asked)
 
 
-def _describe(which: int | str) -> Gpu:
-    count = pynvml.nvmlDeviceGetCount()
+def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
     try:
-        handle = (
-            pynvml.nvmlDeviceGetHandleByUUID(which)
-            if isinstance(which, str)
-            else pynvml.nvmlDeviceGetHandleByIndex(which)
-        )
+        return query(*arguments)
     except pynvml.NVMLError as error:
-        raise FieldError(FIELD, f"an index below {count} or a UUID", which) from error
-    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
-    return Gpu(
-        handle=handle,
-        name=pynvml.nvmlDeviceGetName(handle),
-        uuid=pynvml.nvmlDeviceGetUUID(handle),
-        index=pynvml.nvmlDeviceGetIndex(handle),
-        arch=f"sm_{major}{minor}",
-        pci_bus_id=pynvml.nvmlDeviceGetPciInfo(handle).busId,
+        if error.value in _LOST:
+            raise GpuError(f"{gpu} no longer answers: {error}") from error
+    return None
+
+
+def _count() -> int | None:
+    """Number of GPUs; None if the driver does not answer."""
+    count = _answer("the driver", pynvml.nvmlDeviceGetCount)
+    return None if count is None else int(count)
+
+
+def _describe(which: int | str) -> Gpu:
+    handle, board = _handles(which)
+    gpu = Gpu(handle, "", "", which, "", "", board)
+    index = gpu.ask(pynvml.nvmlDeviceGetIndex)
+    gpu = replace(gpu, index=which if index is None else index)
+    pci = gpu.ask(pynvml.nvmlDeviceGetPciInfo)
+    bus_id = as_text(pci.busId) if pci else ""
+    return replace(
+        gpu,
+        name=as_text(gpu.ask(pynvml.nvmlDeviceGetName)) or UNKNOWN_NAME,
+        uuid=as_text(gpu.ask(pynvml.nvmlDeviceGetUUID)),
+        arch=_arch(gpu, bus_id),
+        pci_bus_id=bus_id,
     )
+
+
+def _handles(which: int | str) -> tuple[Any, Any]:
+    """The handle of a GPU, and that of its board if it is a MIG instance. Of a GPU that is divided,
+    CUDA gives a process its first instance.
+
+    FieldError if it does not exist; GpuError if it cannot be used.
+    """
+    is_index = isinstance(which, int)
+    find = pynvml.nvmlDeviceGetHandleByIndex if is_index else pynvml.nvmlDeviceGetHandleByUUID
+    try:
+        handle = find(which)
+    except pynvml.NVMLError as error:
+        if error.value in _NO_SUCH:
+            count = _count()
+            below = "an index" if count is None else f"an index below {count}"
+            raise FieldError(FIELD, f"{below} or a UUID", which) from error
+        raise GpuError(f"GPU {which}: {error}") from error
+    name = f"GPU {which}"
+    if str(which).startswith(_MIG):
+        return handle, _answer(name, pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, handle)
+    current, _ = _answer(name, pynvml.nvmlDeviceGetMigMode, handle) or (0, 0)
+    if not current:
+        return handle, None
+    for number in range(_answer(name, pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+        instance = _answer(name, pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
+        if instance is not None:
+            return instance, handle
+    raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
+
+
+def _arch(gpu: Gpu, bus_id: str) -> str:
+    """The architecture, such as sm_90; GpuError if neither NVML nor the driver knows it."""
+    found = gpu.ask(pynvml.nvmlDeviceGetCudaComputeCapability) or [
+        cuda_attribute(bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
+    ]
+    if None in found:
+        raise GpuError(f"GPU {gpu.index}: neither NVML nor CUDA knows its compute capability")
+    major, minor = found
+    return f"sm_{major}{minor}"

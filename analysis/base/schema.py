@@ -12,6 +12,7 @@ import yaml
 
 from analysis.base.errors import HotpathError
 from analysis.base.reading import LIMIT_BYTES, read_text
+from analysis.base.records import MAX_NUMBER
 
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
@@ -36,6 +37,21 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
                 found.add(key.value)
         super().flatten_mapping(node)
 
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        """Python refuses thousands of digits, without the place in the file."""
+        if len(node.value) <= _MAX_DIGITS:
+            value: int = super().construct_yaml_int(node)
+            if abs(value) <= MAX_NUMBER:
+                return value
+        problem = (
+            f"expected a number of at most {MAX_NUMBER:g}, got one of {len(node.value)} digits"
+        )
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+_MAX_DIGITS: Final = 100
+
 
 def parse_yaml(text: str) -> Any:
     """The value of a YAML text; yaml.YAMLError if it is invalid."""
@@ -48,7 +64,7 @@ def read_yaml(path: Path) -> Any:
         return parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         # PyYAML names the text, and has a line for each place in it.
         said = " ".join(str(error).replace('"<unicode string>", ', "").split())
         raise HotpathError(f"{path}: not valid YAML: {said}") from error

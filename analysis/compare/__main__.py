@@ -11,13 +11,14 @@ exit code is 0, 1 if B is slower somewhere, or 2 if the runs cannot decide that.
 from __future__ import annotations
 
 import sys
+import traceback
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from contextlib import ExitStack
 from pathlib import Path
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.equivalence import FALSE_ALARMS
-from analysis.base.errors import HotpathError
+from analysis.base.errors import HotpathError, visible
 from analysis.base.statistics import SAME_WITHIN
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
@@ -59,17 +60,22 @@ def main() -> None:
     with ExitStack() as stack:
         try:
             a, b = (read(text, stack, arguments.metric) for text in (arguments.a, arguments.b))
-        except HotpathError as error:
-            print(f"error: {error}", file=sys.stderr)
+        except (HotpathError, OSError) as error:
+            print(f"error: {visible(str(error))}", file=sys.stderr)
             sys.exit(CANNOT_TELL)
         found = compare(a, b, arguments.margin, arguments.false_alarms, arguments.only)
     print(arguments.form(found))
+    if not found.judged:
+        expected = "rows of both sides, from different runs"
+        print(
+            f"error: expected {expected}, got {found.same_runs} of the same runs", file=sys.stderr
+        )
     sys.exit(found.exit_code)
 
 
 def read(text: str, stack: ExitStack, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
-    place, _, runs = text.partition("@")
+    place, _, runs = (text, "", "") if Path(text).exists() else text.partition("@")
     path = Path(place)
     if not path.exists():
         revision, _, inner = place.partition(":")
@@ -98,8 +104,12 @@ def _percent(text: str) -> float:
 
 
 def run() -> None:
-    """The command, as installed."""
-    fail_in_one_line(main)
+    """The command, as installed. A fault of the command is no slower row."""
+    try:
+        fail_in_one_line(main)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(CANNOT_TELL)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,47 @@
-"""Times in NVBench's JSON files, from samples if the file has them, else from its summaries."""
+"""Times in NVBench's JSON files, from samples if they can be read, else from summaries.
+
+What NVBench's scripts read is read: files of samples beside the JSON file, one folder up or at
+their full path, and repeated states, which are matched in their order.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, Field
 
 from analysis.base import keys
-from analysis.base.errors import FieldError, HotpathError, visible
+from analysis.base.errors import MAX_SHOWN, FieldError, HotpathError, visible
 from analysis.base.reading import read_bytes
 from analysis.base.schema import read_json
 from analysis.compare.side import Row, Run, Side, run_of
 
 LIMIT_BYTES: Final = 64 * 2**20
-SAMPLES: Final = "nv/json/bin:nv/cold/sample_times"
-TIMES: Final = ("nv/cold/time/gpu", "nv/cold/time/cpu", "nv/cpu_only/time/cpu")
-"""Tags of times, the preferred one first."""
-NORMAL_IQR: Final = 1.349
-"""Interquartile range of the normal distribution in standard deviations."""
+PROGRAM, DEVICE = 0, 3
+"""Places in a row of parts that only count if a side has several of them."""
+UNNAMED: Final = "unnamed program"
+SAMPLES: Final = {"nv/cold/sample_times": "gpu_time", "nv/cpu_only/sample_times": "cpu_only_time"}
+"""Clock by the tag of its samples, the preferred one first."""
+TIMES: Final = {
+    "nv/cold/time/gpu": "gpu_time",
+    "nv/cold/time/cpu": "cpu_time",
+    "nv/cpu_only/time/cpu": "cpu_only_time",
+}
+"""Clock by the tag of its summaries, the preferred one first."""
+STATISTICS: Final = ("median", "mean")
+SPREADS: Final = {"iqr/relative": 1.349, "ir/relative": 1.349, "stdev/relative": 1.0}
+"""Measures of the spread, each with its value for the normal distribution in standard deviations;
+`ir` is the older name of `iqr`."""
+MIN_S, MAX_S, MAX_SPREAD = 1e-12, 1e9, 1e6
+"""Limits of a time in seconds, and of its relative spread."""
+MAX_NAME, MAX_PATH = 255, 3000
+"""Maximum number of bytes of a file's name, and of its path."""
 
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -32,7 +52,12 @@ class _Part(BaseModel, strict=True):
 
 class _Value(_Part):
     name: Text
-    value: Text | float | None = None
+    value: Text | int | float | None = None
+
+
+class _Axis(_Value):
+    type: Text | None = None
+    input_string: Text | None = None
 
 
 class _Summary(_Part):
@@ -43,7 +68,7 @@ class _Summary(_Part):
 class _State(_Part):
     name: Text
     device: int | None = None
-    axis_values: list[_Value] | None = None
+    axis_values: list[_Axis] | None = None
     summaries: list[_Summary] | None = None
     is_skipped: bool = False
     skip_reason: Text | None = None
@@ -55,89 +80,142 @@ class _Benchmark(_Part):
 
 
 class _Device(_Part):
-    id: int
     name: Text
 
 
+class _Meta(_Part):
+    argv: list[str] | None = None
+
+
 class _File(_Part):
+    meta: _Meta | None = None
     devices: list[_Device] | None = None
     benchmarks: list[_Benchmark]
 
 
 def read_files(name: str, paths: Sequence[Path]) -> Side:
-    """The side whose runs are these files; HotpathError names the file and the key."""
-    side = Side(name)
+    """The side whose runs are these files; HotpathError names the file and the key.
+
+    A row is the program, the benchmark, its axes, the GPU, and a clock and a statistic.
+    """
+    side = Side(name, optional=(PROGRAM, DEVICE))
     gpus: set[str] = set()
+    unread: list[str] = []
     for path in paths:
-        file = keys.read(_File, read_json(path, LIMIT_BYTES), str(path))
+        file = keys.read(_File, read_json(path.resolve(), LIMIT_BYTES), str(path))
         gpus |= {visible(device.name) for device in file.devices or []}
-        seen: set[Row] = set()
+        seen: Counter[Row] = Counter()
         for row, state in _states(file):
-            if row in seen:
-                raise FieldError(f"{path}: {' '.join(row)}", "every state once", "it again")
-            seen.add(row)
-            if run := None if state.is_skipped else _run(path, state):
-                side.runs.setdefault(row, []).append(run)
+            seen[row] += 1
+            place = (*row[:2], f"{row[2]} #{seen[row]}", row[3]) if seen[row] > 1 else row
+            try:
+                time, run, fault = _time(path, state)
+            except HotpathError as error:
+                raise HotpathError(f"{path}: {' '.join(place)}: {error}") from error
+            if fault:
+                unread.append(f"{path}: {fault}")
+            if run:
+                if time.startswith("cpu_only"):
+                    place = (*place[:3], "")
+                side.runs.setdefault((*place, time), []).append(run)
             else:
-                side.absent[row] = visible(state.skip_reason or "no time")
+                side.absent[place] = visible(state.skip_reason or fault or "no time")
     for row in side.runs:
-        side.absent.pop(row, None)
+        side.absent.pop(row[:-1], None)
     side.notes += [f"GPU: {', '.join(sorted(gpus))}"] if gpus else []
+    if unread:
+        side.notes.append(f"samples of {len(unread)} states cannot be read: {unread[0]}")
     return side
 
 
 def _states(file: _File) -> Iterator[tuple[Row, _State]]:
-    several = len({state.device for one in file.benchmarks for state in one.states or []}) > 1
+    argv = file.meta.argv if file.meta else None
+    program = visible(str(Path(argv[0]))[-MAX_SHOWN:]) if argv and argv[0] else UNNAMED
     for benchmark in file.benchmarks:
         for state in benchmark.states or []:
-            axes = [f"{axis.name}={axis.value}" for axis in state.axis_values or []]
-            device = [f"device={state.device}"] if several else []
-            yield tuple(map(visible, (benchmark.name, " ".join([*axes, *device])))), state
+            axes = " ".join(f"{axis.name}={_axis_value(axis)}" for axis in state.axis_values or [])
+            has_gpu = state.device is not None and state.device >= 0
+            device = f"device={state.device}" if has_gpu else ""
+            yield (program, visible(benchmark.name), visible(axes), device), state
 
 
-def _run(path: Path, state: _State) -> Run | None:
-    """The run of a state; None if it has no time above 0."""
+def _axis_value(axis: _Axis) -> str:
+    """The value as text; a number in one form, so that `1` is `1.0`, except on an axis of text."""
+    text = str(axis.value if axis.value is not None else axis.input_string or "")
+    if axis.type in ("string", "type"):
+        return text
+    try:
+        return str(int(text))
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number) if number.is_integer() else number)
+
+
+def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
+    """Clock and statistic of a state, its run, or None without a time above 0, and why its samples
+    cannot be read."""
+    if state.is_skipped:
+        return "", None, ""
     found = {one.tag: {v.name: v.value for v in one.data or []} for one in state.summaries or []}
-    if file := found.get(SAMPLES, {}).get("filename"):
-        return run_of(_samples(path, str(file), found[SAMPLES].get("size")), str(path.resolve()))
-    for tag in TIMES:
+    fault = ""
+    for tag, clock in SAMPLES.items():
+        about = found.get(f"nv/json/bin:{tag}", {})
+        if name := about.get("filename"):
+            files = _sample_files(path, str(name))
+            try:
+                samples = _samples(files, about.get("size"))
+                return f"{clock} median", run_of(samples, str(path.resolve())), ""
+            except HotpathError as error:
+                fault = str(error)
+    for tag, clock in TIMES.items():
         numbers = _numbers(found, tag)
-        seconds = numbers.get("median") or numbers.get("mean")
-        if seconds:
-            iqr = numbers.get("iqr/relative", math.nan) / NORMAL_IQR
-            spread = numbers.get("stdev/relative", math.nan) if math.isnan(iqr) else iqr
-            return Run(seconds, spread, str(path.resolve()))
-    return None
+        for statistic in (name for name in STATISTICS if name in numbers):
+            spreads = [numbers[name] / unit for name, unit in SPREADS.items() if name in numbers]
+            run = Run(numbers[statistic], next(iter(spreads), math.nan), str(path.resolve()))
+            return f"{clock} {statistic}", run, fault
+    return "", None, fault
 
 
 def _numbers(found: Mapping[str, Mapping[str, Any]], tag: str) -> dict[str, float]:
-    """The finite numbers above 0 of a time, by the rest of their tag."""
+    """The finite numbers above 0 of a time, by the rest of their tag. FieldError for a time or a
+    spread beyond its limits."""
     numbers = {}
-    for name, data in found.items():
-        if name.startswith(f"{tag}/"):
-            try:
-                number = float(data.get("value"))  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                continue
-            if math.isfinite(number) and number > 0:
-                numbers[name.removeprefix(f"{tag}/")] = number
+    for name in (*STATISTICS, *SPREADS):
+        try:
+            number = float(found.get(f"{tag}/{name}", {}).get("value"))  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(number) and number > 0:
+            low, high = (MIN_S, MAX_S) if name in STATISTICS else (0, MAX_SPREAD)
+            if not low <= number <= high:
+                raise FieldError(f"{tag}/{name}", f"a number from {low:g} to {high:g}", number)
+            numbers[name] = number
     return numbers
 
 
-def _samples(path: Path, name: str, size: object) -> Any:
-    """The samples in a file beside `path`, which NVBench stores as float32."""
-    # Some versions of NVBench name it from elsewhere, as `<name>.json-bin/<number>.bin`.
+def _sample_files(path: Path, name: str) -> list[Path]:
+    """Where the samples may lie that `path` names, as NVBench's scripts look for them."""
     parts = Path(name).parts
-    inner = [Path(*parts[-2:]), *([] if Path(name).is_absolute() else [Path(name)])]
-    if ".." in parts:
-        raise FieldError(f"{path}: filename", "a path below the folder of this file", name)
-    file = next((path.parent / one for one in inner if (path.parent / one).is_file()), None)
+    if len(name.encode()) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in parts):
+        raise FieldError("filename", f"names of at most {MAX_NAME} bytes", visible(name))
+    folder = path.resolve().parent
+    return [folder / name, folder.joinpath(*parts[-2:]), folder.parent / name, Path(name)]
+
+
+def _samples(files: Sequence[Path], size: object) -> npt.NDArray[np.float32]:
+    """The samples in the first of `files` that exists, which NVBench stores as float32.
+    HotpathError if they cannot be read."""
+    file = next((file for file in files if file.is_file()), None)
     if file is None:
-        raise HotpathError(f"{path}: its samples {name} are missing")
-    content = read_bytes(file)
+        raise HotpathError(f"{files[0]}: no such file")
+    content = read_bytes(file.resolve(), LIMIT_BYTES)
     if len(content) % 4 or (size is not None and str(len(content) // 4) != str(size)):
         raise FieldError(f"{file}", f"{size} numbers of 4 bytes", f"{len(content)} bytes")
     samples = np.frombuffer(content, "<f4")
-    if not samples.size or not (np.isfinite(samples) & (samples > 0)).all():
-        raise HotpathError(f"{file}: expected finite times above 0, at least one")
+    if not samples.size or not ((samples >= MIN_S) & (samples <= MAX_S)).all():
+        raise HotpathError(f"{file}: expected times from {MIN_S:g} to {MAX_S:g} s, at least one")
     return samples

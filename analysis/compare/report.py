@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from analysis.base.quantities import quantity
 from analysis.compare.judge import MAX_RUNS, Judged, judge
-from analysis.compare.side import Row, Side
+from analysis.compare.side import Row, Side, empty_common_parts
 
 VERDICTS: Final = ("slower", "faster", "undecided", "same")
 REGRESSION, CANNOT_TELL = 1, 2
@@ -20,11 +20,13 @@ MARKS: Final = {"slower": "🔴", "faster": "🟢", "undecided": "🟡", "same":
 
 @dataclass(frozen=True)
 class Comparison:
-    """`judged` rows of both sides; `same_runs` counts rows that have the same runs on both."""
+    """`judged` rows of both sides; `unlike` rows have no verdict, for the given reason; `same_runs`
+    counts rows that have the same runs on both."""
 
     a: Side
     b: Side
     judged: Sequence[Judged]
+    unlike: Mapping[Row, str]
     same_runs: int
     margin: float
     false_alarms: float
@@ -40,7 +42,15 @@ class Comparison:
     @property
     def missing(self) -> list[Row]:
         """Rows of A that B does not have."""
-        return sorted(set(self.a.runs) - set(self.b.runs))
+        return self._only(self.a, self.b)
+
+    @property
+    def added(self) -> list[Row]:
+        """Rows of B that A does not have."""
+        return self._only(self.b, self.a)
+
+    def _only(self, one: Side, other: Side) -> list[Row]:
+        return sorted(row for row in {*one.runs} - {*other.runs} if row[:-1] not in self.unlike)
 
     @property
     def exit_code(self) -> int:
@@ -49,14 +59,15 @@ class Comparison:
         if "slower" in verdicts or self.failed:
             return REGRESSION
         may_be = (one.verdict == "undecided" and one.high > 1 + self.margin for one in self.judged)
-        is_empty = not self.judged and not self.same_runs
-        return CANNOT_TELL if any(may_be) or self.missing or is_empty else 0
+        is_undecided = any(may_be) or self.missing or self.unlike or not self.judged
+        return CANNOT_TELL if is_undecided else 0
 
 
 def compare(
     a: Side, b: Side, margin: float, false_alarms: float, only: Sequence[str] = ()
 ) -> Comparison:
     """Compare the rows of two sides, or those whose names contain every word of `only`."""
+    empty_common_parts(a, b)
     for side in (a, b):
         for kind in ("runs", "absent", "stale"):
             rows = getattr(side, kind).items()
@@ -68,7 +79,21 @@ def compare(
         if (new := [run for run in both if run.id not in {one.id for one in old}])
     }
     judged = judge(changed, margin, false_alarms)
-    return Comparison(a, b, judged, len(common) - len(changed), margin, false_alarms)
+    same_runs = len(common) - len(changed)
+    return Comparison(a, b, judged, _unlike(a, b), same_runs, margin, false_alarms)
+
+
+def _unlike(a: Side, b: Side) -> dict[Row, str]:
+    """Rows that have other clocks or statistics on either side, by their names, with both."""
+    times: dict[Row, tuple[set[str], set[str]]] = {}
+    for place, side in enumerate((a, b)):
+        for *names, time in side.runs:
+            times.setdefault(tuple(names), (set(), set()))[place].add(time)
+    return {
+        row: f"A has {' and '.join(sorted(of_a))}, B has {' and '.join(sorted(of_b))}"
+        for row, (of_a, of_b) in sorted(times.items())
+        if of_a and of_b and not of_a & of_b
+    }
 
 
 def _bare(row: Row, absent: dict[Row, str]) -> Row:
@@ -79,7 +104,7 @@ def _bare(row: Row, absent: dict[Row, str]) -> Row:
 def as_json(found: Comparison) -> str:
     document: dict[str, Any] = {
         "format": "hotpath-comparison",
-        "version": 1,
+        "version": 2,
         "a": found.a.name,
         "b": found.b.name,
         "margin": found.margin,
@@ -87,8 +112,9 @@ def as_json(found: Comparison) -> str:
         "exit_code": found.exit_code,
         "rows": [asdict(one) for one in found.judged],
         "rows_with_the_same_runs": found.same_runs,
+        "no_verdict": [[*row, why] for row, why in found.unlike.items()],
         "only_in_a": found.missing,
-        "only_in_b": sorted(set(found.b.runs) - set(found.a.runs)),
+        "only_in_b": found.added,
     }
     for letter, side in (("a", found.a), ("b", found.b)):
         for kind in ("absent", "stale"):
@@ -141,7 +167,7 @@ def _cells(one: Judged) -> tuple[str, ...]:
     ends = f"{_change(one.low)} to {_change(one.high)}"
     runs = f"{one.runs[0]}, {one.runs[1]}"
     times = (quantity(one.a, "s"), quantity(one.b, "s"))
-    return _change(one.ratio), ends, *times, runs, " ".join(one.row)
+    return _change(one.ratio), ends, *times, runs, " ".join(filter(None, one.row))
 
 
 def _change(ratio: float) -> str:
@@ -160,8 +186,9 @@ def _words(found: Comparison) -> Iterator[str]:
     if found.same_runs:
         yield f"{found.same_runs} rows have the same runs on both sides and were left out."
     for title, rows in (
+        ("no verdict", found.unlike),
         ("only in A", dict.fromkeys(found.missing, "")),
-        ("only in B", dict.fromkeys(sorted(set(found.b.runs) - set(found.a.runs)), "")),
+        ("only in B", dict.fromkeys(found.added, "")),
         *(
             (f"{kind} in {letter}", getattr(side, name))
             for kind, name in (("no time", "absent"), ("stale", "stale"))
@@ -175,9 +202,9 @@ def _words(found: Comparison) -> Iterator[str]:
     yield from next_steps(found)
 
 
-def _listed(rows: dict[Row, str]) -> list[str]:
+def _listed(rows: Mapping[Row, str]) -> list[str]:
     words = [
-        f"{' '.join(row)}{f' ({why})' if why else ''}"
+        f"{' '.join(filter(None, row))}{f' ({why})' if why else ''}"
         for row, why in list(rows.items())[:MAX_LISTED]
     ]
     return words if len(rows) <= MAX_LISTED else [*words, f"and {len(rows) - MAX_LISTED} more"]
@@ -201,6 +228,6 @@ def next_steps(found: Comparison) -> Iterator[str]:
             f"{MAX_RUNS} runs of either side would leave {hopeless} undecided: they vary too much,"
             " or differ by about the margin."
         )
-    names = sorted({" ".join(one.row[:-1]) or one.row[0] for one in undecided if one.runs_needed})
+    names = sorted({" ".join(filter(None, one.row[:-1])) for one in undecided if one.runs_needed})
     if names:
         yield f"Measure again: {'; '.join(_listed({(name,): '' for name in names}))}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -22,7 +24,8 @@ MIN_MULTIPLES: Final = 0.9
 """Minimum share of steps that are multiples of a tick."""
 
 Row = tuple[str, ...]
-"""Names of a row and its case, such as `h2d_gather`, `v3_loads_first`, `bs=1`."""
+"""Names of a row, its case and its time, such as `h2d_gather`, `v3_loads_first`, `bs=1`,
+`host_time`. Rows of other clocks or other statistics are other rows."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,49 @@ class Run:
 
 @dataclass
 class Side:
-    """`runs` by row; `absent` has the reason for rows without a time; `notes` are of the whole."""
+    """`runs` by row; `absent` has the reason for rows without a time, which its rows lack; `notes`
+    are of the whole. Parts of rows at the places `optional` only count if a side has several."""
 
     name: str
     runs: dict[Row, list[Run]] = field(default_factory=dict)
     absent: dict[Row, str] = field(default_factory=dict)
     stale: dict[Row, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    optional: tuple[int, ...] = ()
+
+    def parts(self, place: int) -> set[str]:
+        """The parts of all rows at `place`, except empty ones."""
+        return {row[place] for row in (*self.runs, *self.absent)} - {""}
+
+    def rename(self, place: int, names: Mapping[str, str]) -> None:
+        """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
+
+        def renamed(row: Row) -> Row:
+            return (*row[:place], names.get(row[place], ""), *row[place + 1 :])
+
+        runs: dict[Row, list[Run]] = {}
+        for row, of_row in self.runs.items():
+            runs.setdefault(renamed(row), []).extend(of_row)
+        self.runs = runs
+        self.absent = {renamed(row): why for row, why in self.absent.items()}
+
+
+def empty_common_parts(a: Side, b: Side) -> None:
+    """Empty the optional parts of rows that both sides have at most one of: then one program or GPU
+    is compared with another. Of paths, the shortest ends remain that differ within each side."""
+    for place in set(a.optional) & set(b.optional):
+        parts = a.parts(place), b.parts(place)
+        names = _shortest_ends(*parts) if max(map(len, parts)) > 1 else {}
+        for side in (a, b):
+            side.rename(place, names)
+
+
+def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
+    for length in count(1):
+        ends = {path: "/".join(Path(path).parts[-length:]) for side in sides for path in side}
+        if all(len({ends[path] for path in side}) == len(side) for side in sides):
+            return ends
+    raise AssertionError("unreachable")
 
 
 def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:

@@ -50,7 +50,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     parser.add_argument("--warmup", type=at_least(0), default=2, help="launches before them (2)")
     parser.add_argument("--seed", type=at_least(0), default=0, help="of data and indices (0)")
     parser.add_argument(
-        "--gpu", type=at_least(0), nargs="+", default=[0], help="indices of the GPUs (0)"
+        "--gpu", type=at_least(0), nargs="+", help="indices of the GPUs (the first, and free ones)"
     )
     parser.add_argument(
         "--config", type=settings, default={}, help="overrides of config.yaml, as JSON"
@@ -112,7 +112,8 @@ def main(words: Sequence[str]) -> None:
     variant = study.variant(names.parse_args(words[1:2]).variant)
     arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
-    config = load_config({"gpu": arguments.gpu, **arguments.config})
+    named = {"gpu": arguments.gpu} if arguments.gpu else {}
+    config = load_config({**named, **arguments.config})
     tried = replace(variant, constants=constants)
     purpose = f"trying {study.name}/{variant.name}"
     with trials(study, [tried], config, purpose, arguments.seed) as here:

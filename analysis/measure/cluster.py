@@ -42,13 +42,13 @@ def tree_of(machine: str, run: int) -> Path:
 
 def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int) -> None:
     """Measure on this node what the run still lacks. HotpathError if something failed."""
-    tree, several = tree_of(machine, run), _several_gpus(config, machine)
+    tree, gpus = tree_of(machine, run), _gpus_of(config, machine)
     copy_sources(tree)
     take_over(config, machine, run)
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     settings_file = tree / "build" / "settings.json"
-    of_this_run = {"machine": machine, "machines": [], "runs": run, **several}
+    of_this_run = {"machine": machine, "machines": [], "runs": run, **gpus}
     write_whole(settings_file, json.dumps({**overrides, **of_this_run}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
     command += ["--configfile", str(settings_file)]
@@ -64,10 +64,10 @@ def _machine(config: Config, name: str) -> Machine:
     return known[name]
 
 
-def _several_gpus(config: Config, machine: str) -> dict[str, list[int]]:
-    """The setting of all GPUs of a node that is asked for with more than one."""
+def _gpus_of(config: Config, machine: str) -> dict[str, list[int]]:
+    """The setting of the GPUs that a node is asked for, and of no other GPUs that it has."""
     asked = _machine(config, machine).gpus
-    return {"gpu": list(range(asked))} if asked > 1 else {}
+    return {"gpu": list(range(asked))} if asked else {}
 
 
 def _environment() -> dict[str, str]:

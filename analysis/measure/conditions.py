@@ -20,6 +20,7 @@ import numpy as np
 import psutil
 
 from analysis.base.cli import fail_in_one_line
+from analysis.base.cpu_quota import throttled_periods
 from analysis.measure.cpu_cache import core_clock_hz
 
 SPIN_TURNS: Final = 200_000
@@ -38,7 +39,8 @@ class Conditions:
     system gives, None where it gives none; virtual machines mostly give a constant. `busy_share`:
     share of all cores' time that other processes used meanwhile. `steal_s`: seconds since start
     that the hypervisor kept from this machine's cores, all of them together. `core_hz`: measured
-    clock of one core, None where it cannot be measured.
+    clock of one core, None where it cannot be measured. `throttled_periods`: number of periods in
+    which a CPU quota stopped this process's control groups, None where they do not say.
     """
 
     spin_s: float
@@ -47,6 +49,7 @@ class Conditions:
     busy_share: float
     steal_s: float
     core_hz: float | None = None
+    throttled_periods: int | None = None
 
 
 _latest: tuple[float, Conditions] | None = None
@@ -70,6 +73,7 @@ def conditions() -> Conditions:
         busy_share=max(0.0, round(psutil.cpu_percent() / 100 - own_share, 3)),
         steal_s=steal_seconds(),
         core_hz=core_clock_hz(),
+        throttled_periods=throttled_periods(),
     )
     _latest = time.monotonic(), found
     return found

@@ -1,13 +1,15 @@
 """The CPUs that this process may use, in the order in which threads should be pinned to them, and a
-thread pool for all of them."""
+thread pool for all of them. A CPU quota counts as fewer CPUs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from analysis.base.cpu_quota import allowed_cores
 from analysis.base.cpus import parse_cpu_list
 
 CPUS = Path("/sys/devices/system/cpu")
@@ -17,6 +19,14 @@ def cores() -> list[int]:
     """The first hardware thread of every core, then the second of each, and so on."""
     allowed = sorted(os.sched_getaffinity(0))
     return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
+
+
+def use_cpus(cpus: Collection[int]) -> None:
+    """Keep this process and its threads to `cpus`, and to no more of them than its CPU quota keeps
+    busy: with more threads than that, all of them would be stopped in every period."""
+    os.sched_setaffinity(0, cpus)
+    if (allowed := allowed_cores()) < len(cpus):
+        os.sched_setaffinity(0, cores()[:allowed])
 
 
 def threads() -> ThreadPoolExecutor:

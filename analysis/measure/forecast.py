@@ -21,9 +21,9 @@ class Forecast:
     places: int = 1
 
 
-def forecasts(plans: Sequence[Plan], provision: Provision) -> list[Forecast]:
-    """The forecast of each of `plans`, which are run in this order."""
-    round_s = [round_seconds(plan, provision) for plan in plans]
+def forecasts(plans: Sequence[Plan], provisions: Sequence[Provision]) -> list[Forecast]:
+    """The forecast of each of `plans`, which are run in this order, with what it may use."""
+    round_s = [round_seconds(*one) for one in zip(plans, provisions, strict=True)]
     whole_s = [plan.grid.rounds * s for plan, s in zip(plans, round_s, strict=True)]
     return [
         Forecast(seconds, sum(whole_s[place:]), place, len(plans))

@@ -16,7 +16,8 @@ from typing import Any
 import psutil
 import pynvml
 
-from analysis.base.gpu import Gpu
+from analysis.base.cpu_quota import allowed_cores, cpu_quota
+from analysis.base.gpu import UNKNOWN_NAME, Gpu, as_text, cuda_attribute
 from analysis.base.memory_limit import allocatable_bytes
 from analysis.base.records import MAX_NUMBER
 from analysis.measure.topology import numa_node, topology
@@ -35,12 +36,15 @@ MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
 
+MAX_SLUG = 90
+"""Maximum length of a folder's name; that of a machine may end with the number of GPUs."""
+
 _PCIE_CAPABILITY = 0x10
 
 
 def slug(name: str) -> str:
     """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG].strip("-")
 
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
@@ -59,10 +63,11 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     }
     described = [describe_gpu(gpu) for gpu in gpus]
     if gpus:
-        cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
-        host["driver"] = pynvml.nvmlSystemGetDriverVersion()
-        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}"
-    unknown = {key for one in (host, *described) for key, value in one.items() if value is None}
+        cuda = _of_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
+        host["driver"] = as_text(_of_system(pynvml.nvmlSystemGetDriverVersion)) or None
+        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+    answers = [host, *described, *(_answers(gpu) for gpu in gpus)]
+    unknown = {key for one in answers for key, value in one.items() if value is None}
     unknown.discard("gpu_numa_node")  # there may be one node
     installed = {name: version for name in LIBRARIES if (version := _version(name))}
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
@@ -73,7 +78,8 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         **topology(gpus),
         "libraries": installed,
         "limits": {
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": allowed_cores(),
+            "cpu_quota": cpu_quota(),
             "memory_bytes": room if (room := allocatable_bytes()) < MAX_NUMBER else None,
             "locked_bytes": locked if locked != resource.RLIM_INFINITY else None,
         },
@@ -97,41 +103,38 @@ def host_id(gpus: Sequence[Gpu]) -> str:
 
 def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     """The keys of GpuKeys; None for a value that cannot be read here."""
-    handle = gpu.handle
-
-    def ask(query: Callable[..., Any], *arguments: Any) -> Any:
-        with suppress(pynvml.NVMLError):
-            return query(handle, *arguments)
-        return None
-
+    ask = gpu.ask
     power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
     ecc = ask(pynvml.nvmlDeviceGetEccMode)
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
-        "sms": _multiprocessors(gpu),
-        "gpu_memory_bytes": memory and memory.total,
-        "power_limit_w": power_limit and power_limit / 1e3,
-        "max_sm_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM),
-        "max_memory_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_MEM),
-        "ecc": ecc and bool(ecc[0]),
-        "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration),
-        "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth),
+        "sms": cuda_attribute(gpu.pci_bus_id, "MULTIPROCESSOR_COUNT"),
+        "gpu_memory_bytes": memory.total if memory else None,
+        "power_limit_w": power_limit / 1e3 if power_limit else None,
+        "max_sm_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM) or None,
+        "max_memory_mhz": ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_MEM) or None,
+        "ecc": bool(ecc[0]) if ecc else None,
+        "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration) or None,
+        "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth) or None,
         **_pcie_sizes(gpu.sysfs / "config"),
         "gpu_numa_node": numa_node(gpu),
     }
 
 
-def _multiprocessors(gpu: Gpu) -> int | None:
-    """The number of SMs, from the driver, because NVML does not report it; None if unknown."""
-    from cuda.bindings import driver
+def _answers(gpu: Gpu) -> dict[str, object]:
+    """What runs record of a GPU besides its description, by the name in results; None for what it
+    does not report."""
+    name = None if gpu.name == UNKNOWN_NAME else gpu.name
+    return {"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()}
 
-    status, *_ = driver.cuInit(0)
-    status, device = driver.cuDeviceGetByPCIBusId(gpu.pci_bus_id.encode())
-    key = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-    status, count = driver.cuDeviceGetAttribute(key, device)
-    return int(count) if status == driver.CUresult.CUDA_SUCCESS else None
+
+def _of_system(query: Callable[[], Any]) -> Any:
+    """The answer to a query of NVML about the driver; None if there is none."""
+    with suppress(pynvml.NVMLError):
+        return query()
+    return None
 
 
 def _pcie_sizes(config: Path) -> dict[str, int | None]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
 from analysis.measure.topology import Pair, apart
 from analysis.study import Variant
 from analysis.study.config import Config
+from analysis.study.keys import NEED
+from analysis.toolchain.arch import require_supported
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
@@ -30,32 +30,28 @@ class Provision:
 
     @classmethod
     def of(cls, gpus: Sequence[Gpu], config: Config) -> Provision:
-        """Resources of this machine that the configuration allows to use.
+        """Resources of this machine that the configuration allows to use. UnsupportedGpu if the
+        compiler cannot build for its GPU.
 
         Only variants for GPUs need a CUDA version, so that without one no compiler is looked for.
         """
-        cuda = find_toolchain(config.nvcc).version if gpus else None
+        cuda = None
+        if gpus:
+            toolchain = find_toolchain(config.nvcc)
+            require_supported(config.arch, gpus[0].arch, toolchain)
+            cuda = toolchain.version
         has_libfabric = find_libfabric(config.libfabric) is not None
         return cls(gpus, cuda, config.managed, has_libfabric, apart(gpus))
 
     def unmet(self, variant: Variant) -> str | None:
-        """The reason why `variant` cannot run here, or None. FieldError for an unknown need."""
-        # All needs are checked, so that an unmet one does not hide a misspelt one.
-        reasons = [self._unmet(need, variant) for need in variant.needs]
+        """The reason why `variant` cannot run here, or None."""
+        reasons = (self._unmet(need, variant) for need in variant.needs)
         return next(filter(None, reasons), None)
 
     def _unmet(self, need: str, variant: Variant) -> str | None:
-        match re.fullmatch(
-            r"(gpu)|sm_(\d+)[af]?|cuda>=(\d+)\.(\d+)"
-            rf"|({'|'.join(PACKAGES)})|(managed)|(libfabric)|(peers: \d+)",
-            need,
-        ):
-            case None:
-                known = ["gpu", "sm_<NN>", "cuda>=<X.Y>", *PACKAGES, "managed", "libfabric"]
-                expected = f"{', '.join(known)} or peers: <N>"
-                raise FieldError(f"variant {variant.name}: needs", expected, need)
-            case re.Match() as found:
-                gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
+        found = NEED.fullmatch(need)
+        assert found is not None, "study.yaml is checked"
+        gpu, sm, major, minor, package, managed, libfabric, peers = found.groups()
         if package:
             return PACKAGES[package].unmet
         if managed:
@@ -74,9 +70,11 @@ class Provision:
         return None
 
     def _not_peers(self, wanted: int) -> str | None:
-        """The reason why the first `count` GPUs cannot access each other, or None."""
+        """The reason why the first `wanted` GPUs cannot access each other, or None."""
         if len(self.gpus) < wanted:
-            return f"needs {wanted} GPUs, the configuration names {len(self.gpus)}"
+            setting = f"gpu={list(range(wanted))}"
+            found = len(self.gpus)
+            return f"needs {wanted} free GPUs of one kind, got {found}; {setting} would name them"
         for i, j in self.apart:
             if j < wanted:
                 two = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"

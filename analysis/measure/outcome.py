@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -14,18 +14,23 @@ from analysis.study import Study
 
 
 def outcome(
-    studies: Iterable[Study], pending: Container[str], where: Target, since: str, logs: Path
+    studies: Iterable[Study],
+    pending: Container[str],
+    where: Callable[[Study], Target],
+    since: str,
+    logs: Path,
 ) -> Iterator[str]:
     """A line for each study that was measured from `since` on, or tried, and one for each reason to
     skip something.
 
-    `logs` is the folder with `pending.log`, of all studies that are named in `pending`, and with a
-    log for each variant that was asked for by name, in a folder of its study.
+    `where` gives the target of a study. `logs` is the folder with `pending.log`, of all studies
+    that are named in `pending`, and with a log for each variant that was asked for by name, in a
+    folder of its study.
     """
     skipped: list[tuple[str, str]] = []
     newest = [(study, _newest_log(study, pending, logs)) for study in studies]
     tried = [(study, log) for study, log in newest if changed_at(log) >= since]
-    new = [_rows_since(since, study, where) for study, _ in tried]
+    new = [_rows_since(since, study, where(study)) for study, _ in tried]
     for (study, log), rows in zip(tried, new, strict=True):
         done = {row.cell for row in rows if row.status == "ok"}
         wrong = {row.cell for row in rows if row.status == "failed"}
@@ -41,8 +46,8 @@ def outcome(
     for reason, names in groupby(sorted(skipped), lambda entry: entry[0]):
         of = [name.split("/")[0] for _, name in names]
         yield f"skipped: {len(of)} variants of {', '.join(dict.fromkeys(of))}: {reason}"
-    if any(new):
-        folder = where.folder
+    folders = [where(study).folder for (study, _), rows in zip(tried, new, strict=True) if rows]
+    for folder in dict.fromkeys(folders):
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 
 

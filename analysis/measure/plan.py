@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from analysis import BUILD
+from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure.machine import host_id, slug
 from analysis.measure.needs import Provision
 from analysis.results.store import METHOD_VERSION
+from analysis.results.store.folders import described
 from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import Run, codes_of, read_captures, read_runs
+from analysis.results.store.runs import (
+    FAULTS,
+    Run,
+    codes_of,
+    read_captures,
+    read_run,
+    read_runs,
+)
 from analysis.study import GRIDS, Study, Variant
 from analysis.study.config import Config, Grid
 from analysis.study.source import fingerprint
+
+
+class StudyError(HotpathError):
+    """A failure of one study, which leaves the machine fit to measure the others."""
+
+
+def wrong_output(study: str, variants: Iterable[str]) -> StudyError:
+    """The error of a study with variants of wrong output."""
+    names = ", ".join(variants)
+    return StudyError(f"{study}: wrong output of {names}; marked failed in the results")
 
 
 @dataclass(frozen=True)
@@ -37,19 +57,27 @@ class Target:
         """The runs of the study on this machine, newest first; bad ones are left out."""
         return read_runs(self.folder / study.name, study)
 
+    def runs_of_host(self, study: Study) -> Iterator[Run]:
+        """Those of this host."""
+        for path in described(self.folder / study.name):
+            if path.stem.endswith(f"-{self.host}"):
+                with suppress(*FAULTS):
+                    yield read_run(path, study)
+
 
 def target(config: Config, gpus: Sequence[Gpu]) -> Target:
-    """The configured machine, else one named after the GPU and how many there are of it, else a
-    folder under build/.
+    """The configured machine, else one named after the GPU, else a folder under build/. The name
+    ends with the number of several GPUs, unless the configuration names both them and the machine.
 
     Results of a machine without a GPU are kept only if the configuration names the machine.
     """
     host = host_id(gpus)
+    several = f"-x{len(gpus)}" if len(gpus) > 1 else ""
     if config.machine != "auto":
-        return Target(config.results, config.machine, host)
+        is_named = isinstance(config.gpu, tuple)
+        return Target(config.results, f"{config.machine}{'' if is_named else several}", host)
     if gpus:
-        several = f"-x{len(gpus)}" if len(gpus) > 1 else ""
-        return Target(config.results, f"{slug(gpus[0].name)}{several}", host)
+        return Target(config.results, f"{slug(gpus[0].name) or 'gpu'}{several}", host)
     root = config.results if config.grid.name == "smoke" else BUILD / "unnamed"
     return Target(root, "unnamed", host)
 
@@ -85,6 +113,19 @@ def pending(
         lacking = {cell: n for cell, n in left.items() if n > 0}
     names = {variant for variant, _ in lacking}
     return [variant for variant in study.variants if variant.name in names]
+
+
+def wrong_variants(study: Study, where: Target) -> list[str]:
+    """Variants that had a wrong output when this host last ran their present code."""
+    codes = codes_of(study)
+    newest: dict[tuple[str, str], bool] = {}
+    for run in where.runs_of_host(study):
+        of_run: dict[tuple[str, str], bool] = {}
+        for row in run.rows:
+            if run.about.is_fresh(row.variant, codes.get(row.variant)) and row.status != "skipped":
+                of_run[row.cell] = of_run.get(row.cell, False) or row.status == "failed"
+        newest = {**of_run, **newest}
+    return sorted({variant for (variant, _), is_wrong in newest.items() if is_wrong})
 
 
 def lacks_captures(

@@ -42,7 +42,8 @@ class Signs:
     def machine(self) -> Iterator[str]:
         """The GPU's temperature, whether its clocks are lowered, and who else loads the machine."""
         if row := latest(self.telemetry):
-            yield f"GPU {row['temperature_c']} °C"
+            if row["temperature_c"]:
+                yield f"GPU {row['temperature_c']} °C"
             if row["throttle"]:
                 yield f"clocks lowered: {row['throttle']}"
         if self.gpu_users:

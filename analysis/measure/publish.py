@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
-from analysis.base.errors import HotpathError
 from analysis.base.files import remove_together
 from analysis.measure.conditions import recent_conditions
 from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.machine import describe
 from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan
+from analysis.measure.plan import Plan, wrong_output
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
 from analysis.measure.telemetry import by_variant, telemetry_text, whole_rows, with_clocks
@@ -35,7 +34,7 @@ from analysis.study.source import fingerprint
 def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     """Put the run's files into the results, delete its journal, and yield a line per variant.
 
-    It can be stopped and restarted at any point. If an output was wrong, HotpathError at the end,
+    It can be stopped and restarted at any point. If an output was wrong, StudyError at the end,
     after all results are stored.
     """
     journal = Journal(plan)
@@ -80,10 +79,7 @@ def publish(plan: Plan, provision: Provision, host: Host) -> Iterator[str]:
     if seconds := sum(record.seconds for record in journal.records.values()):
         yield f"{plan.study.name}: measured for {seconds:.0f} s, budget {plan.study.budget_s} s"
     if wrong := sorted({row.variant for row in rows if row.status == "failed"}):
-        names = ", ".join(wrong)
-        raise HotpathError(
-            f"{plan.study.name}: wrong output of {names}; marked failed in the results"
-        )
+        raise wrong_output(plan.study.name, wrong)
 
 
 def _outcome(plan: Plan, rows: Sequence[Row], unmet: Mapping[str, str | None]) -> Iterator[str]:

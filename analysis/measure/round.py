@@ -27,6 +27,7 @@ from analysis.base.processes import end_with_parent
 from analysis.base.records import write_records
 from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
 from analysis.measure.clock import utc_now
+from analysis.measure.cores import use_cpus
 from analysis.measure.rig import Bound, Rig
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import Stages, without_private
@@ -78,7 +79,7 @@ class RoundJob:
     run: str
     number: int
     modules: Path
-    gpu_uuids: tuple[str, ...]
+    gpu_keys: tuple[int | str, ...]
     out: Path
     started_s: float = field(default_factory=time.monotonic)
 
@@ -112,10 +113,10 @@ def run_round(job: RoundJob) -> None:
     try:
         with ExitStack() as stack:
             gpus: tuple[Gpu, ...] = ()
-            if job.gpu_uuids:
-                gpus = stack.enter_context(open_gpus(job.gpu_uuids))
+            if job.gpu_keys:
+                gpus = stack.enter_context(open_gpus(job.gpu_keys))
                 show_only(gpus)
-                os.sched_setaffinity(0, gpus[0].local_cpus())
+            use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))
             bench = Bench(job, gpus)
             cells = bench.schedule()
             gc.disable()
@@ -247,9 +248,9 @@ class Bench:
 
     def _read_clocks(self, cell: Cell) -> None:
         """Record the first GPU's clock and all GPUs' throttle reasons, between two timings."""
-        if self.gpus:
-            cell.clocks_mhz.append(float(self.gpus[0].sm_clock_mhz()))
-            cell.reasons |= reasons(gpu.throttle_reasons() for gpu in self.gpus)
+        cell.reasons |= reasons(gpu.throttle_reasons() or "" for gpu in self.gpus)
+        if self.gpus and (mhz := self.gpus[0].sm_clock_mhz()) is not None:
+            cell.clocks_mhz.append(mhz)
             cell.sm_mhz = float(np.median(cell.clocks_mhz))
 
     def _take_samples(

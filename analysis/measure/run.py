@@ -26,7 +26,7 @@ from analysis.measure.conditions import Conditions, conditions, recent_condition
 from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan
+from analysis.measure.plan import Plan, StudyError
 from analysis.measure.progress import Line, Progress, Signs
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
@@ -70,7 +70,8 @@ def run_rounds(
 ) -> None:
     """Run the rounds of `plan` that are missing from its journal, and repeat disturbed ones.
 
-    HotpathError names the cell if a round fails or takes too long. Finished rounds are kept.
+    StudyError names the cell if a round fails or takes too long; HotpathError, if nothing more can
+    be measured. Finished rounds are kept.
     """
     runnable = [variant for variant in plan.variants if provision.unmet(variant) is None]
     journal = Journal(plan)
@@ -117,7 +118,7 @@ def _job(
         run=journal.run,
         number=number,
         modules=host.modules,
-        gpu_uuids=tuple(gpu.uuid for gpu in host.gpus),
+        gpu_keys=tuple(gpu.key for gpu in host.gpus),
         out=journal.round_file(number),
     )
 
@@ -173,14 +174,15 @@ def _run_one(
         if is_late := process.is_alive():
             _end(process, job, journal, late or "interrupted")
     if is_late:
-        raise _round_error(job, journal, late)
+        raise StudyError(_report(job, journal, late))
     if process.exitcode != 0 or not job.out.exists():
-        raise _round_error(job, journal, _why(job, process.exitcode))
+        kind = HotpathError if process.exitcode == os.EX_IOERR else StudyError
+        raise kind(_report(job, journal, _why(job, process.exitcode)))
     end, seconds = utc_now(), time.monotonic() - started
     read_rows(job.out)  # HotpathError for a value that no result may have
     stages = job.file("stages")
     spent = _energy_j(host)
-    others = {process for gpu in host.gpus for process in gpu.other_processes()}
+    others = {process for gpu in host.gpus for process in gpu.other_processes() or ()}
     record = RoundRecord(
         run=job.run,
         start=start,
@@ -229,7 +231,7 @@ def _end(process: BaseProcess, job: RoundJob, journal: Journal, why: str) -> Non
         process.join(DUMP_S)
     if not killed(process):
         what = f"{why}; its process {process.pid} cannot be ended, and the GPU may need attention"
-        raise _round_error(job, journal, what)
+        raise HotpathError(_report(job, journal, what))
 
 
 def _energy_j(host: Host) -> float | None:
@@ -246,9 +248,10 @@ def _why(job: RoundJob, code: int | None) -> str:
     return job.text("failure") or f"its process ended with code {code}"
 
 
-def _round_error(job: RoundJob, journal: Journal, what: str) -> HotpathError:
+def _report(job: RoundJob, journal: Journal, what: str) -> str:
+    """The line about a round that did not finish."""
     cell = job.text("cell") or BEFORE_CELLS
-    return HotpathError(
+    return (
         f"{journal.study}: round {job.number + 1}: {cell}: {what}; "
         f"finished rounds kept: {len(journal.records)}; the same command resumes from there"
     )
@@ -266,7 +269,7 @@ def _telemetry(
     stop, stopping = context.Pipe(duplex=False)
     process = context.Process(
         target=record,
-        args=([gpu.uuid for gpu in host.gpus], journal.telemetry_file, stop),
+        args=([gpu.key for gpu in host.gpus], journal.telemetry_file, stop),
         daemon=True,
     )
     process.start()

@@ -15,9 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import pynvml
-
-from analysis.base.gpu import Gpu, open_gpus
+from analysis.base.gpu import Gpu, GpuError, open_gpus
 from analysis.base.processes import end_with_parent
 from analysis.base.records import parse_record, to_text
 from analysis.measure.cell import Visit
@@ -37,9 +35,10 @@ CELL_COLUMNS = ("variant", "case", "round")
 COLUMNS = READING_COLUMNS[len(CELL_COLUMNS) :]
 
 
-def record(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
+def record(gpu_keys: Sequence[int | str], out: Path, stop: Connection) -> None:
     """Append a row of COLUMNS for each GPU to `out` every PERIOD_S until the other end of `stop` is
-    closed, or until a GPU no longer answers: then the round reports why it ended.
+    closed, or until a GPU no longer answers: then the round reports why it ended. What a GPU does
+    not report is an empty cell.
 
     Not an Event of multiprocessing: to set one never returns if a process was killed that waited
     for it.
@@ -47,8 +46,8 @@ def record(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     with (
-        suppress(pynvml.NVMLError),
-        open_gpus(gpu_uuids) as gpus,
+        suppress(GpuError),
+        open_gpus(gpu_keys) as gpus,
         out.open("a", newline="") as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
@@ -63,24 +62,8 @@ def record(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
 
 
 def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:
-    handle = gpu.handle
-    rx: Any = ""
-    tx: Any = ""
-    if with_pcie:
-        with suppress(pynvml.NVMLError):
-            rx = pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_RX_BYTES) * 1000
-            tx = pynvml.nvmlDeviceGetPcieThroughput(handle, pynvml.NVML_PCIE_UTIL_TX_BYTES) * 1000
-    return [
-        utc_now(),
-        pynvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
-        gpu.energy_j(),
-        pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
-        gpu.sm_clock_mhz(),
-        pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
-        gpu.throttle_reasons(),
-        rx,
-        tx,
-    ]
+    readings = gpu.readings(with_pcie)
+    return [utc_now(), *(readings[column] for column in COLUMNS[1:-1])]
 
 
 def latest(path: Path) -> dict[str, str] | None:
@@ -147,7 +130,7 @@ def with_clocks(
         readings = seen.get((*sampled.cell, str(sampled.round)), [])
         found = reasons([sampled.throttle, *(reading[throttle] for reading in readings)])
         counted = any(metric == "gpu_time" for metric, _ in sampled.values)
-        clocks = [float(one[clock]) for one in readings if one[gpu] == "0" and not counted]
+        clocks = [float(r[clock]) for r in readings if r[gpu] == "0" and r[clock] and not counted]
         mhz = median(clocks) if clocks else sampled.sm_mhz
         yield replace(sampled, throttle="|".join(sorted(found)), sm_mhz=mhz)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pynvml
 
-from analysis.base.gpu import Gpu
+from analysis.base.gpu import Gpu, as_text, cuda_device
 
 Pair = tuple[int, int]
 """Two GPUs by their places among those that are measured, the first one first."""
@@ -43,17 +43,19 @@ def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[Pair, ...]:
-    """The pairs that cannot access each other's memory."""
+    """The pairs that are known not to access each other's memory."""
     pairs = combinations(range(len(gpus)), 2)
-    return tuple((i, j) for i, j in pairs if not peer_access(gpus[i], gpus[j]))
+    return tuple((i, j) for i, j in pairs if peer_access(gpus[i], gpus[j]) is False)
 
 
-def peer_access(gpu: Gpu, peer: Gpu) -> bool:
-    """Whether each of the two can access the other's memory; asked of CUDA, which has the say."""
+def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
+    """Whether each of the two can access the other's memory; asked of CUDA, which has the say. None
+    if it does not know one of them."""
     from cuda.bindings import driver
 
-    driver.cuInit(0)
-    devices = [driver.cuDeviceGetByPCIBusId(one.pci_bus_id.encode())[1] for one in (gpu, peer)]
+    devices = [cuda_device(one.pci_bus_id) for one in (gpu, peer)]
+    if None in devices:
+        return None
     answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
     return answers == [(driver.CUresult.CUDA_SUCCESS, 1)] * 2
 
@@ -81,7 +83,8 @@ def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:
     remote = pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(gpu.handle, link)
     if remote == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
         return True
-    return bool(pynvml.nvmlDeviceGetNvLinkRemotePciInfo(gpu.handle, link).busId == peer.pci_bus_id)
+    far_end = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(gpu.handle, link)
+    return as_text(far_end.busId) == peer.pci_bus_id
 
 
 def _path(gpu: Gpu, peer: Gpu) -> str | None:

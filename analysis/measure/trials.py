@@ -11,8 +11,10 @@ import numpy as np
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu, open_gpus, show_only
+from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
+from analysis.measure.places import Places
 from analysis.measure.plan import target
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, Study, Variant
@@ -68,15 +70,16 @@ def trials(
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, purpose))
         on_gpu = any(variant.on_gpu for variant in variants)
-        gpus: tuple[Gpu, ...] = stack.enter_context(open_gpus(config.gpus)) if on_gpu else ()
-        provision = Provision.of(gpus, config)
+        opened = stack.enter_context(open_gpus(config.gpus)) if on_gpu else ()
+        provision = Places(config, opened).of(study).provision
+        gpus = provision.gpus
         if not any(provision.unmet(variant) is None for variant in variants):
             names = f"{study.name}/{variants[0].name}"
             raise HotpathError(f"{names}: {provision.unmet(variants[0])}")
         if gpus:
             show_only(in_use(gpus, variants))
-            os.sched_setaffinity(0, gpus[0].local_cpus())  # as in a round
-        modules = built_modules(resolve_arch(config.arch, config.gpus))
+        use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))  # as in a round
+        modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
         rig = Rig(study, modules, np.random.default_rng(seed), variants)
         yield Trials(study, gpus, config, provision, rig, _new_stream() if gpus else 0)
 

@@ -1,4 +1,5 @@
-"""Disturbances of a round: other users of the CPU or GPU, stolen time, a slowed GPU.
+"""Disturbances of a round: other users of the CPU or GPU, stolen time, a quota of the CPU, a slowed
+GPU.
 
 The limits lie outside the range of quiet hosts. In 180 rounds on four H200 hosts, others used at
 most half a core, and at most 0.2 % of the cores' time was stolen.
@@ -50,6 +51,9 @@ def _reasons(one: Watch, cores: int) -> Iterator[str]:
     share = (stolen[-1] - stolen[0]) / (cores * one.seconds) if stolen and one.seconds else 0.0
     if share > STEAL_SHARE:
         yield f"the hypervisor took {share:.1%} of the cores' time"
+    stops = _known(around, "throttled_periods")
+    if stops and stops[-1] > stops[0]:
+        yield f"the CPU quota stopped this process in {stops[-1] - stops[0]:.0f} periods"
     if one.newcomers:
         yield f"processes {sorted(one.newcomers)} came to the GPU"
     if slowed := sorted(SLOWDOWNS.intersection(one.throttle)):

@@ -54,7 +54,7 @@ def _with_indices(value: Any) -> Any:
 
 def _is_gpu(value: object) -> bool:
     if isinstance(value, str):
-        return value.startswith("GPU-")
+        return value.startswith(("GPU-", "MIG-"))
     return type(value) is int and value >= 0
 
 
@@ -66,9 +66,9 @@ def _is_gpus(value: object) -> bool:
 
 GpuNames = Annotated[
     int | str | tuple[int | str, ...],
-    only(_is_gpus, "a whole number of at least 0 or a name like ^GPU- or a list of these"),
+    only(_is_gpus, "a whole number of at least 0, a UUID like GPU-… or MIG-…, or a list of these"),
     BeforeValidator(_with_indices),
-    Field(title="whole number of at least 0, text like GPU-…, or a list of these"),
+    Field(title="whole number of at least 0, text like GPU-… or MIG-…, or a list of these"),
 ]
 
 
@@ -129,8 +129,9 @@ class Settings(Keys):
     machine: MachineName = key("Folder under results/ to write to; `auto` names it after the GPU.")
     gpu: GpuNames = key(
         "Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind. A"
-        " study takes as many from the front as it needs; only those of peers need more than the"
-        " first."
+        " study takes as many from the front as it needs. Without a list, a study of several GPUs"
+        " also takes free ones of the same kind, and its results are those of another machine, such"
+        " as nvidia-h200-x2."
     )
     shared_gpu: Literal["refuse", "record"] = key(
         "What to do if another process uses the GPU: `refuse` to measure, or measure and `record`"

@@ -39,6 +39,21 @@ PEERS: Final = "peers: "
 _WORD: Final = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9_.-]+")
 
 
+PACKAGE_NEEDS: Final = ("torch", "rmm")
+"""Needs of Python packages, which analysis/toolchain/packages.py describes."""
+MAX_GPUS: Final = 64
+NEED: Final = re.compile(
+    r"(gpu)|sm_(\d{2,3})[af]?|cuda>=(\d{1,3})\.(\d{1,3})"
+    rf"|({'|'.join(PACKAGE_NEEDS)})|(managed)|(libfabric)|({PEERS}\d+)"
+)
+"""A need as text; its groups are gpu, the architecture, the two parts of the CUDA version, a
+package, managed, libfabric and peers."""
+_NEEDS: Final = (
+    f"gpu, sm_<NN>, cuda>=<X.Y>, {', '.join(PACKAGE_NEEDS)}, managed, libfabric or"
+    f" peers: <2 to {MAX_GPUS}>"
+)
+
+
 def _is_case_value(value: object) -> bool:
     if isinstance(value, str):
         return _WORD.fullmatch(value) is not None
@@ -48,7 +63,7 @@ def _is_case_value(value: object) -> bool:
 def _need(value: Any) -> Any:
     """`peers: 2` as text."""
     match value:
-        case {"peers": int() as gpus, **others} if not others and gpus >= 2:
+        case {"peers": int() as gpus, **others} if not others and 2 <= gpus <= MAX_GPUS:
             return f"{PEERS}{gpus}"
     return value
 
@@ -69,10 +84,7 @@ Expression = Annotated[
 Need = Annotated[
     str,
     BeforeValidator(_need),
-    only(
-        lambda value: type(value) is str or bool(_need(value) != value),
-        "a name or peers with a whole number of at least 2",
-    ),
+    only(lambda value: NEED.fullmatch(f"{_need(value)}") is not None, _NEEDS),
     Field(
         title="text or peers with a whole number of at least 2",
         json_schema_extra={"type": ["string", "object"]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -140,14 +141,31 @@ def _describe(nvcc: Path) -> Toolchain:
 
 
 def _output(*command: str) -> str:
+    """What a compiler prints; HotpathError in its own words if it fails."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        done = subprocess.run(
+            command, env=compiling(), capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr + done.stdout).split()) or f"exit code {done.returncode}"
+        raise HotpathError(f"{shlex.join(command)}: {said}")
+    return done.stdout
+
+
+@cache
+def _architectures(nvcc: Path) -> list[str]:
+    return _output(str(nvcc), "--list-gpu-code").split()
+
+
+def can_build(arch: str, nvcc: Path) -> bool:
+    """Whether `nvcc` can build for `arch`, or for its base: sm_90 for sm_90a."""
+    return arch.rstrip("af") in _architectures(nvcc)
 
 
 def require_arch(arch: str, nvcc: Path) -> None:
-    """FieldError unless `nvcc` can build for `arch`, or for its base: sm_90 for sm_90a."""
-    known = _output(str(nvcc), "--list-gpu-code").split()
-    if arch.rstrip("af") not in known:
+    """FieldError unless `nvcc` can build for `arch`."""
+    if not can_build(arch, nvcc):
+        known = _architectures(nvcc)
         raise FieldError("config: arch", f"one of {known}, which {nvcc} can build for", arch)

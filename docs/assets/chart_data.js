@@ -1,4 +1,4 @@
-// The rows that a chart shows, as a sentence, as a table and as a CSV file.
+// Rows of a CSV file, and the rows that a chart shows, as a sentence, as a table and as a CSV file.
 import { write } from "./figures.js";
 
 const MAX_TABLE_ROWS = 500;
@@ -60,6 +60,18 @@ function samplesLink(href, root) {
   const address = new URL(href, root);
   if (address.href.startsWith(root.href)) link.href = address.href;
   return link;
+}
+
+// Rows of a CSV file, as text.
+export function parseCsv(text) {
+  const rows = [[]];
+  for (const [, cell, end] of text.replace(/\n$/, "").matchAll(/("(?:[^"]|"")*"|[^,\n]*)(,|\n|$)/g)) {
+    rows.at(-1).push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
+    if (end === "\n") rows.push([]);
+    if (!end) break; // the end of the text matches again
+  }
+  const [head, ...lines] = rows;
+  return lines.map((cells) => Object.fromEntries(head.map((name, place) => [name, cells[place]])));
 }
 
 // `rows` as CSV, with the columns of the chart's data file, and the address as their source.

@@ -1,6 +1,6 @@
 // Draws a chart when it is first touched, and again when the palette, the width or the selection changes.
 // Until then, it is a static picture of its default selection.
-import { csvOf, tableOf, textOf } from "./chart_data.js";
+import { csvOf, parseCsv, tableOf, textOf } from "./chart_data.js";
 import { addressOfChoice, bound, fileName, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
 
@@ -54,13 +54,11 @@ class Chart {
     }
     this.isTouched = isAsked(this.name);
     figure.classList.toggle("hp-default", !this.isTouched);
-    this.read = once(() =>
-      Promise.all([
-        read(new URL(figure.dataset.spec, location.href), "json"),
-        palettes(),
-        engine(),
-      ]),
-    );
+    this.read = once(async () => {
+      const spec = await read(new URL(figure.dataset.spec, location.href), "json");
+      const texts = spec.data.map(({ url }) => url && read(new URL(url, this.root), "text"));
+      return [spec, ...(await Promise.all([palettes(), Promise.all(texts), engine()]))];
+    });
   }
 
   touch() {
@@ -79,11 +77,20 @@ class Chart {
         await this.draw(width);
         this.drawn = state;
       } catch (error) {
-        this.figure.querySelector(".hp-coming")?.remove();
-        this.part("note").textContent = `This chart could not be drawn: ${error.message}`;
-        console.error(error);
+        this.fail(error);
       }
     });
+  }
+
+  // Without a drawing, the picture stays, which shows the default selection.
+  fail(error) {
+    this.figure.querySelector(".hp-coming")?.remove();
+    if (!this.view) {
+      this.part("controls").reset();
+      this.figure.classList.add("hp-default");
+    }
+    this.part("note").textContent = `This chart could not be drawn: ${error.message}`;
+    console.error(error);
   }
 
   async draw(width) {
@@ -107,24 +114,29 @@ class Chart {
 
   // A view of the chart with the current selection in `holder`; `more` replaces parts of its specification.
   async embed(holder, width, more = {}) {
-    const [spec, colours] = await this.read();
+    const [spec, colours, texts] = await this.read();
     const values = { ...this.values, column_px: width };
     // The page has the selects.
     const signals = spec.signals.map(({ bind, ...signal }) =>
       signal.name in values ? { ...signal, value: values[signal.name] } : signal,
     );
     const scheme = palette();
+    // A content policy may forbid to compile functions, as Vega does for expressions and CSV files.
+    const data = spec.data.map(({ url, format, ...one }, place) =>
+      url ? { ...one, values: parseCsv(texts[place]), format: { parse: format.parse } } : { ...one, ...(format && { format }) },
+    );
     const options = {
       mode: "vega",
+      ast: true,
       actions: false,
       hover: false,
       logLevel: 1, // errors only: a selection without points is no reason to warn
       renderer: "svg",
       config: colours[scheme],
-      loader: { baseURL: this.root.href.replace(/\/$/, "") },
+      loader: { baseURL: this.root.href.replace(/\/$/, "") }, // of links
       tooltip: { theme: scheme === "slate" ? "dark" : "light", formatTooltip: tooltipOf },
     };
-    const { view } = await vegaEmbed(holder, { ...spec, signals, ...more }, options);
+    const { view } = await vegaEmbed(holder, { ...spec, signals, data, ...more }, options);
     return view;
   }
 
@@ -148,9 +160,9 @@ class Chart {
   // After the reader changed a select: writes the selection into the address, so that Back works.
   async onSelect() {
     this.isChosen = true;
-    [this.spec] = await this.read();
-    history.pushState(null, "", this.address);
     await this.touch();
+    if (!this.view) return;
+    history.pushState(null, "", this.address);
     await this.show(this.values);
     this.describe([]);
   }

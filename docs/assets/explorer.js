@@ -1,5 +1,5 @@
 // Draws any metric over any key of any study, from the tables in data/ and charts/. The address has the choice.
-import { tableOf } from "./chart_data.js";
+import { parseCsv, tableOf } from "./chart_data.js";
 import { engine, palettes, read } from "./charts.js";
 import { addressOfChoice, readChoice } from "./choice.js";
 
@@ -19,16 +19,6 @@ export function watchExplorer() {
 
 const distinct = (values) => [...new Set(values)];
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
-
-// Rows of a CSV file, as text.
-export function parseCsv(text) {
-  const [head, ...lines] = text.trimEnd().split("\n").map((line) =>
-    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
-      .slice(0, line.endsWith(",") ? undefined : -1) // the match at the end is empty
-      .map(([, cell]) => (cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell)),
-  );
-  return lines.map((cells) => Object.fromEntries(head.map((name, place) => [name, cells[place]])));
-}
 
 // Keys and values of a case's id; whole numbers become numbers.
 export function parseCase(id) {
@@ -231,7 +221,7 @@ class Explorer {
     holder.className = "hp-coming"; // until it is drawn
     view.append(holder);
     await vegaEmbed(holder, this.chartOf(figures), {
-      mode: "vega-lite", actions: false, renderer: "svg", logLevel: 1, config: (await palettes())[scheme],
+      mode: "vega-lite", ast: true, actions: false, renderer: "svg", logLevel: 1, config: (await palettes())[scheme],
       tooltip: { theme: scheme === "slate" ? "dark" : "light" },
     });
     holder.className = "hp-live";

@@ -1,9 +1,9 @@
 // The samples of a variant as a plot below its row on the page of data: a lane for each run, a dot for each sample.
 // The row links to the samples file of each run, which has all variants.
 // The address names case and metric: `?samples.case=…&samples.metric=…#<machine>-<study>-<variant>`.
+import { parseCsv } from "./chart_data.js";
 import { read } from "./charts.js";
 import { button } from "./copy.js";
-import { parseCsv } from "./explorer.js";
 import { digits, seconds } from "./figures.js";
 
 const NAME = "samples";

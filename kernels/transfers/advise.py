@@ -124,7 +124,7 @@ def _details(one: Advice) -> Iterable[str]:
 
 def parse_size(text: str) -> int:
     """Parse bytes such as `4096`, `4KiB`, `16 MiB`. ArgumentTypeError otherwise."""
-    found = re.fullmatch(r"(\d+) ?([KMG]iB|B|)", text)
+    found = re.fullmatch(r"([0-9]{1,15}) ?([KMG]iB|B|)", text)
     size = int(found[1]) * _UNITS[found[2]] if found else 0
     if size < 1:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4096, 4KiB or 16MiB, got {text}")
@@ -143,7 +143,7 @@ def parse_pool(text: str) -> int:
 
 
 def parse_count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch("[0-9]{1,15}", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
     return int(text)
 

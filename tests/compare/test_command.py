@@ -1,12 +1,14 @@
 """The command: what A and B may name, exit codes, forms of the report, and errors."""
 
 import json
+import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,6 +85,83 @@ def test_a_hostile_file_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "states: expected type array" in error
 
 
+@pytest.mark.parametrize("form", [(), ("--json",), ("--markdown",)])
+def test_a_file_against_itself_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
+) -> None:
+    file = files(tmp_path / "a", {}, runs=1) / "0.json"
+    code, _, error = run(capsys, file, file, *form)
+    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("error: expected rows of both sides, from different runs, got 12 of")
+
+
+@pytest.mark.parametrize("length", [300, 1999, 5000])
+def test_a_name_that_cannot_be_ends_with_2(length: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "a" * length, "b")
+    assert (code, error.count("\n")) == (2, 1)
+
+
+def test_a_fault_of_the_command_is_not_called_slower(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fault() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(command, "main", fault)
+    with pytest.raises(SystemExit) as exit:
+        command.run()
+    assert exit.value.code == 2
+
+
+HOSTILE_VALUES: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        0,
+        -1,
+        3.5,
+        1e308,
+        -1e308,
+        1e-320,
+        2**64,
+        10**400,
+        "",
+        "x",
+        "1e308",
+        "nan",
+        "inf",
+    ),
+    *("9" * 1999, "a" * 2001, "a/" * 999, "../" * 300, "/dev/zero", "\ud800", "\x00", [], {}, [[]]),
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_hostile_files_have_an_exit_code_and_no_traceback(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draw = random.Random(seed)
+    a = files(tmp_path / "a", {}, runs=1) / "0.json"
+    hostile = a.with_name("b.json")
+    for _ in range(60):
+        document = json.loads(a.read_text())
+        for _ in range(draw.choice((1, 1, 3, 10))):
+            container, key = draw.choice(list(places(document)))
+            container[key] = draw.choice(HOSTILE_VALUES)
+        hostile.write_text(json.dumps(document))
+        code, out, error = run(capsys, *draw.choice([(a, hostile), (hostile, a)]))
+        assert code in (0, 2) or "slower" in out
+        assert error.count("\n") <= 1
+
+
+def places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a value in a document, as its container and key."""
+    keys = document if isinstance(document, dict) else range(len(document))
+    for key in keys:
+        yield document, key
+        if isinstance(document[key], (dict, list)):
+            yield from places(document[key])
+
+
 def side(rows: Mapping[str, list[Run]], absent: Mapping[Row, str] | None = None) -> Side:
     runs: dict[Row, list[Run]] = {("study", name, "time"): of_row for name, of_row in rows.items()}
     return Side("side", runs, dict(absent or {}))
@@ -105,7 +184,7 @@ def test_a_row_that_now_fails_is_a_regression() -> None:
 def test_shared_runs_are_no_repetition() -> None:
     runs = steady(3)
     found = compare(side({"x": runs}), side({"x": runs}), 0.01, 0.05)
-    assert (found.same_runs, list(found.judged), found.exit_code) == (1, [], 0)
+    assert (found.same_runs, list(found.judged), found.exit_code) == (1, [], 2)
     newer = [*runs, *steady(2, seconds=2e-3)]
     (row,) = compare(side({"x": runs}), side({"x": newer}), 0.01, 0.05).judged
     assert row.runs == (3, 2)

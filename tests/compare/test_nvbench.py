@@ -1,6 +1,7 @@
 """NVBench files: samples, summaries, and files that are refused in one line."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.compare.nvbench import read_files
+from analysis.compare.report import Comparison, as_text, compare
+from analysis.compare.side import Run
 from analysis.compare.trial.files import plant, write_nvbench
 
+STEADY = {("copy", "1"): [1e-5, 1.01e-5] * 8}
 ROWS = {("copy", "1"): [1e-5, 1.2e-5, 1.1e-5], ("copy", "2"): [2e-5], ("sum", "1"): [3e-5] * 40}
 
 
@@ -33,17 +37,31 @@ def state(document: Any, number: int = 0) -> Any:
     return document["benchmarks"][0]["states"][number]
 
 
+def runs_of(paths: list[Path], name: str = "copy case=1") -> list[Run]:
+    """The runs of a row that has the only clock and statistic."""
+    runs = read_files("a", paths).runs
+    (found,) = [of_row for row, of_row in runs.items() if " ".join(row[1:3]) == name]
+    return found
+
+
+def compared(a: Path, b: Path) -> Comparison:
+    return compare(read_files("a", [a]), read_files("b", [b]), 0.01, 0.05)
+
+
 def test_times_are_medians_of_samples(file: Path) -> None:
     side = read_files("a", [file])
-    assert set(side.runs) == {("copy", "case=1"), ("copy", "case=2"), ("sum", "case=1")}
-    assert side.runs["copy", "case=1"][0].seconds == pytest.approx(1.1e-5)
-    assert side.runs["sum", "case=1"][0].spread == pytest.approx(0, abs=1e-6)
+    assert set(side.runs) == {
+        ("trial", name, axes, "device=0", "gpu_time median")
+        for name, axes in (("copy", "case=1"), ("copy", "case=2"), ("sum", "case=1"))
+    }
+    assert runs_of([file])[0].seconds == pytest.approx(1.1e-5)
+    assert runs_of([file], "sum case=1")[0].spread == pytest.approx(0, abs=1e-6)
 
 
 def test_every_file_of_a_side_is_a_run(file: Path, tmp_path: Path) -> None:
     second = tmp_path / "b.json"
     plant(file, second, 0.1, [("copy", "case=1")])
-    runs = read_files("a", [file, second]).runs["copy", "case=1"]
+    runs = runs_of([file, second])
     assert runs[1].seconds / runs[0].seconds == pytest.approx(1.1)
 
 
@@ -55,7 +73,7 @@ def test_summaries_do_without_samples(file: Path) -> None:
                     s for s in of_state["summaries"] if not s["tag"].startswith("nv/json")
                 ]
 
-    run = read_files("a", [changed(file, without_files)]).runs["copy", "case=1"][0]
+    (run,) = runs_of([changed(file, without_files)])
     assert run.seconds == pytest.approx(1.1e-5)
     assert run.spread == pytest.approx(0.1 / 1.1 / 1.349, rel=0.01)
 
@@ -69,7 +87,7 @@ def test_older_files_have_means_only(file: Path) -> None:
                 ]
                 of_state["summaries"][0]["data"][0]["value"] = "4e-05"
 
-    assert read_files("a", [changed(file, older)]).runs["copy", "case=1"][0].seconds == 4e-5
+    assert runs_of([changed(file, older)])[0].seconds == 4e-5
 
 
 def test_a_skipped_state_has_its_reason(file: Path) -> None:
@@ -77,7 +95,7 @@ def test_a_skipped_state_has_its_reason(file: Path) -> None:
         state(document).update(is_skipped=True, skip_reason="too large")
 
     side = read_files("a", [changed(file, skip)])
-    assert side.absent["copy", "case=1"] == "too large"
+    assert side.absent["trial", "copy", "case=1", "device=0"] == "too large"
 
 
 def _filename(document: Any, name: str) -> None:
@@ -87,18 +105,30 @@ def _filename(document: Any, name: str) -> None:
                 value["value"] = name
 
 
+def _summaries(document: Any, values: dict[str, str], tag: str = "nv/cold/time/gpu") -> None:
+    """Give the first state these summaries only."""
+    state(document)["summaries"] = [
+        {"tag": f"{tag}/{name}", "data": [{"name": "value", "type": "float64", "value": value}]}
+        for name, value in values.items()
+    ]
+
+
 HOSTILE: dict[str, Callable[[Any], object]] = {
     "no benchmarks": lambda d: d.pop("benchmarks"),
     "benchmarks of another type": lambda d: d.update(benchmarks={}),
     "a state that is text": lambda d: d["benchmarks"][0]["states"].append("x"),
-    "a state twice": lambda d: d["benchmarks"][0]["states"].append(state(d)),
     "a name that is a number": lambda d: d["benchmarks"][0].update(name=3),
     "a name without an end": lambda d: d["benchmarks"][0].update(name="x" * 3000),
     "a name with control characters": lambda d: d["benchmarks"][0].update(name="\x1b[31m"),
     "a device that is text": lambda d: state(d).update(device="0"),
     "summaries of numbers": lambda d: state(d).update(summaries=[1]),
-    "samples above the folder": lambda d: _filename(d, "../secret.bin"),
-    "samples that are missing": lambda d: _filename(d, "a.json-bin/99.bin"),
+    "samples in a file that cannot be": lambda d: _filename(d, "a" * 1999),
+    "samples in a file of too many bytes": lambda d: _filename(d, "é" * 200),
+    "a time beyond any": lambda d: _summaries(d, {"mean": "1e308"}),
+    "a time below any": lambda d: _summaries(d, {"median": "1e-300"}),
+    "a spread beyond any": lambda d: _summaries(d, {"median": "1", "iqr/relative": "1e308"}),
+    "an axis of truths": lambda d: state(d)["axis_values"][0].update(value=True),
+    "arguments that are text": lambda d: d["meta"].update(argv="trial"),
 }
 
 
@@ -110,10 +140,18 @@ def test_a_hostile_file_is_refused_in_one_line(file: Path, change: Callable[[Any
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "samples", [[], [1.0, np.nan], [np.inf], [0.0], [-1.0]], ids=["none", "nan", "inf", "0", "<0"]
-)
-def test_hostile_samples_are_refused(file: Path, samples: list[float]) -> None:
+BROKEN: dict[str, list[float]] = {
+    "none": [],
+    "nan": [1.0, np.nan],
+    "inf": [np.inf],
+    "0": [0.0],
+    "<0": [-1.0],
+    "long": [3e38],
+}
+
+
+@pytest.mark.parametrize("samples", BROKEN.values(), ids=BROKEN)
+def test_samples_that_are_no_times_leave_the_summaries(file: Path, samples: list[float]) -> None:
     np.array(samples, "<f4").tofile(file.with_name("a.json-bin") / "0.bin")
 
     def count(document: Any) -> None:
@@ -121,16 +159,203 @@ def test_hostile_samples_are_refused(file: Path, samples: list[float]) -> None:
             if value["name"] == "size":
                 value["value"] = str(len(samples))
 
-    with pytest.raises(HotpathError, match="expected finite times above 0"):
-        read_files("a", [changed(file, count)])
+    (run,) = runs_of([changed(file, count)])
+    assert run.seconds == pytest.approx(1.1e-5)
+    (note,) = read_files("a", [file]).notes[1:]
+    assert note.startswith("samples of 1 states cannot be read") and "expected times" in note
 
 
-def test_samples_above_the_folder_are_refused(file: Path) -> None:
+def test_lost_samples_leave_the_summaries(file: Path) -> None:
+    shutil.rmtree(file.with_name("a.json-bin"))
+    side = read_files("a", [file])
+    assert runs_of([file])[0].seconds == pytest.approx(1.1e-5)
+    assert "samples of 3 states cannot be read" in side.notes[1] and "0.bin" in side.notes[1]
+
+    def without_summaries(document: Any) -> None:
+        for one in document["benchmarks"]:
+            for of_state in one["states"]:
+                of_state["summaries"] = [s for s in of_state["summaries"] if "json" in s["tag"]]
+
+    side = read_files("a", [changed(file, without_summaries)])
+    assert not side.runs
+    assert "no such file" in side.absent["trial", "copy", "case=1", "device=0"]
+
+
+@pytest.mark.parametrize("name", ["{folder}/s/0.bin", "s/0.bin", "../s/0.bin", "elsewhere/s/0.bin"])
+@pytest.mark.parametrize("at", [".", ".."])
+def test_samples_lie_where_nvbench_looks_for_them(file: Path, name: str, at: str) -> None:
     inner = file.parent / "inner" / file.name
     inner.parent.mkdir()
-    inner.write_text(file.read_text())
-    with pytest.raises(HotpathError, match="a path below the folder of this file"):
-        read_files("a", [changed(inner, lambda d: _filename(d, "../a.json-bin/0.bin"))])
+    file.rename(inner)
+    samples = (inner.parent / at / "s" / "0.bin").resolve()
+    samples.parent.mkdir()
+    np.full(3, 7e-5, "<f4").tofile(samples)
+    name = name.format(folder=samples.parents[1])
+    is_read = at == "." or not name.startswith("elsewhere")
+    (run,) = runs_of([changed(inner, lambda d: _filename(d, name))])
+    assert run.seconds == pytest.approx(7e-5 if is_read else 1.1e-5)
+
+
+def test_programs_are_told_apart_by_as_much_of_their_path_as_needed(tmp_path: Path) -> None:
+    def side(name: str, times: dict[str, float]) -> list[Path]:
+        files = []
+        for number, (program, time) in enumerate(times.items()):
+            path = tmp_path / name / f"{number}.json"
+            path.parent.mkdir(exist_ok=True)
+            write_nvbench(path, {("base", str(case)): [time] * 9 for case in range(9)})
+            document = json.loads(path.read_text())
+            document["meta"]["argv"] = [program, "-a"]
+            path.write_text(json.dumps(document))
+            files.append(path)
+        return files
+
+    old = side("a", {"/old/sort/bench": 1e-5, "/old/scan/bench": 3e-5, "/old/sum/bench": 9e-5})
+    new = side("b", {"/new/sort/bench": 1.3e-5, "/new/scan/bench": 3e-5, "/new/sum/bench": 9e-5})
+    found = compare(read_files("", old), read_files("", new), 0.01, 0.05)
+    slower = {one.row[0]: one.ratio for one in found.judged if one.verdict == "slower"}
+    assert slower == {"sort/bench": pytest.approx(1.3)}
+    assert len(found.judged) == 27
+    (one,) = side("c", {"./renamed": 1.3e-5})
+    found = compare(read_files("", old[:1]), read_files("", [one]), 0.01, 0.05)
+    assert {judged.row[0] for judged in found.judged} == {""}
+
+
+@pytest.mark.parametrize(
+    ("tag", "values", "said"),
+    [
+        ("nv/cold/time/gpu", {"mean": "2e-5"}, "gpu_time median, B has gpu_time mean"),
+        ("nv/cold/time/cpu", {"median": "2e-5"}, "gpu_time median, B has cpu_time median"),
+        ("nv/cpu_only/time/cpu", {"mean": "2e-5"}, "gpu_time median, B has cpu_only_time mean"),
+    ],
+)
+def test_other_clocks_and_statistics_have_no_verdict(
+    tmp_path: Path, tag: str, values: dict[str, str], said: str
+) -> None:
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    for path in (a, b):
+        write_nvbench(path, STEADY)
+    found = compared(a, changed(b, lambda d: _summaries(d, values, tag)))
+    assert not found.judged and found.exit_code == 2
+    assert list(found.unlike.values()) == [f"A has {said}"]
+    assert not found.missing and not found.added
+    assert f"no verdict, 1: copy case=1 (A has {said})" in as_text(found)
+
+
+def test_samples_of_cpu_only_rows_have_their_clock(file: Path) -> None:
+    def cpu_only(document: Any) -> None:
+        state(document).update(device=-1)
+        for one in state(document)["summaries"]:
+            one["tag"] = one["tag"].replace("nv/cold", "nv/cpu_only")
+
+    runs = read_files("a", [changed(file, cpu_only)]).runs
+    assert ("trial", "copy", "case=1", "", "cpu_only_time median") in runs
+
+
+@pytest.mark.parametrize("device", [None, -1, 0, 7])
+def test_cpu_only_rows_have_no_gpu(tmp_path: Path, device: int | None) -> None:
+    def cpu_only(document: Any) -> None:
+        _summaries(document, {"mean": "2e-5"}, "nv/cpu_only/time/cpu")
+        state(document).update(device=device)
+
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    for path in (a, b):
+        write_nvbench(path, ROWS)
+    changed(a, cpu_only)
+    found = compared(
+        a, changed(b, lambda d: _summaries(d, {"mean": "2e-5"}, "nv/cpu_only/time/cpu"))
+    )
+    assert len(found.judged) == 3 and not found.missing and not found.added
+
+
+def on_devices(path: Path, devices: list[int], times: list[float]) -> Path:
+    write_nvbench(path, STEADY)
+
+    def several(document: Any) -> None:
+        (only,) = document["benchmarks"][0]["states"]
+        document["benchmarks"][0]["states"] = [
+            only | {"device": device, "summaries": _median(time)}
+            for device, time in zip(devices, times, strict=True)
+        ]
+
+    return changed(path, several)
+
+
+def _median(time: float) -> list[dict[str, Any]]:
+    data = [{"name": "value", "type": "float64", "value": str(time)}]
+    return [{"tag": "nv/cold/time/gpu/median", "data": data}]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "ratios", "missing", "added"),
+    [
+        ([0], [0, 1], {"device=0": 2}, [], ["device=1"]),
+        ([1], [0, 1], {"device=1": 3}, [], ["device=0"]),
+        ([0, 1], [1], {"device=1": 2}, ["device=0"], []),
+        ([0, 1], [0, 1], {"device=0": 2, "device=1": 3}, [], []),
+        ([0], [3], {"": 2}, [], []),
+    ],
+)
+def test_a_gpu_is_compared_with_itself_or_if_alone(
+    tmp_path: Path, a: list[int], b: list[int], ratios: Any, missing: Any, added: Any
+) -> None:
+    before = on_devices(tmp_path / "a.json", a, [1e-5] * len(a))
+    after = on_devices(tmp_path / "b.json", b, [2e-5, 3e-5][: len(b)])
+    found = compared(before, after)
+    assert {one.row[3]: round(one.ratio) for one in found.judged} == ratios
+    assert [row[3] for row in found.missing] == missing
+    assert [row[3] for row in found.added] == added
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "is_same"),
+    [
+        ("float64", "1", "1.0", True),
+        ("float64", 1, 1.0, True),
+        ("int64", "1024", 1024, True),
+        ("float64", "1e3", 1000, True),
+        (None, "1", 1.0, True),
+        ("string", "1", "1.0", False),
+        ("type", "1", "1.0", False),
+        ("int64", "9007199254740993", "9007199254740992", False),
+    ],
+)
+def test_a_number_on_an_axis_is_itself_in_any_form(
+    tmp_path: Path, kind: str | None, one: object, other: object, is_same: bool
+) -> None:
+    def axis(value: object) -> Callable[[Any], object]:
+        return lambda d: state(d)["axis_values"][0].update(type=kind, value=value)
+
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+    for path, value in ((a, one), (b, other)):
+        write_nvbench(path, STEADY)
+        changed(path, axis(value))
+    assert bool(compared(a, b).judged) == is_same
+
+
+def test_files_without_a_program_are_none_of_a_named_one(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    for path in paths:
+        write_nvbench(path, STEADY)
+    changed(paths[0], lambda d: d.pop("meta"))
+    assert {len(runs) for runs in read_files("a", paths).runs.values()} == {1, 2}
+    (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01, 0.05).judged
+    assert judged.runs == (1, 2)
+
+
+def test_a_run_whose_gpu_has_no_id_is_one_of_the_only_gpu(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    for path in paths:
+        write_nvbench(path, STEADY)
+    changed(paths[0], lambda d: state(d).pop("device"))
+    (judged,) = compare(read_files("a", paths[:2]), read_files("b", paths[2:]), 0.01, 0.05).judged
+    assert judged.runs == (2, 1)
+
+
+def test_repeated_states_are_compared_in_their_order(tmp_path: Path) -> None:
+    a = on_devices(tmp_path / "a.json", [0, 0], [1e-5, 5e-5])
+    b = on_devices(tmp_path / "b.json", [0, 0], [2e-5, 5e-5])
+    found = compared(a, b)
+    assert {one.row[2]: round(one.ratio) for one in found.judged} == {"case=1": 2, "case=1 #2": 1}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"benchmarks": NaN}', "[" * 100_000])
@@ -147,4 +372,5 @@ def test_a_time_that_is_not_positive_is_no_time(file: Path, time: str) -> None:
             {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": time}]}
         ]
 
-    assert read_files("a", [changed(file, zero)]).absent["copy", "case=1"] == "no time"
+    absent = read_files("a", [changed(file, zero)]).absent
+    assert absent["trial", "copy", "case=1", "device=0"] == "no time"

@@ -101,8 +101,8 @@ def test_machine_missing_from_the_configuration_is_not_measured(
     assert not (tmp_path / "build").exists()
 
 
-@pytest.mark.parametrize(("gpus", "expected"), [(0, None), (1, None), (2, [0, 1])])
-def test_all_gpus_of_a_node_are_measured_together(
+@pytest.mark.parametrize(("gpus", "expected"), [(0, None), (1, [0]), (2, [0, 1])])
+def test_the_gpus_that_were_asked_for_are_measured_and_no_others(
     config: Config, monkeypatch: pytest.MonkeyPatch, gpus: int, expected: list[int] | None
 ) -> None:
     done = SimpleNamespace(returncode=0)

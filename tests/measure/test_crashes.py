@@ -23,6 +23,7 @@ import pytest
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
+from analysis.measure import places
 from analysis.measure.plan import Target, pending
 from analysis.results.store.folders import described
 from analysis.study import Study
@@ -105,7 +106,7 @@ def measure(
     grid = replace(GRID, rounds=ROUNDS)
     config = replace(load_config(), studies={study.name: study}, grid=grid, machine=where.machine)
     monkeypatch.setattr(program, "load_config", lambda overrides: config)
-    monkeypatch.setattr(program, "target", lambda config, gpu: where)
+    monkeypatch.setattr(places, "target", lambda config, gpus: where)
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
     return lambda: program.measure([study.name], None, {})
 

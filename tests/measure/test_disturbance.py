@@ -46,6 +46,12 @@ def after(**changed: float) -> Watch:
         (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
         (replace(CALM, throttle={"", "sw_power_cap"}), ""),
         (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
+        (
+            Watch({"throttled_periods": 4}, {"throttled_periods": 7}, seconds=10.0),
+            "the CPU quota stopped this process in 3 periods",
+        ),
+        (Watch({"throttled_periods": 4}, {"throttled_periods": 4}, seconds=10.0), ""),
+        (Watch({}, {"throttled_periods": 4}, seconds=10.0), ""),
         (Watch({}, {}, seconds=10.0), ""),
     ],
 )
@@ -127,7 +133,7 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     gpu = Gpu(None, "GPU", "", 0, "sm_90", "")
     monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
     job_on_gpu = runs._job
-    monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_uuids=()))
+    monkeypatch.setattr(runs, "_job", lambda *asked: replace(job_on_gpu(*asked), gpu_keys=()))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, replace(host(tmp_path), gpus=[gpu, gpu], others=[4]))

@@ -33,7 +33,7 @@ def test_variants_that_cannot_run_take_no_time(tmp_path: Path, where: Target) ->
 def test_studies_that_are_still_to_come_count(tmp_path: Path, study: Study, where: Target) -> None:
     other = write_study(tmp_path / "other", {"name": "one"})
     plans = [Plan(each, each.variants, GRID, where) for each in (study, other)]
-    first, last = forecasts(plans, HERE)
+    first, last = forecasts(plans, [HERE] * len(plans))
     assert (first.place, first.places) == (1, 2)
     assert first.later_s == pytest.approx(other.budget_s)
     assert (last.place, last.places, last.later_s) == (2, 2, 0)

@@ -11,6 +11,8 @@ from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu
 from analysis.measure.needs import Provision, in_use
 from analysis.study import Variant
+from analysis.study.keys import PACKAGE_NEEDS
+from analysis.toolchain.packages import PACKAGES
 from tests.study.described import description, load
 
 
@@ -65,20 +67,33 @@ def test_package_is_available_if_python_finds_it(
     assert provision("sm_90").unmet(variant) is None
 
 
-@pytest.mark.parametrize("need", ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two"])
-def test_unknown_need_is_an_error(tmp_path: Path, need: str) -> None:
-    variant = variant_with(tmp_path, need)
+@pytest.mark.parametrize(
+    "need",
+    [
+        *("cuda", "sm_ninety", "gpus", "gpuu", "cuda>=13", "rocm", "peers: two", "", "gpu "),
+        *({"peers": 1}, {"peers": 65}, {"peers": 10**17}, {"peers": 2, "gpu": 1}, 7, None),
+    ],
+)
+def test_unknown_need_is_an_error_of_the_study(tmp_path: Path, need: object) -> None:
+    data = description()
+    data["variants"][0]["needs"] = [need]
     with pytest.raises(FieldError) as caught:
-        provision("sm_90").unmet(variant)
-    assert caught.value.field == "variant first: needs"
-    assert str(caught.value).endswith(f"got {need!r}")
+        load(tmp_path / "copy", data)
+    assert caught.value.field == "copy/study.yaml: variants.first.needs.0"
+    expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <2 to 64>"
+    assert f": expected {expected}, got " in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_needs_of_packages_are_those_that_are_described() -> None:
+    assert {*PACKAGE_NEEDS} == {*PACKAGES}
 
 
 @pytest.mark.parametrize(
     ("gpus", "apart", "reason"),
     [
         (0, (), "no GPU"),
-        (1, (), "needs 2 GPUs, the configuration names 1"),
+        (1, (), "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
         (2, (), None),
         (2, ((0, 1),), "GPU 4 and GPU 5 cannot access each other's memory"),
         (3, ((0, 2), (1, 2)), None),  # the third is not used

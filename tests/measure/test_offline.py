@@ -109,3 +109,33 @@ def test_what_was_measured_is_packed_though_the_command_fails(bundled: Path) -> 
     assert called.endswith(str(nvcc)) and str(bundled / ".packages") in called
     with tarfile.open(bundled / "box.tar.gz") as archive:
         assert "results/box/calls/python.csv" in archive.getnames()
+
+
+NOTHING = "nothing is packed: nothing was measured into results/box"
+TRIAL = "nothing is packed: the smoke grid is a trial, see build/smoke/results/box"
+
+
+@pytest.mark.parametrize(
+    ("folders", "packed", "said"),
+    [
+        ((), [], NOTHING),
+        (("build/smoke/results/box",), [], TRIAL),
+        (("results/box-x2", "results/box-xl"), ["results/box-x2"], ""),
+        (("results/box", "results/box-x4"), ["results/box", "results/box-x4"], ""),
+    ],
+)
+def test_what_is_packed_is_said(
+    bundled: Path, folders: tuple[str, ...], packed: list[str], said: str
+) -> None:
+    """The study of several GPUs has a folder of its own."""
+    made = "".join(f"os.makedirs({folder!r})\n" for folder in folders)
+    (bundled / ".packages" / "snakemake.py").write_text(f"import os\n{made}")
+    done = run([bundled / "env" / "offline", "box", "grid=smoke"], bundled, PYTHON=sys.executable)
+    assert done.returncode == 0, done.stderr
+    archive = bundled / "box.tar.gz"
+    names = []
+    if archive.exists():
+        with tarfile.open(archive) as opened:
+            names = opened.getnames()
+    assert names == packed
+    assert done.stdout.strip() == said or (packed and str(archive) in done.stdout)

@@ -26,7 +26,9 @@ def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) 
     log.touch()
     since = "2026-01-01T00:00:00Z"
     pending = ["measured", "skipped", "failed"]
-    lines = list(outcome([measured, skipped, failed, untouched], pending, where, since, logs))
+    lines = list(
+        outcome([measured, skipped, failed, untouched], pending, lambda study: where, since, logs)
+    )
     assert lines == [
         f"measured: 3 variants measured in 4 cells, wrong output in 1, see {log}",
         f"failed: not measured, see {log}",
@@ -34,7 +36,10 @@ def test_outcome_lists_measured_skipped_and_logs(tmp_path: Path, where: Target) 
         "skipped: 1 variants of measured: too large for this machine",
         f"results: {tmp_path / 'results' / 'test-box'}",
     ]
-    assert list(outcome([measured], ["measured"], where, "2999-01-01T00:00:00Z", logs)) == []
+    assert (
+        list(outcome([measured], ["measured"], lambda study: where, "2999-01-01T00:00:00Z", logs))
+        == []
+    )
 
 
 def test_requested_variant_and_interrupted_run_count(tmp_path: Path, where: Target) -> None:
@@ -48,7 +53,9 @@ def test_requested_variant_and_interrupted_run_count(tmp_path: Path, where: Targ
     log.touch()
     for changed in (log, path):
         os.utime(changed, times=(since.timestamp(), since.timestamp()))
-    lines = list(outcome([study], [], where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs"))
+    lines = list(
+        outcome([study], [], lambda study: where, f"{since:%Y-%m-%dT%H:%M:%SZ}", tmp_path / "logs")
+    )
     assert lines == [
         "one_again: 2 variants measured in 4 cells",
         f"results: {where.root / where.machine}",

@@ -191,7 +191,8 @@ def test_larger_grid_includes_the_smaller_one(tmp_path: Path, where: Target) -> 
 def test_several_gpus_are_a_machine_of_its_own(count: int, machine: str) -> None:
     gpus = [Gpu(None, "Big GPU", "", 0, "sm_90", "")] * count
     assert target(load_config(), gpus).machine == machine
-    assert target(load_config({"machine": "my-box"}), gpus).machine == "my-box"
+    named = {"machine": "my-box", "gpu": list(range(count))}
+    assert target(load_config(named), gpus).machine == "my-box"
 
 
 def test_smoke_grid_uses_a_separate_folder() -> None:

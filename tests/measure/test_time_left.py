@@ -58,7 +58,7 @@ def test_the_time_left_is_within_a_quarter_after_a_tenth_of_a_second_run(
     monkeypatch.setattr(sys, "stdout", log)
     began = time.monotonic()
     plans = [Plan(study, study.variants, replace(GRID, rounds=5), where) for study in studies]
-    for plan, expected in zip(plans, forecasts(plans, HERE), strict=True):
+    for plan, expected in zip(plans, forecasts(plans, [HERE] * len(plans)), strict=True):
         run_rounds(plan, HERE, host(tmp_path), expected)
         list(publish(plan, HERE, host(tmp_path)))
     ended = time.monotonic()

@@ -110,7 +110,7 @@ def compare(study_name: str, library: Path) -> Iterable[Compared]:
             run="second clock",
             number=0,
             modules=built_modules(resolve_arch(config.arch, config.gpus)),
-            gpu_uuids=tuple(gpu.uuid for gpu in gpus),
+            gpu_keys=tuple(gpu.key for gpu in gpus),
             out=Path(folder) / "round",
         )
         bench = BothClocks(job, tuple(gpus), library)

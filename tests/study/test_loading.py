@@ -85,7 +85,7 @@ def places(data: object) -> Iterator[list[str | int]]:
         (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
         (
             put(["gpu", {"peers": 1}], "variants", 4, "needs"),
-            *("variants.kernel.needs.1", "at least 2", "{'peers': 1}"),
+            *("variants.kernel.needs.1", "<2 to 64>", "{'peers': 1}"),
         ),
         (put(0, "constants", "row_bytes"), "constants.row_bytes", "at least 1", "0"),
         (

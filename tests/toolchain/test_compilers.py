@@ -107,6 +107,30 @@ def test_invalid_compiler_is_rejected(tmp_path: Path) -> None:
         find_toolchain(str(tmp_path / "text"))
 
 
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path) -> None:
+    for script, said in {
+        "echo nvcc fatal: no host compiler >&2; exit 1": "nvcc fatal: no host compiler",
+        "echo sorry; exit 2": "sorry",
+        "exit 7": "exit code 7",
+    }.items():
+        nvcc = tmp_path / "nvcc"
+        nvcc.write_text(f"#!/bin/sh\n{script}\n")
+        nvcc.chmod(0o755)
+        with pytest.raises(HotpathError, match=f"^{nvcc} --version: {said}$"):
+            find_toolchain(str(nvcc))
+
+
+def test_a_missing_temporary_directory_stops_no_compiler(
+    toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    wrapper = tmp_path / "my-nvcc"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain.nvcc))} "$@"\n')
+    wrapper.chmod(0o755)
+    assert find_toolchain(str(wrapper)).version == toolchain.version
+    require_arch("sm_90", wrapper)
+
+
 def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
     for arch in ("sm_90", "sm_90a", "sm_100f"):
         require_arch(arch, toolchain.nvcc)

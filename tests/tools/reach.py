@@ -13,6 +13,7 @@ from typing import Any
 from analysis import ROOT
 from tests.compiled import kept, program, run, toolchain
 
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SOURCE = ROOT / "tools" / "reach.cu"
 HERE = Path(__file__).parent
 
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 def host_program() -> Path:
     """The fit, the free memory and the order of reads, as reach_on_host.cpp explains."""
     source = HERE / "reach_on_host.cpp"
-    flags = ["-std=c++17", "-O1", "-Wno-unknown-pragmas"]
+    flags = ["-std=c++17", "-O1", "-Wno-unknown-pragmas", *SANITIZERS]
     return program("reach_on_host", [source], HERE, flags)
 
 

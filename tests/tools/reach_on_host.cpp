@@ -1,6 +1,6 @@
 // The host code of tools/reach.cu as a program for tests. Its first argument says what to compute.
 //   fit LINK_S       the fit of the curve on stdin, lines of bytes and seconds
-//   free ROOT        bytes of free memory by the files under ROOT
+//   free ROOT        bytes that may be allocated by the files under ROOT
 //   order PLACES STRIDE ROW LINES FIRST   the offsets of a launch's reads
 #define __device__
 #define __clzll __builtin_clzll
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     const Fit fit = fit_curve(curve, std::atof(argv[2]));
     std::printf("%.9g %.9g %.9g %.9g\n", fit.reach, fit.walk, fit.doubling, fit.error);
   } else if (what == "free") {
-    std::printf("%.0f\n", free_bytes(argv[2]));
+    std::printf("%lld\n", static_cast<long long>(allocatable_bytes(argv[2])));
   } else if (argc == 7) {
     Walk walk{};
     uint64_t* numbers[] = {&walk.places, &walk.stride, &walk.row, &walk.lines, &walk.first};

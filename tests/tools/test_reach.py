@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import shutil
+import subprocess
+import sysconfig
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from analysis import ROOT
 from analysis.site.facts.probe import OUTPUTS, probes
 from tests.compiled import ARCH, run, toolchain
 from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
@@ -24,7 +29,7 @@ KEYS = {
 
 def test_the_file_is_short_and_needs_only_cuda() -> None:
     lines = SOURCE.read_text().splitlines()
-    assert len(lines) <= 250
+    assert len(lines) <= 320
     assert max(map(len, lines)) <= 100
     assert not any(line.startswith('#include "') for line in lines)
 
@@ -34,6 +39,19 @@ def test_it_compiles_without_warnings(tmp_path: Path, arch: str) -> None:
     nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, f"-arch={arch}", "-c", str(SOURCE)]
     warnings = ["-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings"]
     run(*nvcc, *warnings, "-Wno-deprecated-gpu-targets", "-o", str(tmp_path / "reach.o"))
+
+
+def test_the_page_compiles_it_with_the_compiler_from_pypi(tmp_path: Path) -> None:
+    """Which has no lib64, where its linker looks for libraries."""
+    nvcc = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")
+    if not nvcc.is_file():
+        pytest.skip("this environment is not the locked one")
+    page = (ROOT / "docs" / "test_my_machine.md").read_text()
+    [command] = re.findall(r'^"\$nvcc" (.*) && \./a\.out$', page, re.MULTILINE)
+    script = f'nvcc={nvcc}; "$nvcc" -ccbin {toolchain().cxx} -arch={ARCH} {command}'
+    shutil.copy(SOURCE, tmp_path)
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True)
+    assert (tmp_path / "a.out").exists()
 
 
 def curve(
@@ -148,9 +166,25 @@ def test_kernels_that_cannot_run_are_an_error() -> None:
     assert on_made_up_gpu(NO_KERNELS=1).stderr == "error: gather: an error\n"
 
 
-def test_an_unknown_option_is_an_error() -> None:
-    refused = on_made_up_gpu("--pool-gib", "2", "--size")
-    assert (refused.returncode, refused.stderr) == (1, "error: --size: an error\n")
+POOL = "--pool-gib: expected a number of GiB from 0.25 to 1000000, got"
+ROW = "--row-bytes: expected a multiple of 16 from 128 to 4096, got"
+OPTIONS = "argument: expected --json, --pool-gib N or --row-bytes N, got"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *((["--pool-gib", word], f"{POOL} '{word}'") for word in ("abc", "0", "-1", "nan", "1e9")),
+        *((["--pool-gib", word], f"{POOL} '{word}'") for word in ("inf", "", "2x", "9" * 400)),
+        *((["--row-bytes", word], f"{ROW} '{word}'") for word in ("abc", "64", "4112", "200")),
+        *(([word], f"{OPTIONS} '{word}'") for word in ("8", "--size", "", "-h", "--pool-gib=2")),
+        (["--json", "--pool-gib"], f"{POOL} nothing"),
+        (["--row-bytes"], f"{ROW} nothing"),
+    ],
+)
+def test_a_mistaken_argument_is_one_line(words: list[str], said: str) -> None:
+    refused = on_made_up_gpu(*words)
+    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"error: {said}\n")
 
 
 @pytest.mark.parametrize("machine", MACHINES)

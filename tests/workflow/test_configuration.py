@@ -42,7 +42,7 @@ include: "Snakefile"
 
 FURTHER_MISTAKES = [
     ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
-    ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0 or a name like"),
+    ("measure", "gpu=abc", "config: gpu: expected a whole number of at least 0, a UUID like"),
     (f"{MEASURED}/calls/rows", "gpu=0", f"target: expected one of {MEASURED}/calls/python, "),
     ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
     ("measure", f"machine={'long' * 26}", "config: machine: expected at most 100 characters"),

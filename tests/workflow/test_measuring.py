@@ -11,7 +11,15 @@ import pytest
 
 from analysis.results.store.runs import read_runs
 from tests.synthetic import CALLS
-from tests.workflow.pipeline import ROUNDS, SAMPLES, SETTINGS, contents, copy_of_pipeline, succeed
+from tests.workflow.pipeline import (
+    ROUNDS,
+    SAMPLES,
+    SETTINGS,
+    contents,
+    copy_of_pipeline,
+    snakemake,
+    succeed,
+)
 
 HOST_ONLY = ("python", "compiled")
 
@@ -190,3 +198,18 @@ def test_the_summary_has_the_measured_cases(copy: Path) -> None:
     lines = (copy / "build" / "summary.csv").read_text().splitlines()
     assert any(line.startswith("test-box,calls,python,calls=100,host_time,s,") for line in lines)
     assert (copy / "build" / "refused.json").read_text().strip() == "{}"
+
+
+def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
+    source = copy / "kernels" / "calls" / "python.py"
+    text = source.read_text()
+    source.write_text(f"{text}\n\ndef call(calls: int) -> int:\n    return 0\n")
+    for times in (1, 2):
+        failed = snakemake(copy, "measure")
+        assert failed.returncode != 0
+        said = "error: calls: wrong output of again, python; marked failed in the results"
+        assert said in failed.stdout.splitlines(), failed.stdout
+        assert failed.stdout.count("calls: round") == 2 * (times == 1)
+    source.write_text(text)
+    assert planned(copy) == set()
+    succeed(copy, "measure")

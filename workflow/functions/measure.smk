@@ -4,12 +4,13 @@ from contextlib import ExitStack
 from functools import cache
 from typing import NamedTuple
 
-from analysis.base.gpu import GpuError, open_gpus
+from analysis.base.gpu import NoGpu, open_gpus
 from analysis.measure.clock import utc_now
-from analysis.measure.needs import Provision
 from analysis.measure.outcome import outcome
-from analysis.measure.plan import lacks_captures, pending, target
+from analysis.measure.places import Places
+from analysis.measure.plan import lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
+from analysis.toolchain.arch import UnsupportedGpu
 
 # Snakemake's record of parameters is in the same folder, so that both are removed together.
 MARKERS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
@@ -34,11 +35,11 @@ def request(names, marker):
 
 
 class Here(NamedTuple):
-    """The folder of this machine's results, and what the machine provides; None on a cluster's
-    host."""
+    """Where studies are measured on this machine: None on a cluster's host, and where nothing can be
+    measured for the reason `why`."""
 
-    where: object = None
-    provision: object = None
+    places: object = None
+    why: str = ""
 
 
 class Unfinished(NamedTuple):
@@ -58,9 +59,11 @@ def here():
         with ExitStack() as stack:
             try:
                 gpus = stack.enter_context(open_gpus(CONFIG.gpus))
-            except GpuError:
+            except NoGpu:
                 gpus = ()
-            return Here(target(CONFIG, gpus), Provision.of(gpus, CONFIG))
+            return Here(Places(CONFIG, gpus))
+    except UnsupportedGpu as error:
+        return Here(why=str(error))
     except HotpathError as error:
         sys.exit(f"error: {error}")
 
@@ -72,7 +75,7 @@ def unfinished():
     Only input functions and parameters call it, so that targets that do not ask for everything
     pending read no results.
     """
-    if CONFIG.machines:
+    if here().places is None:
         return Unfinished()
     try:
         return find_unfinished()
@@ -81,29 +84,33 @@ def unfinished():
 
 
 def find_unfinished():
-    """Everything pending in every study."""
+    """Everything pending in every study. Measuring also fails for a variant whose last output was
+    wrong, and is therefore requested."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
-    where, provision = here()
     for name, study in CONFIG.studies.items():
+        where, provision = here().places.of(study)
         lacking = [v.name for v in pending(study, where, grid, provision, CONFIG.runs)]
+        lacking += wrong_variants(study, where)
         if lacking:
             samples[name] = request(lacking, MEASURED)
         if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
             captures[name] = request(CAPTURE_KINDS, profiled(name))
-    if samples or captures:
-        require_room(where.folder)
+        if name in samples or name in captures:
+            require_room(where.folder)
     return Unfinished(samples, captures)
 
 
 def measured_now(wildcards):
     """Marks of the studies that this invocation must measure here, or of a cluster's machines."""
+    if here().why:
+        sys.exit(f"error: {here().why}")
     machines = [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
     return machines or ([MEASURED] if unfinished().samples else [])
 
 
 def new_results(wildcards):
     """Marks of the measurements that a site waits for: none if no site shows them."""
-    if not is_unpublished():
+    if not (is_unpublished() or here().why):
         return measured_now(wildcards)
     report_unpublished()
     return []
@@ -112,7 +119,9 @@ def new_results(wildcards):
 @cache
 def report_unpublished():
     """Report once why a site waits for no measurement."""
-    if unfinished().samples:
+    if here().why:
+        logger.info(here().why)
+    elif unfinished().samples:
         logger.info(
             "nothing is measured: no GPU was found and this machine has no name; to measure studies"
             " that need no GPU, add --config machine=NAME"
@@ -126,13 +135,17 @@ def profiled_now(wildcards):
 
 def is_unpublished():
     """Whether no site shows what is measured here: no GPU was found and the machine has no name."""
-    where = here().where
-    return where is not None and where.root.resolve() != CONFIG.results.resolve()
+    places = here().places
+    return (
+        places is not None
+        and places.first.where.root.resolve() != CONFIG.results.resolve()
+    )
 
 
 def modules_to_run(study, variants):
     """The modules of `variants` that this machine can run."""
-    provision = here().provision
+    places = here().places
+    provision = places and places.of(CONFIG.known[study]).provision
     runnable = {
         variant.name
         for variant in variants
@@ -160,9 +173,9 @@ def variant_inputs(wildcards):
 
 
 def pending_inputs(wildcards):
-    provision = here().provision
+    places = here().places
     return [
-        *([READ_AHEAD] if provision and provision.gpus else []),
+        *([READ_AHEAD] if places and places.first.provision.gpus else []),
         *(
             path
             for study in unfinished().samples
@@ -189,9 +202,13 @@ def capture_request(wildcards):
 
 def report_outcome():
     """Report what this invocation has measured, or why it has measured nothing."""
-    where = here().where if here.cache_info().currsize else None
-    if where is None:
+    places = here().places if here.cache_info().currsize else None
+    if places is None:
         return
+
+    def where(study):
+        return places.of(study).where
+
     requests = unfinished().samples if unfinished.cache_info().currsize else {}
     logs = Path("build/logs/measure")
     for line in outcome(CONFIG.studies.values(), requests, where, STARTED, logs):

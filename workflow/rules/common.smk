@@ -32,6 +32,7 @@ from analysis.toolchain.study_settings import (
     variant_settings,
 )
 from analysis.study.config import load_config
+from analysis.base.cli import ignore_missing_tmpdir
 from analysis.base.errors import HotpathError
 from analysis.base.files import require_plain_path, require_room
 from analysis.base.locks import take
@@ -44,7 +45,7 @@ try:
         require_room(Path(workflow.basedir, folder))
     require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
-    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus)
+    ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus, CONFIG.nvcc)
     LIBFABRIC = find_libfabric(CONFIG.libfabric)
     HOST_CXX = find_cxx()
     if installed := find_nvcc(CONFIG.nvcc):
@@ -75,6 +76,7 @@ with suppress(OSError):
 
 # Programs that the rules run end when this process ends.
 os.environ[STARTER] = str(os.getpid())
+ignore_missing_tmpdir()
 
 
 def valid_targets(unknown):

@@ -81,7 +81,7 @@ def hotpath(a: Sequence[Path], b: Sequence[Path]) -> Alarms:
     """A setting is 1 minus the tolerated probability of a false alarm."""
     found = compare(read_files("", a), read_files("", b), SAME_WITHIN, FALSE_ALARMS)
     return {
-        (one.row[0], one.row[1]): (1 - one.p) * (1 if one.ratio > 1 else -1)
+        (one.row[1], one.row[2]): (1 - one.p) * (1 if one.ratio > 1 else -1)
         for one in found.judged
         if not 1 / (1 + SAME_WITHIN) < one.ratio < 1 + SAME_WITHIN
     }
@@ -190,7 +190,7 @@ def judge_files(files: str, tables: Sequence[Sequence[Path]], scratch: Path) -> 
         counts: dict[str, Counts] = {}
         for number, (a, b) in enumerate(_pairs(tables, runs)):
             rows = sorted(set(read_files("", a).runs) & set(read_files("", b).runs))
-            keys = [(row[0], row[1]) for row in rows]
+            keys = [(row[1], row[2]) for row in rows]
             chosen = set(keys[random.Random(str(a)).randrange(EVERY) :: EVERY])
             planted = {
                 share: [scratch / f"{share}-{run}.json" for run in range(runs)]

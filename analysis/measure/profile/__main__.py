@@ -22,8 +22,8 @@ from analysis.measure.clock import utc_now
 from analysis.measure.commit import commit_of
 from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import Provision, in_use
-from analysis.measure.plan import target
+from analysis.measure.needs import in_use
+from analysis.measure.places import Places
 from analysis.measure.profile import ncu
 from analysis.results.store.keys import (
     FORMAT,
@@ -38,6 +38,7 @@ from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
+from analysis.toolchain.arch import AUTO
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
@@ -79,16 +80,18 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
     If one is impossible here, its file records the reason.
     """
     with open_gpus(config.gpus) as gpus:
-        provision = Provision.of(gpus, config)
-        where = target(config, gpus)
-        arch = gpus[0].arch if config.arch == "auto" else config.arch
+        place = Places(config, gpus).of(study)
+        where, provision = place.where, place.provision
+        arch = gpus[0].arch if config.arch == AUTO else config.arch
         modules = built_modules(arch)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
         compiler = Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch)
-        host = describe(gpus)
+        host = describe(provision.gpus)
     usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
     by_case = variants_by_case(study, usable, asked)
-    show_only(in_use(gpus, [variant for variants in by_case.values() for variant in variants]))
+    show_only(
+        in_use(provision.gpus, [variant for variants in by_case.values() for variant in variants])
+    )
     commit = commit_of(ROOT)
     for kind in CAPTURE_KINDS:
         text, variants = capture(kind, study, by_case, modules)

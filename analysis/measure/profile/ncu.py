@@ -56,14 +56,24 @@ def find_ncu() -> str:
 
 
 def known_metrics(ncu: str) -> list[str]:
-    """The METRICS that the tool supports for this GPU, in order."""
-    listed = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False)
+    """The METRICS that the tool supports for this GPU, in order.
+
+    HotpathError in the tool's words if it lists none; those of a launch are never listed.
+    """
+    command = [ncu, "--query-metrics"]
+    listed = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
-    return [
-        metric
-        for metric in METRICS
-        if metric.startswith("launch__") or metric.partition(".")[0] in names
-    ]
+    found = [metric for metric in METRICS if metric.partition(".")[0] in names]
+    if listed.returncode != 0 or not found:
+        raise HotpathError(f"ncu --query-metrics: {_said(listed)}")
+    return [metric for metric in METRICS if metric in found or metric.startswith("launch__")]
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    """The tool's error, or the end of its output."""
+    text = done.stdout + done.stderr
+    error = re.search(r"==ERROR==\s*(.+)", text)
+    return error[1] if error else " ".join(text.split())[-300:] or f"exit code {done.returncode}"
 
 
 def capture(command: Sequence[str]) -> str:
@@ -76,9 +86,8 @@ def capture(command: Sequence[str]) -> str:
     options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
     options += ["--target-processes", "all", "--metrics", ",".join(known_metrics(ncu))]
     done = subprocess.run([ncu, *options, *command], capture_output=True, text=True, check=False)
-    error = re.search(r"==ERROR==\s*(.+)", done.stdout + done.stderr)
-    if error or done.returncode != 0:
-        raise HotpathError(error[1] if error else (done.stdout + done.stderr).strip()[-300:])
+    if done.returncode != 0 or "==ERROR==" in done.stdout + done.stderr:
+        raise HotpathError(_said(done))
     return done.stdout
 
 

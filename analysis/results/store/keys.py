@@ -135,10 +135,11 @@ class GpuKeys(Keys):
 
 
 class Limits(Keys):
-    """Limits of the measuring process: cores, and bytes of memory and of pinned memory; null if
-    unlimited or unknown."""
+    """Limits of the measuring process: cores, the CPU quota in cores, and bytes of memory and of
+    pinned memory; null if unlimited or unknown."""
 
     cores: Count | None = None
+    cpu_quota: Positive | None = None
     memory_bytes: Natural | None = None
     locked_bytes: Natural | None = None
 
@@ -217,6 +218,7 @@ class Look(Keys):
     core_hz: Positive | None = None
     busy_share: Amount | None = None
     steal_s: Amount | None = None
+    throttled_periods: Natural | None = None
 
 
 class Stages(Keys):

@@ -148,7 +148,10 @@ def gpus(monkeypatch: pytest.MonkeyPatch, count: int, **different: Any) -> tuple
 def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     provision = Provision(gpus(monkeypatch, 1), "13.0")
     reasons = {provision.unmet(variant) for variant in PEERS.variants}
-    assert reasons == {f"needs {count} GPUs, the configuration names 1" for count in (2, 3, 4)}
+    assert reasons == {
+        f"needs {count} free GPUs of one kind, got 1; gpu={list(range(count))} would name them"
+        for count in (2, 3, 4)
+    }
 
 
 def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:

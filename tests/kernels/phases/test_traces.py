@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from allocator.lib import patterns, recorded
-from analysis import ROOT
+from allocator.lib import patterns, record_traces, recorded
+from allocator.lib.snapshot import SnapshotError
 from analysis.measure.cell import Skip
 from analysis.study import Case
 from tests.kernels.phases.modules import Host, workload
@@ -25,15 +24,6 @@ def test_a_trace_nobody_recorded_is_skipped(
         work.prepare(Case({"pattern": "trace_cnn_training"}, 0, "default"))
 
 
-def recorder() -> Any:
-    program = ROOT / "allocator" / "lib" / "record_traces.py"
-    spec = importlib.util.spec_from_file_location("record", program)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def block(address: int, size: int, state: str = "active_allocated") -> dict[str, Any]:
     return {"address": address, "requested_size": size, "size": 512, "state": state}
 
@@ -45,16 +35,15 @@ def event(action: str, address: int, size: int = 0) -> dict[str, Any]:
 def test_a_recording_is_read_back_as_it_was_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    record = recorder()
     segments = [{"blocks": [block(4096, 100), block(8192, 1, "inactive")]}]
     events = [
         *(event("alloc", 8192, 300), event("segment_alloc", 1, 2), event("free_requested", 4096)),
         *(event("free_completed", 4096), event("alloc", 4096, 7), event("free_requested", 4096)),
     ]
     (tmp_path / "traces").mkdir()
-    monkeypatch.setattr(record, "FOLDER", tmp_path)
-    digest = record.write("cnn_training", record.rows(segments, events))
-    assert record.write("cnn_training", record.rows(segments, events)) == digest
+    monkeypatch.setattr(record_traces, "FOLDER", tmp_path)
+    digest = record_traces.write("cnn_training", record_traces.rows(segments, events))
+    assert record_traces.write("cnn_training", record_traces.rows(segments, events)) == digest
     monkeypatch.setattr(patterns, "TRACES", tmp_path / "traces")
     monkeypatch.setitem(recorded.SHA256, "cnn_training", digest)
     (rows,) = patterns.PATTERNS["trace_cnn_training"]().tapes
@@ -67,11 +56,10 @@ def test_a_recording_is_read_back_as_it_was_taken(
 
 
 def test_a_recording_that_frees_the_unknown_is_refused() -> None:
-    record = recorder()
     free = event("free_requested", 4096)
     for events in ([free], [event("alloc", 4096, 300), free, free]):
-        with pytest.raises(record.RecordingError, match="0x1000"):
-            list(record.rows([], events))
+        with pytest.raises(SnapshotError, match="0x1000"):
+            list(record_traces.rows([], events))
 
 
 def test_a_trace_becomes_a_tape(final: Host) -> None:

@@ -151,7 +151,7 @@ def test_sizes_are_read(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "4KB", "4.5MiB", "x"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "4KB", "4.5MiB", "x", "9" * 400, "9" * 5000])
 def test_other_sizes_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="expected bytes such as"):
         parse_size(text)
@@ -180,6 +180,8 @@ def test_counts_are_whole() -> None:
     assert math.isfinite(parse_count("65536"))
     with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 0"):
         parse_count("0")
+    with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 999"):
+        parse_count("9" * 5000)
 
 
 def test_a_single_way_is_recommended_without_a_comparison() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from analysis.base.errors import HotpathError
@@ -69,3 +72,47 @@ def test_a_counter_the_kernel_does_not_have_is_left_out() -> None:
     lines[2] = '"' + '","'.join(fields) + '"'
     left = values("\n".join(lines[:3]))[variant]
     assert set(counted) - set(left) == {"dram__bytes_read.sum"}
+
+
+def fake_ncu(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    (folder / "ncu").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1", "ERR_NVGPUCTRPERM"),
+        ("echo cannot open; echo the driver >&2; exit 9", "cannot open the driver"),
+        ("echo Device H200; echo Nothing is known", "Device H200 Nothing is known"),
+        ("exit 3", "exit code 3"),
+        ("true", "exit code 0"),
+    ],
+)
+def test_a_tool_that_lists_no_metrics_is_an_error_in_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    fake_ncu(tmp_path, monkeypatch, script)
+    with pytest.raises(HotpathError, match=f"^ncu --query-metrics: {said}$"):
+        ncu.capture(["true"])
+
+
+def test_the_metrics_of_this_gpu_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_ncu(tmp_path, monkeypatch, "echo 'dram__bytes_read  Counter  bytes'")
+    known = ncu.known_metrics(ncu.find_ncu())
+    assert [metric for metric in known if not metric.startswith("launch__")] == [
+        "dram__bytes_read.sum"
+    ]
+    assert "launch__grid_size" in known
+
+
+def test_a_failed_capture_has_the_words_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = "[ \"$1\" = --query-metrics ] && echo 'dram__bytes_read x' && exit"
+    fake_ncu(tmp_path, monkeypatch, f"{listing}\necho '==ERROR== No permission'; exit 1")
+    with pytest.raises(HotpathError, match=r"^No permission$"):
+        ncu.capture(["true"])

@@ -39,6 +39,22 @@ NO_RULE = re.compile(r"MissingRuleException:?\s+No rule to produce (\S+)")
 """Snakemake's message about a misspelt target."""
 CLEAR = "\r\x1b[K"
 
+
+def _require_cache() -> None:
+    """Have Snakemake keep its sources here if the home directory cannot be written to. It imports
+    this module before it makes their folder."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_usable = os.access(folder, os.W_OK)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        is_usable = False
+    if not is_usable:
+        os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake", "cache").absolute())
+
+
+_require_cache()
+
 _suggested: list[Callable[[str], Sequence[str]]] = []
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser import Strict, served
 from tests.site.pages.site.visit import STUDY, Visit, without_script
 
 SLOWED = 4
@@ -31,6 +34,64 @@ def test_selects_change_the_chart(visit: Visit) -> None:
     one_machine = figure.locator("svg")
     expect(one_machine.get_by_text("box", exact=True)).to_have_count(0)
     expect(one_machine.get_by_text("other-box", exact=True)).to_have_count(1)
+
+
+@pytest.fixture
+def strict(browser: Browser, site: Path) -> Iterator[Visit]:
+    """A page of the site under a strict content policy, which must have no errors."""
+    with served(site, Strict) as address:
+        visit = Visit(browser, address)
+        yield visit
+        visit.page.close()
+    assert visit.faults == []
+
+
+def test_selects_change_the_chart_under_a_strict_content_policy(strict: Visit) -> None:
+    strict.go(f"studies/{STUDY}/")
+    figure = strict.page.locator(chart("steps"))
+    figure.locator("select").first.select_option(label="other-box")
+    live = figure.locator(".hp-live svg")
+    expect(live.get_by_text("other-box", exact=True)).to_have_count(1)
+    expect(live.get_by_text("box", exact=True)).to_have_count(0)
+    drawn = live.inner_html()
+    figure.locator("select").nth(1).select_option(index=0)
+    strict.wait_for_another(figure, drawn)
+    figure.locator("svg [aria-roledescription=bar]").first.hover()
+    expect(strict.page.locator("#vg-tooltip-element")).to_contain_text("variant")
+    strict.page.locator("label[title=Dark]").click()
+    strict.page.reload()
+    expect(strict.page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+
+
+@pytest.mark.parametrize("path", ["", "explorer/", "data/", "what_to_call/"])
+def test_a_page_keeps_a_strict_content_policy(strict: Visit, path: str) -> None:
+    strict.go(path)
+    strict.page.wait_for_load_state("networkidle")
+    if path == "explorer/":
+        strict.page.get_by_role("button", name="Choose what is drawn").click()
+        expect(strict.page.locator(".hp-explorer .hp-live svg")).to_be_visible()
+    field = strict.page.locator("input.md-search__input")
+    field.click()
+    strict.page.keyboard.type("h2d_gather")
+    expect(strict.page.locator(".md-search-result__list a").first).to_be_visible()
+
+
+@pytest.mark.parametrize("missing", ["vega.js", "steps.vg.json", "steps.csv"])
+def test_the_selects_of_a_chart_that_cannot_be_drawn_show_its_picture(
+    browser: Browser, address: str, missing: str
+) -> None:
+    visit = Visit(browser, address)
+    visit.page.route(f"**/{missing}", lambda route: route.abort())
+    figure = visit.page.locator(chart("steps"))
+    for query in ("", "?steps.machine=other-box"):
+        visit.go(f"studies/{STUDY}/{query}")
+        if not query:
+            figure.locator("select").first.select_option(label="other-box")
+        expect(figure.locator(".hp-note")).to_contain_text("This chart could not be drawn")
+        assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "all"
+        expect(figure.locator(".hp-still img")).to_be_visible()
+        assert visit.page.url.endswith(query or "/")
+    visit.page.close()
 
 
 def test_charts_need_no_script(browser: Browser, address: str) -> None:
@@ -141,7 +202,7 @@ def test_bar_links_to_its_samples(visit: Visit, address: str) -> None:
     visit.page.locator(f"{chart('steps')} svg [aria-roledescription=bar]").nth(2).click()
     visit.page.wait_for_url(f"{address}data/?samples.case=*#box-{STUDY}-*")
     row = visit.page.locator(f"[id='{visit.page.url.partition('#')[2]}']")
-    expect(row.get_by_role("link", name="csv")).to_have_count(1)
+    expect(row.locator("td:nth-child(2) a[href$='.csv']")).to_have_count(1)
     plot = visit.page.locator(".hp-samples svg")
     expect(plot).to_be_visible()
     asked = parse_qs(urlsplit(visit.page.url).query)

@@ -69,15 +69,17 @@ def test_explorer_names_an_option_that_does_not_exist(browser: Browser, address:
         pytest.param("a,b\n1,2\n", [{"a": "1", "b": "2"}], marks=pytest.mark.long),
         pytest.param('a,b\n"1,5",\n', [{"a": "1,5", "b": ""}], marks=pytest.mark.long),
         ('a,b\n"say ""x""",|\n', [{"a": 'say "x"', "b": "|"}]),
+        ('a,b\n"1\n,2\n",\n,"3"\n', [{"a": "1\n,2\n", "b": ""}, {"a": "", "b": "3"}]),
+        ("a\n1\n\n", [{"a": "1"}, {"a": ""}]),
     ],
 )
-def test_explorer_reads_csv_files(
+def test_scripts_read_csv_files(
     browser: Browser, address: str, text: str, rows: list[dict[str, str]]
 ) -> None:
     page = explored(browser, f"{address}explorer/")
     found = page.evaluate(
         "async (text) => {"
-        " const { parseCsv } = await import(new URL('../assets/explorer.js', location.href));"
+        " const { parseCsv } = await import(new URL('../assets/chart_data.js', location.href));"
         " return parseCsv(text); }",
         text,
     )

@@ -1,0 +1,127 @@
+"""Replay a recording of PyTorch's memory on PyTorch's allocator and on this project's.
+
+python -m allocator replay snapshot.pickle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from allocator.lib.patterns import Pattern
+from allocator.lib.replay import streams
+from allocator.lib.snapshot import Recording, read_snapshot
+from analysis.api.code import load_module
+from analysis.api.study import Study, fail_in_one_line, find_study, program
+
+STUDY: Final = "phases"
+TORCH: Final = "torch_caching"
+OURS: Final = "p5_dropin"
+HOST_BYTES: Final = 2**50
+"""Capacity of the stand-in for a GPU: no recording fills it."""
+
+Row = Sequence[str]
+
+
+def main() -> None:
+    parser = program("allocator", __doc__)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("replay", help="replay a file of _dump_snapshot")
+    command.add_argument("snapshot", type=Path, help="file of torch.cuda.memory._dump_snapshot")
+    for line in report(parser.parse_args().snapshot):
+        print(line)
+
+
+def report(path: Path) -> Iterator[str]:
+    """The memory of each device of a recording on both allocators, line by line."""
+    on_gpu = has_gpu()
+    for recording in read_snapshot(path):
+        pattern = recording.pattern()
+        # PyTorch's allocator comes last: after an error, it may keep memory.
+        ours = replay_row(OURS, pattern, on_gpu=on_gpu)
+        theirs = replay_row(TORCH, pattern) if on_gpu else (TORCH, "not replayed: needs a GPU")
+        rows: list[Row] = [("allocator", "peak", "reserved", "driver calls"), theirs, ours]
+        yield describe(recording, on_gpu)
+        widths = [
+            max(len(row[place]) for row in rows if place < len(row) - 1) for place in range(3)
+        ]
+        for row in rows:
+            *cells, last = row
+            cells = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
+            yield "  ".join([*cells, last])
+    yield "peak: bytes of live blocks, at most; reserved: bytes held from the driver, at most."
+
+
+def describe(recording: Recording, on_gpu: bool) -> str:
+    """What is replayed, and what is not."""
+    parts = [
+        f"device {recording.device}: {recording.allocations:,} allocations",
+        f"{recording.live:,} of them live at the start",
+        f"at most {mebibytes(recording.peak_bytes)} requested at a time",
+        "on the GPU" if on_gpu else "on the CPU's stand-in for a GPU",
+    ]
+    if recording.implied:
+        parts.append(f"{recording.implied:,} frees known only by the reuse of their memory")
+    if recording.left_out:
+        events = sorted(recording.left_out.items())
+        parts.append(f"left out: {', '.join(f'{n:,} {kind}' for kind, n in events)}")
+    return "; ".join(parts)
+
+
+def mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.2f} MiB"
+
+
+def replay_row(name: str, pattern: Pattern, on_gpu: bool = True) -> Row:
+    """Name, peak, reserved and driver calls of one allocator, or its name and the reason."""
+    try:
+        statistics = replayed(name, pattern, on_gpu)
+    except (AssertionError, ImportError, MemoryError, RuntimeError) as error:
+        return name, f"not replayed: {' '.join(str(error).split()) or repr(error)}"
+    return (
+        name,
+        mebibytes(statistics["peak_active"]),
+        mebibytes(statistics["peak_reserved"]),
+        f"{statistics['driver_calls']:,}",
+    )
+
+
+def replayed(name: str, pattern: Pattern, on_gpu: bool) -> dict[str, int]:
+    """The statistics of an empty allocator after one replay, which checks every address."""
+    study = find_study(STUDY)
+    if name == TORCH:
+        import torch
+
+        torch.cuda.init()
+    module = load_module(modules_of(study, name), study, study.variant(name))
+    source = module.DriverSource() if on_gpu else module.HostSource(HOST_BYTES)
+    handles = streams(pattern.streams) if on_gpu else list(range(pattern.streams))
+    allocator = module.Allocator(source)
+    allocator.reset_statistics()
+    module.Runner(allocator, pattern.tapes, handles).check(False)
+    statistics: dict[str, int] = allocator.statistics()
+    return statistics
+
+
+def modules_of(study: Study, name: str) -> Path:
+    """The folder of modules that has a variant's. For which GPU it was built does not matter: its
+    code runs on the host."""
+    folder = study.root / "build" / "modules"
+    built = sorted(folder.glob(f"*/{study.name}/{name}.so"))
+    return built[0].parents[1] if built else folder
+
+
+def has_gpu() -> bool:
+    """Whether CUDA can use a GPU."""
+    try:
+        from cuda.bindings import runtime
+
+        status, count = runtime.cudaGetDeviceCount()
+    except (ImportError, RuntimeError):
+        return False
+    return not int(status) and count > 0
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
