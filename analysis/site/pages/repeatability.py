@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.base.quantities import percent
-from analysis.base.statistics import CONFIDENCE, MIN_RUNS
+from analysis.base import statistics
+from analysis.base.quantities import digits, digits_interval, percent
+from analysis.base.statistics import CONFIDENCE, MIN_RUNS, estimate
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import RepeatabilityRow, rows_of
 from analysis.site.pages.html import table
@@ -36,6 +37,14 @@ def repeatability_section(inputs: Inputs) -> str:
         f" contradicts {_total(rows, 'contradicted', 'decided')} decided comparisons."
     )
     return "\n\n".join([said, table(columns, lines, numeric=columns[2:])])
+
+
+@macro("interval")
+def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
+    """The interval of an example: the rounds of each run, and the kind of their values as it is
+    called in analysis/base/statistics.py."""
+    _, low, high = estimate(runs, getattr(statistics, kind))
+    return digits(low) if low == high else digits_interval(low, high)
 
 
 def _total(rows: Sequence[RepeatabilityRow], some: str, all_: str) -> str:
