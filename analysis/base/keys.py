@@ -13,7 +13,7 @@ import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Strict, ValidationError
 
 from analysis.base.errors import FieldError
-from analysis.base.records import KINDS, is_utc_time
+from analysis.base.values import UTC_TIME, is_utc_time
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ Count = Annotated[int, Strict(), pydantic.Field(ge=1), text_as(int)]
 Positive = Annotated[float, Strict(), pydantic.Field(gt=0), text_as(float)]
 Boolean = Annotated[bool, Strict(), text_as({"true": True, "false": False}.__getitem__)]
 UtcTime = Annotated[
-    Text, only(lambda value: isinstance(value, str) and is_utc_time(value), KINDS["UtcTime"][0])
+    Text, only(lambda value: isinstance(value, str) and is_utc_time(value), UTC_TIME)
 ]
 Maybe = Annotated[T | None, only(lambda value: value is not None, "a value, or no such key")]
 """A key that may be left out."""
@@ -177,7 +177,7 @@ def _in_words(fault: Any, data: Any, where: str) -> tuple[str, str, object]:
     elif fault["type"] == "literal_error":
         expected = f"one of {re.findall(QUOTED, limits['expected'])}"
     path = ".".join(_names(fault["loc"], data))
-    place = f"{where}{'.' if ': ' in where else ': '}{path}" if path else where
+    place = ("." if ": " in where else ": ").join(part for part in (where, path) if part)
     return place, expected, list(got) if isinstance(got, tuple) else got
 
 

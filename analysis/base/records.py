@@ -4,80 +4,36 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, astuple, fields
-from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NewType, TypeVar
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+
+from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import read_text
+from analysis.base.values import FORMS
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
 
-OPTIONAL: Final = " | None"
-MAX_NUMBER: Final = 1e18
-"""Upper bound of all measured numbers, in any unit."""
-_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
-
-
-UtcTime = NewType("UtcTime", str)
-
-
-def line_of_text(text: str) -> str:
-    """`text` if it is one printable line; else ValueError."""
-    if not text.isprintable():
-        raise ValueError
-    return text
-
-
-def whole_number(text: str) -> int:
-    """In decimal digits, within 64 bits; else ValueError."""
-    if not _WHOLE.fullmatch(text):
-        raise ValueError
-    return int(text)
-
-
-def finite_number(text: str) -> float:
-    """A number as Python writes it, at most MAX_NUMBER; else ValueError."""
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
-    if is_lost or not abs(value) <= MAX_NUMBER:
-        raise ValueError
-    return value
-
-
-def utc_time(text: str) -> str:
-    """`text` if it is a valid timestamp such as `2026-01-02T03:04:05Z`; else ValueError."""
-    if not _TIME.fullmatch(text):
-        raise ValueError
-    datetime.fromisoformat(text)
-    return text
-
-
-def is_utc_time(text: str) -> bool:
-    """Whether `text` is a timestamp that `utc_time` accepts."""
-    try:
-        return bool(utc_time(text))
-    except ValueError:
-        return False
-
-
-KINDS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
-    "str": ("text on one line", line_of_text),
-    "int": ("a whole number", whole_number),
-    "UtcTime": ("a UTC timestamp such as 2026-11-24T06:00:00Z", utc_time),
-    "float": (f"a number of at most {MAX_NUMBER:g}", finite_number),
-}
-"""Expected form and reader of a field, by its annotation without OPTIONAL."""
+_ANY: Final[tuple[str, Callable[[Any], Any]]] = "", lambda value: value
 
 
 def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
@@ -119,11 +75,18 @@ def read_records(
     path: Path, record: type[Record], error: type[HotpathError] = HotpathError
 ) -> list[Record]:
     """Every row of a file, as `parse_record` reads it. `error` names the file and the bad line."""
-    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    return parse_records(path, read_text(path), record, error)
+
+
+def parse_records(
+    path: Path, text: str, record: type[Record], error: type[HotpathError] = HotpathError
+) -> list[Record]:
+    """Every row in `text`, the content of the file; errors as of `read_records`."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         missing = _missing(record, next(rows, []))
-        return [parse_record(record, row + missing) for row in rows]
-    except (ValueError, csv.Error) as fault:
+        return [parse_record(record, cells(record, row + missing)) for row in rows]
+    except (HotpathError, ValueError, csv.Error) as fault:
         raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
 
 
@@ -145,25 +108,36 @@ def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]
     return dict(zip(names, row, strict=True))
 
 
-def parse_record(record: type[Record], row: Sequence[str]) -> Record:
-    """One row by the types of the fields and, if the record has one, its method `check`.
-
-    ValueError, also of `check`, names the invalid column.
-    """
-    texts = cells(record, row)
-    parsed = record(
-        *(_value(field.name, str(field.type), texts[field.name]) for field in fields(record))
-    )
+def parse_record(record: type[Record], texts: Mapping[str, object]) -> Record:
+    """One row from the texts of its columns, by the types of the fields and, if the record has one,
+    its method `check`. FieldError names the invalid column."""
+    parsed = record(**dict(keys.read(_columns_model(record), texts, "")))
     if check := getattr(parsed, "check", None):
         check()
     return parsed
 
 
-def _value(column: str, annotation: str, text: str) -> object:
-    if not text and annotation.endswith(OPTIONAL):
-        return None
-    expected, read = KINDS[annotation.removesuffix(OPTIONAL)]
-    try:
-        return read(text)
-    except ValueError:
-        raise ValueError(f"{column}: expected {expected}, got {text!r}") from None
+@cache
+def _columns_model(record: type[DataclassInstance]) -> type[BaseModel]:
+    """The model of a row whose cells are text."""
+    types = get_type_hints(record, include_extras=True)
+    fields: dict[str, Any] = {name: (_of_text(types[name]), ...) for name in columns(record)}
+    return create_model(record.__name__, __config__=ConfigDict(protected_namespaces=()), **fields)
+
+
+def _of_text(kind: Any) -> Any:
+    """`kind`, the type of a field, read from the text of a cell; None from an empty one."""
+    is_optional = NoneType in get_args(kind)
+    inner = next(one for one in get_args(kind) if one is not NoneType) if is_optional else kind
+    plain = get_args(inner)[0] if get_origin(inner) is Annotated else inner
+    expected, read = FORMS.get(plain, _ANY)
+
+    def value(text: Any) -> Any:
+        if is_optional and text == "":
+            return None
+        try:
+            return read(text)
+        except ValueError:
+            raise keys.Fault(expected, text) from None
+
+    return Annotated[kind, BeforeValidator(value)]

@@ -12,7 +12,7 @@ import yaml
 
 from analysis.base.errors import HotpathError
 from analysis.base.reading import LIMIT_BYTES, read_text
-from analysis.base.records import MAX_NUMBER
+from analysis.base.values import MAX_NUMBER
 
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""

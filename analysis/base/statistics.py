@@ -23,6 +23,8 @@ MIN_ROUNDS: Final = 6
 SAME_WITHIN: Final = 0.01
 """Two times whose ratio is surely within this of 1 are called the same; a smaller difference is not
 called faster or slower."""
+_FARTHEST: Final = math.log(1e30)
+"""An end of an interval is within any physical range."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Kind:
         """The ends of an interval, back from the scale."""
         low, high = middle - reach, middle + reach
         if is_log:
-            return math.exp(low), math.exp(high)
+            return math.exp(max(low, -_FARTHEST)), math.exp(min(high, _FARTHEST))
         return max(low, self.low), min(high, self.high)
 
 

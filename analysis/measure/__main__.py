@@ -40,7 +40,7 @@ from analysis.measure.plan import (
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
-from analysis.results.store.runs import bad_files
+from analysis.results.store.runs import read_study
 from analysis.study import Study, Variant
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.arch import resolve_arch
@@ -111,8 +111,12 @@ class Session:
             print(f"{study.name}: every case has a fresh sample on {where.machine}")
             return None
         self._refuse_other_machine(place)
-        for path, error in bad_files(where.folder / study.name, study):
+
+        def say(path: Path, error: str | Exception) -> None:
             print(f"{study.name}: {path.name} is left out: {error}", flush=True)
+
+        for _ in read_study(where.folder / study.name, study, say):
+            pass
         return plan
 
     def _refuse_other_machine(self, place: Place) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
-from analysis.base.files import write_whole
+from analysis.base.files import remove, write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
 from analysis.results.store.copying import copy_runs
 from analysis.results.store.runs import discard_superfluous
@@ -79,20 +79,17 @@ def _environment() -> dict[str, str]:
 
 def copy_sources(tree: Path) -> None:
     """Make `tree` the sources of this repository. What was built and measured in it stays."""
-    tree.mkdir(parents=True, exist_ok=True)
-    for old in tree.iterdir():
+    for old in tree.iterdir() if tree.exists() else ():
         if old.name not in KEPT:
-            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
-    for entry in ROOT.iterdir():
-        target = tree / entry.name
-        if entry.name in NOT_COPIED or entry.name.endswith("_cache"):
-            continue
-        if entry.is_symlink() or entry.is_file():
-            shutil.copy2(entry, target, follow_symlinks=False)
-        else:
-            shutil.copytree(
-                entry, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
+            remove(old)
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=_not_copied, dirs_exist_ok=True)
+
+
+def _not_copied(folder: str, names: list[str]) -> set[str]:
+    """The entries of a folder that `copy_sources` leaves out."""
+    if Path(folder) == ROOT:
+        return {name for name in names if name in NOT_COPIED or name.endswith("_cache")}
+    return {"__pycache__"}
 
 
 def take_over(config: Config, machine: str, run: int) -> None:

@@ -1,10 +1,10 @@
 """The journal of a run: what is finished of it, until it is in the results.
 
 <build>/rounds/<machine>/<study>/<grid>-<host>-<digest of the plan>/
-    begin.json                    the run's name, and the commit and the claims of its start
-    round-00.csv, round-00.json   a round: its samples, and its record, which makes it finished
+    journal.json                  the run's name, the commit and claims of its start, and a record
+                                  of each round, which makes it finished
+    round-00.csv                  the samples of a round
     round-00.visits.csv           when each visit to a cell of it began
-    repeated.json                 rounds that are discarded, and why
     telemetry.csv                 of all rounds
 
 A crash costs at most the current round. A run whose description is in the results is finished: what
@@ -14,16 +14,17 @@ is left of its journal is removed.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated
+
+from pydantic import Field
 
 from analysis import ROOT
 from analysis.base import keys
-from analysis.base.errors import HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, remove_together, write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_bytes
@@ -49,24 +50,12 @@ from analysis.results.store.keys import (
 )
 from analysis.results.store.samples import Row, read_rows
 
-T = TypeVar("T")
-
-
-class Begin(Keys):
-    """The start of a run."""
-
-    run: RunName
-    commit: Commit | None
-    dirty: bool | None
-    bounds: Bounds
-
 
 class RoundRecord(Keys):
-    """Record of a finished round: its run, its start, end and seconds, the GPU's energy in joules
-    if counted, the host before and after it, new processes of others on the GPU, the seconds of
-    its stages, and the checksum of its samples."""
+    """Record of a finished round: its start, end and seconds, the GPU's energy in joules if
+    counted, the host before and after it, new processes of others on the GPU, the seconds of its
+    stages, and the checksum of its samples."""
 
-    run: RunName
     start: UtcTime
     end: UtcTime
     seconds: float
@@ -78,6 +67,17 @@ class RoundRecord(Keys):
     samples_sha256: Digest
 
 
+class Begun(Keys):
+    """A run since it began: its finished rounds by number, and those that are measured again."""
+
+    run: RunName
+    commit: Commit | None
+    dirty: bool | None
+    bounds: Bounds
+    rounds: dict[Annotated[str, Field(pattern="^[0-9]+$")], RoundRecord]
+    repeated: Listed[Disturbance]
+
+
 class Journal:
     """The finished rounds of one plan."""
 
@@ -85,108 +85,85 @@ class Journal:
         self.folder = plan.journal
         self.study = plan.study.name
         self.rounds = plan.grid.rounds
+        self.telemetry_file = self.folder / "telemetry.csv"
         self._plan = plan
-        begin_file = self.folder / "begin.json"
-        begin = self._readable(begin_file, Begin, None)
-        if self.folder.exists() and (begin is None or self._is_published(begin)):
-            remove_together(self.folder)
-            begin = None
-        self._begin = begin
-        if not self.records:
-            self._begin = None
+        self._file = self.folder / "journal.json"
+        self._begun = self._read()
 
-    def _is_published(self, begin: Begin) -> bool:
-        return (self._plan.results / f"{begin.run}.json").exists()
+    def _read(self) -> Begun | None:
+        """What is finished, None without a finished round. A round with a damaged file is removed,
+        with a word, so it is measured again."""
+        begun = None
+        if self._file.exists():
+            try:
+                begun = keys.read(Begun, read_json(self._file), str(self._file))
+            except HotpathError as error:
+                self._say_damaged(self._file, error)
+        if begun is None or self._is_published(begun.run):
+            if self.folder.exists():
+                remove_together(self.folder)
+            return None
+        for number in [int(number) for number in begun.rounds]:
+            samples = self.round_file(number)
+            try:
+                if (got := digest_of(samples)) != begun.rounds[str(number)].samples_sha256:
+                    raise FieldError(f"{samples}: checksum", "that of the record", got)
+                self._visits(number)
+            except HotpathError as error:
+                self._say_damaged(samples, f"it is measured again: {error}")
+                del begun.rounds[str(number)]
+                for file in self.folder.glob(f"{samples.stem}.*"):
+                    remove(file)
+        return begun if begun.rounds else None
+
+    def _say_damaged(self, path: Path, why: object) -> None:
+        print(f"{self.study}: {path} is damaged and removed: {why}", flush=True)
+
+    def _is_published(self, run: str) -> bool:
+        return (self._plan.results / f"{run}.json").exists()
 
     @property
     def run(self) -> str:
         """The run's name; a resumed run keeps it."""
         return self.begin().run
 
-    def begin(self) -> Begin:
-        """The start of the run. A run without a finished round begins now."""
-        if self._begin is None:
-            self._begin = self._begin_now()
-            while self._is_published(self._begin):  # by a run of the same second
-                time.sleep(0.1)
-                self._begin = self._begin_now()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / "begin.json", self._begin.model_dump_json())
-        return self._begin
+    @property
+    def records(self) -> dict[int, RoundRecord]:
+        """The record of every finished round, in their order."""
+        found = self._begun.rounds if self._begun else {}
+        return {int(number): found[number] for number in sorted(found, key=int)}
 
-    def _begin_now(self) -> Begin:
-        commit = commit_of(ROOT)
-        return Begin(
-            run=name_of_run(utc_now(), self._plan.where.host),
-            commit=commit.name,
-            dirty=commit.dirty,
-            bounds={
-                claim: digests
-                for variant in self._plan.variants
-                for claim, digests in self._plan.study.bounds_of(variant.name).items()
-            },
-        )
+    @property
+    def repeated(self) -> list[Disturbance]:
+        """The rounds that were measured again."""
+        return self._begun.repeated if self._begun else []
+
+    def begin(self) -> Begun:
+        """The run so far. One without a finished round begins now."""
+        while self._begun is None:
+            run = name_of_run(utc_now(), self._plan.where.host)
+            if self._is_published(run):  # within the same second
+                time.sleep(0.1)
+                continue
+            commit, study = commit_of(ROOT), self._plan.study
+            bounds = ChainMap(*(study.bounds_of(variant.name) for variant in self._plan.variants))
+            self._begun = Begun(
+                run=run,
+                commit=commit.name,
+                dirty=commit.dirty,
+                bounds=dict(bounds),
+                rounds={},
+                repeated=[],
+            )
+            self._write()
+        return self._begun
+
+    def _write(self) -> None:
+        write_whole(self._file, self.begin().model_dump_json())
 
     def round_file(self, number: int) -> Path:
         """The samples of a round."""
         return self.folder / f"round-{number:02}.csv"
-
-    def visits_file(self, number: int) -> Path:
-        """The file of when each visit to a cell of a round began."""
-        return self.round_file(number).with_suffix(".visits.csv")
-
-    @property
-    def telemetry_file(self) -> Path:
-        return self.folder / "telemetry.csv"
-
-    @property
-    def _repeats_file(self) -> Path:
-        return self.folder / "repeated.json"
-
-    @cached_property
-    def records(self) -> dict[int, RoundRecord]:
-        """The record of every finished round, by its number.
-
-        A round with a damaged file is removed, with a word, so it is measured again.
-        """
-        found: dict[int, RoundRecord] = {}
-        for number in range(self.rounds):
-            path = self.round_file(number).with_suffix(".json")
-            record = self._readable(path, RoundRecord, None)
-            if record is None:
-                continue
-            try:
-                if digest_of(self.round_file(number)) != record.samples_sha256:
-                    raise HotpathError("the samples are not those of the record")
-                if self._begin is None or record.run != self._begin.run:
-                    raise HotpathError(f"of the run {record.run}, not of this one")
-                self._visits(number)
-                found[number] = record
-            except HotpathError as error:
-                self._drop(path, f"round {number + 1} is measured again: {error}")
-                for file in self.folder.glob(f"{path.stem}.*"):
-                    remove(file)
-        return found
-
-    def _drop(self, path: Path, why: str) -> None:
-        """Remove a damaged file of this journal, with a word."""
-        print(f"{self.study}: {path} is damaged and removed: {why}", flush=True)
-        remove(path)
-
-    @cached_property
-    def repeated(self) -> list[Disturbance]:
-        """The rounds that were measured again."""
-        return self._readable(self._repeats_file, list[Disturbance], []) or []
-
-    def _readable(self, path: Path, kind: type[T], otherwise: T | None) -> T | None:
-        """The content of a file, or `otherwise` if there is none; a damaged one is removed."""
-        if not path.exists():
-            return otherwise
-        try:
-            return keys.read(kind, read_json(path), str(path))
-        except HotpathError as error:
-            self._drop(path, str(error))
-            return otherwise
 
     def missing(self) -> list[int]:
         """The numbers of the rounds that are still to be measured."""
@@ -194,29 +171,27 @@ class Journal:
 
     def finish(self, number: int, record: RoundRecord) -> None:
         """Keep a round whose samples are in its file."""
-        write_whole(self.round_file(number).with_suffix(".json"), record.model_dump_json())
-        self.records[number] = record
+        self.begin().rounds[str(number)] = record
+        self._write()
 
     def repeat(self, number: int, why: Sequence[str]) -> None:
-        """Count a round as missing again, and note why. A crash in between loses the note."""
-        del self.records[number]
-        remove(self.round_file(number).with_suffix(".json"))
-        self.repeated.append(Disturbance(round=number, why=list(why)))
-        write_whole(self._repeats_file, json.dumps([one.model_dump() for one in self.repeated]))
+        """Count a round as missing again, and note why."""
+        begun = self.begin()
+        del begun.rounds[str(number)]
+        begun.repeated.append(Disturbance(round=number, why=list(why)))
+        self._write()
 
     def visits(self) -> list[Visit]:
         """The visits to cells of all finished rounds that have a file of them."""
-        return [visit for number in sorted(self.records) for visit in self._visits(number)]
+        return [visit for number in self.records for visit in self._visits(number)]
 
     def _visits(self, number: int) -> list[Visit]:
-        path = self.visits_file(number)
+        path = self.round_file(number).with_suffix(".visits.csv")
         return read_records(path, Visit) if path.exists() else []
 
     def rows(self) -> list[Row]:
         """The samples of all finished rounds."""
-        return [
-            row for number in sorted(self.records) for row in read_rows(self.round_file(number))
-        ]
+        return [row for number in self.records for row in read_rows(self.round_file(number))]
 
 
 def digest_of(path: Path) -> str:

@@ -19,7 +19,7 @@ import pynvml
 from analysis.base.cpu_quota import allowed_cores, cpu_quota
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, as_text, cuda_attribute
 from analysis.base.memory_limit import allocatable_bytes
-from analysis.base.records import MAX_NUMBER
+from analysis.base.values import MAX_NUMBER
 from analysis.measure.topology import numa_node, topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES

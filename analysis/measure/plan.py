@@ -21,8 +21,8 @@ from analysis.results.store.runs import (
     FAULTS,
     Run,
     codes_of,
+    read,
     read_captures,
-    read_run,
     read_runs,
 )
 from analysis.study import GRIDS, Study, Variant
@@ -62,7 +62,9 @@ class Target:
         for path in described(self.folder / study.name):
             if path.stem.endswith(f"-{self.host}"):
                 with suppress(*FAULTS):
-                    yield read_run(path, study)
+                    run = read(path, study)
+                    if isinstance(run, Run):
+                        yield run
 
 
 def target(config: Config, gpus: Sequence[Gpu]) -> Target:

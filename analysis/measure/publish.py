@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 
 from analysis.base.files import remove_together
 from analysis.measure.conditions import recent_conditions
@@ -102,11 +103,13 @@ def _run_file(
     telemetry: Mapping[str, str],
 ) -> RunFile:
     """The description of the run, without its files."""
-    begin, records = journal.begin(), [record for _, record in sorted(journal.records.items())]
+    begin, records = journal.begin(), [*journal.records.values()]
     energies = [record.energy_j for record in records]
     known = [energy for energy in energies if energy is not None]
     variants = {v.name: v for v in plan.variants if v.name in unmet}
-    start = min((record.start for record in records), default=start_of(journal.run))
+    # The clock may be set back.
+    began, moment = start_of(journal.run), datetime.fromisoformat
+    start = max(began, min((one.start for one in records), key=moment, default=began), key=moment)
     return RunFile(
         format=FORMAT,
         method_version=METHOD_VERSION,
@@ -117,7 +120,7 @@ def _run_file(
         rounds=len(records),
         asked=list(plan.asked),
         start=start,
-        end=max([start, *(record.end for record in records)]),  # the clock may be set back
+        end=max([start, *(record.end for record in records)], key=moment),
         commit=begin.commit,
         dirty=begin.dirty,
         command=without_private(host.command),

@@ -184,7 +184,6 @@ def _run_one(
     spent = _energy_j(host)
     others = {process for gpu in host.gpus for process in gpu.other_processes() or ()}
     record = RoundRecord(
-        run=job.run,
         start=start,
         end=end,
         seconds=seconds,
@@ -204,7 +203,6 @@ def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Condition
     write_rows(job.out, [])
     now, look = utc_now(), Look(**asdict(conditions))
     record = RoundRecord(
-        run=job.run,
         start=now,
         end=now,
         seconds=0.0,

@@ -15,9 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu, GpuError, open_gpus
 from analysis.base.processes import end_with_parent
-from analysis.base.records import parse_record, to_text
+from analysis.base.records import cells, parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.results.store.records import READING_COLUMNS, Reading
@@ -88,8 +89,8 @@ def whole_rows(path: Path) -> tuple[list[list[str]], int]:
 
 
 def _is_whole(row: Sequence[str]) -> bool:
-    with suppress(ValueError):
-        return bool(parse_record(Reading, ["", "", "0", *row]))
+    with suppress(ValueError, FieldError):
+        return bool(parse_record(Reading, cells(Reading, ["", "", "0", *row])))
     return False
 
 

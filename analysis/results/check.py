@@ -15,39 +15,30 @@ from pathlib import Path
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError, visible
 from analysis.results.store.copying import require_same_kind
-from analysis.results.store.folders import ABOUT, require_machine, require_study
+from analysis.results.store.folders import MACHINE, NAME, description_of, require_named
 from analysis.results.store.keys import HostKeys
-from analysis.results.store.runs import (
-    FAULTS,
-    description_of,
-    newest_host,
-    read_capture,
-    read_run,
-)
+from analysis.results.store.runs import FAULTS, newest_host, read
 from analysis.study import Study, discover
 
 
 def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]:
     """A line for each of `files` that is wrong, or that belongs to no run and no capture."""
-    described: dict[Path, Path] = {}
+    described: dict[Path, None] = {}
     for path in files:
         try:
             about = description_of(path)
             if not about.exists():
                 raise HotpathError(f"{path}: expected {about.name} beside it, got none")
-            described.setdefault(about, path)
+            described[about] = None
         except FAULTS as error:
             yield visible(str(error))
     newest: dict[Path, HostKeys] = {}
     for about in described:
+        folder = about.parents[1]
         try:
-            folder = about.parents[1]
-            require_machine(folder)
-            require_study(about.parent)
-            if about.name.endswith(ABOUT[1:]):
-                host = read_capture(about).about.host
-            else:
-                host = read_run(about, studies.get(about.parent.name)).about.host
+            require_named(folder, MACHINE)
+            require_named(about.parent, NAME)
+            host = read(about, studies.get(about.parent.name)).about.host
             if folder not in newest:
                 newest[folder] = newest_host(folder, without=[*described]) or host
             require_same_kind(host, folder, str(about), newest[folder])

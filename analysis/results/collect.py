@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -13,26 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.base.errors import HotpathError, visible
-from analysis.results.store.folders import (
-    listed,
-    machine_folders,
-    require_machine,
-    require_study,
-)
+from analysis.base.errors import FieldError, HotpathError, visible
+from analysis.results.store.folders import machine_folders
 from analysis.results.store.keys import CapturedVariant, CaptureFile, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
 from analysis.results.store.runs import (
     FAULTS,
     Capture,
-    Refuse,
     Run,
     codes_of,
     newest_host,
-    read_captures,
-    read_runs,
-    refuse_strays,
+    read_machine,
 )
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Metric, Row
 from analysis.study import Study
@@ -63,6 +55,26 @@ class Collected:
     captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+    def only(self, machine: str) -> Collected:
+        """The results of one machine."""
+        return replace(
+            self,
+            samples=self.samples[self.samples["machine"] == machine],
+            machines={name: one for name, one in self.machines.items() if name == machine},
+            runs=[run for run in self.runs if run.machine == machine],
+            captures=[one for one in self.captures if one.about.machine == machine],
+        )
+
+    def without(self, runs: Collection[RunFile], metrics: Collection[str] = ()) -> Collected:
+        """All but these runs or, of these runs, all but these metrics."""
+        keys = {(run.machine, run.study, run.run) for run in runs}
+        rows = zip(*(self.samples[name] for name in ("machine", "study", "run")), strict=True)
+        is_gone = np.fromiter((row in keys for row in rows), bool, len(self.samples))
+        if metrics:
+            is_gone &= self.samples["metric"].isin([*metrics]).to_numpy()
+        kept = self.runs if metrics else [run for run in self.runs if run not in runs]
+        return replace(self, samples=self.samples[~is_gone], runs=kept)
 
 
 def collect(
@@ -96,43 +108,28 @@ def collect(
             refuse(published_file(root, study), error)
     frames: list[pd.DataFrame] = []
     for folder in machine_folders(root):
-        if not _is_valid(folder, require_machine, refuse) or machine not in (None, folder.name):
+        if machine not in (None, folder.name):
             continue
         if host := newest_host(folder):
             collected.machines[folder.name] = host.described()
         room = MACHINE_LIMIT_SAMPLES
-        for inner in listed(folder):
-            if only is not None and inner.name not in only:
+        for one in read_machine(folder, studies, refuse, only):
+            if isinstance(one, Capture):
+                collected.captures.append(one)
                 continue
-            if not _is_valid(inner, require_study, refuse):
+            table = _frame(one, studies.get(one.about.study))
+            if len(table) > room:
+                expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
+                path = folder / one.about.study / one.about.file_name
+                refuse(path, FieldError(f"{path}", expected, "more"))
                 continue
-            study_here = studies.get(inner.name)
-            refuse_strays(inner, refuse)
-            collected.captures += read_captures(inner, refuse)
-            for run in read_runs(inner, study_here, refuse):
-                table = _frame(run, study_here)
-                if len(table) > room:
-                    limit = f"expected at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
-                    refuse(inner / f"{run.about.run}.json", f"{limit}, got more")
-                    continue
-                room -= len(table)
-                frames.append(table)
-                collected.runs.append(run.about)
+            room -= len(table)
+            frames.append(table)
+            collected.runs.append(one.about)
     collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))
     samples = pd.concat(frames) if frames else pd.DataFrame(columns=COLUMNS)
     collected.samples = samples[[*COLUMNS]].reset_index(drop=True)
     return collected
-
-
-def _is_valid(folder: Path, require: Callable[[Path], None], refuse: Refuse) -> bool:
-    """Whether a folder is what it should be; if not, it is refused. An empty one needs no name."""
-    try:
-        if listed(folder) or folder.is_symlink() or not folder.is_dir():
-            require(folder)
-            return True
-    except (HotpathError, OSError) as error:
-        refuse(folder, error)
-    return False
 
 
 def _frame(run: Run, study: Study | None) -> pd.DataFrame:

@@ -40,6 +40,9 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
     "MAX_FILES": folders.MAX_FILES,
+    "SMALLEST": f"{keys.SMALLEST:g}",
+    "LARGEST": f"{keys.LARGEST:g}",
+    "LONGEST_S": f"{keys.LONGEST_S:,g}",
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""

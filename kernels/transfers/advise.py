@@ -41,6 +41,7 @@ from analysis.api.study import (
     load_config,
     program,
 )
+from analysis.api.tables import machines
 
 from .adviser import (
     DIRECTIONS,
@@ -238,8 +239,11 @@ def _known(study: Study, arguments: argparse.Namespace) -> list[Adviser]:
             calibrated = calibrate_here(here, bench)
             bench.require_right()
             return [calibrated]
-    found = advisers_in(_results(arguments), study)
-    return of_machine(found, arguments.machine)
+    results = _results(arguments)
+    measured = [name for name in machines(results) if (results / name / study.name).is_dir()]
+    if arguments.machine not in ("all", *measured):  # known at once; the rest takes seconds
+        raise FieldError("--machine", f"one of {measured}", arguments.machine)
+    return of_machine(advisers_in(results, study), arguments.machine)
 
 
 def held_out(study: Study, arguments: argparse.Namespace) -> None:

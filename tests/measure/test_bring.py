@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -127,7 +130,7 @@ def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
     (path,) = files_of(results, "box", "calls")
     edit_run(path.with_suffix(".json"), lambda run: run.update(command="another"))
     before = contents(results)
-    with pytest.raises(HotpathError, match=r"expected the content of .* got another"):
+    with pytest.raises(HotpathError, match=r"expected the content of .* got 'another'"):
         list(bring(archive, results))
     assert contents(results) == before
 
@@ -141,7 +144,10 @@ def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
         (with_member("/etc/evil.csv", _sized(1)), "plain files of results/<machine>"),
         (with_member("results/box/calls/a.csv", _link), "plain files of results/<machine>"),
         (with_member("analysis/__init__.py", _sized(1)), "plain files of results/<machine>"),
-        (with_member("results/box/calls/a.csv", _sized(LIMIT_BYTES + 1)), "bytes, got 'more'"),
+        (
+            with_member("results/box/calls/a.csv", _sized(LIMIT_BYTES + 1)),
+            "bytes, unpacked, got 'more'",
+        ),
         (with_member("results/published/copy.csv", _sized(1)), "plain files of results/<machine>"),
         (with_member("results/box/calls/a.csv", _sized(1)), "expected <run> and one of"),
     ],
@@ -157,10 +163,104 @@ def test_a_wrong_archive_is_one_error_and_adds_nothing(
     assert not (tmp_path / "results").exists()
 
 
+def test_a_wrong_checksum_is_one_error(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "one")
+    whole = archive.read_bytes()
+    for at in (len(whole) - 8, len(whole) - 4):  # the checksum, and the length
+        archive.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with pytest.raises(HotpathError, match="not an archive of env/offline: "):
+            list(bring(archive, tmp_path / "results"))
+    assert not (tmp_path / "results").exists()
+
+
+def header(kind: bytes, size: int, name: str = "results/box/calls/a.csv") -> bytes:
+    """A tar header, which may lie about the size."""
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+HUGE: dict[str, tuple[Iterable[bytes], str]] = {
+    "a name of 1.5 GB": (
+        chain([header(tarfile.GNUTYPE_LONGNAME, 3 * 2**29)], repeat(b"a" * 2**20, 1536)),
+        "bytes, unpacked, got 'more'",
+    ),
+    "a name of 100 MB": (
+        chain([header(tarfile.GNUTYPE_LONGNAME, 10**8)], repeat(b"a" * 2**20, 96)),
+        "a long name of at most 4096 bytes",
+    ),
+    "an extension of 100 MB": (
+        chain([header(tarfile.XHDTYPE, 10**8)], repeat(b"a" * 2**20, 96)),
+        "a long name of at most 4096 bytes",
+    ),
+    "an extension of -1 byte": ([header(tarfile.XHDTYPE, -1), b"a" * 10**6], "got -1"),
+    "a file of -1 byte": ([header(tarfile.REGTYPE, -1), b"a" * 10**6], "got -1"),
+    "a chain of names": (
+        repeat((header(tarfile.GNUTYPE_LONGNAME, 2) + b"a".ljust(512, b"\0")) * 1024, 20),
+        "not an archive of env/offline",
+    ),
+    "many folders": (
+        repeat(header(tarfile.DIRTYPE, 0, "results/box/") * 1024, 400),
+        "members, got 'more'",
+    ),
+    "a name part of 300 characters": (
+        [header(tarfile.REGTYPE, 0, f"results/box/calls/{'a' * 300}.csv")],
+        "plain files of results",
+    ),
+    "a machine of 300 characters": (
+        [header(tarfile.REGTYPE, 0, f"results/{'a' * 300}/calls/a.csv")],
+        "plain files of results",
+    ),
+    "a study of 300 characters": (
+        [header(tarfile.REGTYPE, 0, f"results/box/{'a' * 300}/a.csv")],
+        "plain files of results",
+    ),
+    "nothing": ([bytes(2**10)], "results of one machine"),
+    "folders alone": ([header(tarfile.DIRTYPE, 0, "results/box/calls/")], "results of one machine"),
+    "samples without a description": (
+        [header(tarfile.REGTYPE, 0, f"results/box/calls/{name_of(RUN)}.csv")],
+        "runs of box, got 'none'",
+    ),
+}
+"""Archives, as parts of their tar files, and how each is refused."""
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_hostile_archive_is_one_line_in_little_time_and_memory(tmp_path: Path, name: str) -> None:
+    parts, says = HUGE[name]
+    archive = tmp_path / "huge.tar.gz"
+    with gzip.open(archive, "wb", compresslevel=1) as file:
+        for part in parts:
+            file.write(part)
+        file.write(bytes(2**10))
+    program = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+        "from analysis.measure.bring import main\n"
+        "from analysis.base.cli import fail_in_one_line\n"
+        "fail_in_one_line(main)\n"
+    )
+    (tmp_path / "results").mkdir()
+    command = [sys.executable, "-c", program, str(archive), "--results", str(tmp_path / "results")]
+    start = time.monotonic()
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert time.monotonic() - start < 20
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert says in line and len(line) < 700
+
+
 def test_a_damaged_archive_is_one_error_or_harmless(tmp_path: Path) -> None:
     archive = packed(tmp_path / "one")
     whole = archive.read_bytes()
-    for at in (*range(0, len(whole), 16), len(whole) - 8):  # the checksum
+    for at in range(0, len(whole), 16):
         archive.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
         with suppress(HotpathError):
             list(bring(archive, tmp_path / f"results-{at}"))
@@ -171,7 +271,7 @@ def test_wrong_samples_are_refused_before_any_are_added(tmp_path: Path) -> None:
     packed(tmp_path / "one", run=LATER)
     path, _ = files_of(tmp_path / "one" / "results", "box", "calls")
     path.write_text(path.read_text().replace("1,ok", "1,okay", 1))
-    with pytest.raises(HotpathError, match=rf"box/calls/{path.name}: checksum differs"):
+    with pytest.raises(HotpathError, match=rf"box/calls/{path.name}: checksum: expected"):
         list(bring(pack(tmp_path / "one"), tmp_path / "results"))
     assert not (tmp_path / "results").exists()
 
@@ -187,7 +287,7 @@ def test_the_files_of_a_pull_request_are_checked_alone(tmp_path: Path) -> None:
     stray.touch()
     other, checksum = faults([stray, new], STUDIES)
     assert other.startswith(f"{stray}: expected <run> and one of")
-    assert checksum.startswith(f"{new}: checksum differs")
+    assert checksum.startswith(f"{new}: checksum: expected")
     new.with_suffix(".json").unlink()
     (alone,) = faults([new], STUDIES)
     assert alone == f"{new}: expected {new.stem}.json beside it, got none"

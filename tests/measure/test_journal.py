@@ -40,16 +40,11 @@ DAMAGE: list[tuple[str, Callable[[Path], object], int]] = [
     ("round-01.csv", lambda path: path.unlink(), 1),
     ("round-01.csv", folder_instead, 1),
     ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), 1),
-    ("round-01.json", folder_instead, 1),
-    ("round-01.json", changed(b'"spin_s"', b'"spin"'), 1),
-    ("round-01.json", lambda path: path.write_text("[]"), 1),
-    ("round-01.json", lambda path: edit_json(path, lambda d: d.update(seconds="long")), 1),
     ("round-01.visits.csv", folder_instead, 1),
     ("round-01.visits.csv", changed(b"one", b"o\0e"), 1),
-    ("repeated.json", lambda path: path.write_text('{"round": 1}'), 0),
-    ("repeated.json", folder_instead, 0),
-    ("begin.json", lambda path: path.write_text("[]"), 3),
-    ("begin.json", folder_instead, 3),
+    ("journal.json", lambda path: path.write_text("[]"), 3),
+    ("journal.json", changed(b'"spin_s"', b'"spin"'), 3),
+    ("journal.json", folder_instead, 3),
     ("telemetry.csv", lambda path: path.write_bytes(b"\xff,,\n" + b"9," * 9 + b"\n"), 0),
 ]
 """Files of a journal, their damage, and the number of rounds that it costs."""
@@ -88,12 +83,6 @@ def test_a_round_to_be_repeated_is_missing_from_then_on(
     list(publish(finished, HERE, host(build_folder)))
     (run,) = runs_at(finished.where, finished.study)
     assert [(one.round, one.why) for one in run.about.repeated] == [(1, ["noise"])]
-
-
-def test_a_damaged_list_of_repeats_costs_no_round(finished: Plan) -> None:
-    Journal(finished).repeat(1, ["noise"])
-    (finished.journal / "repeated.json").write_text("[")
-    assert Journal(finished).missing() == [1]
 
 
 def test_a_run_has_the_seconds_of_each_stage(finished: Plan, build_folder: Path) -> None:
@@ -211,8 +200,9 @@ def test_a_clock_that_is_set_back_costs_no_run(
 ) -> None:
     plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
     run_rounds(plan, HERE, host(build_folder))
-    record = Journal(plan).round_file(0).with_suffix(".json")
-    edit_json(record, lambda data: data.update(end="2026-01-01T00:00:00Z"))
+    record = plan.journal / "journal.json"
+    earlier = dict.fromkeys(("start", "end"), "2026-01-01T00:00:00Z")
+    edit_json(record, lambda data: data["rounds"]["0"].update(earlier))
     list(publish(plan, HERE, host(build_folder)))
     (run,) = runs_at(where, study)
     assert run.about.end == run.about.start

@@ -22,7 +22,7 @@ from analysis.measure.plan import (
     with_companions,
 )
 from analysis.results.store.copying import require_same_kind
-from analysis.results.store.runs import bad_files
+from analysis.results.store.runs import read_runs
 from analysis.study import load_study
 from analysis.study.config import load_config
 from tests.editing import replace_in
@@ -96,7 +96,9 @@ def test_a_damaged_run_is_pending_again(tmp_path: Path, where: Target) -> None:
     (path,) = (where.folder / "damaged").glob("*.csv")
     path.write_text("")
     assert pending(study, where, "default", HERE) == [*study.variants]
-    assert [path.suffix for path, _ in bad_files(path.parent, study)] == [".json"]
+    refused: list[Path] = []
+    assert not [*read_runs(path.parent, study, lambda path, error: refused.append(path))]
+    assert [path.suffix for path in refused] == [".json"]
 
 
 def test_runs_are_pending_until_there_are_enough(tmp_path: Path, where: Target) -> None:

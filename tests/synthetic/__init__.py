@@ -32,7 +32,7 @@ from analysis.results.store.keys import (
     start_of,
 )
 from analysis.results.store.records import CAPTURED
-from analysis.results.store.runs import add, read_run
+from analysis.results.store.runs import add, read_runs
 from analysis.results.store.samples import Metric, Row, read_rows, to_text
 from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
@@ -276,8 +276,8 @@ def _write(
         for variant, one in variants.items()
     }
     bounds = {claim: digests for one in variants.values() for claim, digests in bounds_in(one)}
-    if (path := folder / f"{name}.json").exists():
-        old = read_run(path, None)
+    if (folder / f"{name}.json").exists():
+        old = next(run for run in read_runs(folder, None) if run.about.run == name)
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
         known = {**old.about.variants, **known}
         bounds = {**old.about.bounds, **bounds}
@@ -402,8 +402,7 @@ def measured_row(study: Study, variant: str, case: str, metric: str, value: floa
 def assert_measured_once(folder: Path, variants: Iterable[str], rounds: int) -> None:
     """Check that a study's folder has one run, in which every sample of `variants` was taken once,
     and that all others were skipped."""
-    (path,) = described(folder)
-    rows = read_run(path, None).rows
+    (rows,) = (run.rows for run in read_runs(folder, None))
     assert {row.variant for row in rows if row.status != "skipped"} == {*variants}
     measured = [row for row in rows if row.variant in variants]
     assert {row.round for row in measured} == set(range(rounds))

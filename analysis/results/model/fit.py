@@ -39,6 +39,8 @@ MAX_PROCESSES: Final = 4
 FLOOR: Final = 0.005
 """Relative error assumed for a case that repeats exactly: no model is more accurate than that."""
 HELD_START: Final = 8192
+FARTHEST_HELD: Final = 4 * HELD_START
+"""Entries of a pool in which nearly every touch is a walk."""
 REGIONS_START: Final = 256
 ROW_CACHE_START: Final = 32 * 2**20
 """Where the search for these three parameters starts."""
@@ -89,14 +91,15 @@ def fit(calibration: Calibration) -> Fit | None:
     """Fit the parameters to the cases of one machine, with intervals by resampling its cases.
 
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
-    Parameters of translation are NaN if too few cases have a pool.
+    Parameters of translation are NaN if too few cases have a pool, or none a large one.
     """
     has_pool = calibration.work[:, WORK.index("entries")] > 0
     link, walks = calibration.only(~has_pool), calibration.only(has_pool)
     if not _suffices(link):
         return None
     estimate = of_link = _estimate(link, _link)
-    if len(walks.seconds) >= OF_WALKS.min_cases:
+    is_beyond_reach = walks.work[:, WORK.index("entries")] > FARTHEST_HELD
+    if len(walks.seconds) >= OF_WALKS.min_cases and is_beyond_reach.any():
         of_walks = _estimate(walks, _Translation(of_link.values))
         both = (np.where(OF_TRANSLATION, *ends) for ends in zip(of_walks, of_link, strict=True))
         estimate = _Estimate(*both)
@@ -216,7 +219,7 @@ class _Translation:
     def __call__(self, cases: Calibration, draws: Floats) -> Floats:
         known = Parameters(*self.link)
         entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
-        walk = (cases.seconds / touches)[entries > 4 * HELD_START].min() / 2
+        walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
         start = replace(
             known,
             held_entries=HELD_START,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_text
-from analysis.results.store.folders import ABOUT, described, listed, require_machine, require_study
-from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
-from analysis.results.store.runs import bad_files, description_of, newest_host, read_about
+from analysis.results.store.folders import description_of
+from analysis.results.store.keys import HostKeys, text_of
+from analysis.results.store.runs import newest_host, read_about, read_machine
 from analysis.study import Study
 from analysis.study.config import MachineName
 
@@ -39,36 +39,29 @@ def copy_runs(
     """
     if not (source / machine).is_dir():
         return
-    refused = dict(_bad_files(source / machine, studies))
-    bad = [error for path, error in refused.items() if not _is_left_over(path)]
-    if is_strict and bad:
-        raise HotpathError(bad[0].replace(f"{source}/", ""))
-    texts: dict[Path, dict[Path, str]] = {}
     folder = results / keys.read(MachineName, name or machine, "name of the machine")
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        if is_strict and not _is_left_over(path):
+            raise HotpathError(str(error).replace(f"{source}/", "")) from None
+
+    found = list(read_machine(source / machine, studies, refuse))
     newest = newest_host(folder) or (newest_host(source / machine) if is_strict else None)
-    for study in listed(source / machine):
-        for suffix in ABOUT if study not in refused else ():
-            for path in described(study, suffix):
-                if path in refused:
-                    continue
-                about = _about(path, suffix)
-                require_same_kind(about.host, folder, str(path), newest)
-                about.machine = folder.name
-                there = folder / study.name / path.name
-                if there.exists() and _about(there, suffix) != about:
-                    raise HotpathError(f"{path}: expected the content of {there}, got another")
-                if not all((there.parent / n).exists() for n in (there.name, *about.files)):
-                    files = {there.parent / n: read_text(study / n) for n in about.files}
-                    texts[there] = files | {there: text_of(about)}
-    for there, files in sorted(texts.items()):
+    texts: dict[Path, dict[Path, str]] = {}
+    for about in (one.about for one in found):
+        here, there = (root / about.study for root in (source / machine, folder))
+        path = there / about.file_name
+        require_same_kind(about.host, folder, f"{here / path.name}", newest)
+        about.machine = folder.name
+        kind: type[Any] = type(about)
+        if path.exists() and read_about(path, kind) != about:
+            raise FieldError(f"{here / path.name}", f"the content of {path}", "another")
+        if not all((there / file).exists() for file in (path.name, *about.files)):
+            texts[path] = {there / file: read_text(here / file) for file in about.files}
+            texts[path][path] = text_of(about)
+    for path, files in sorted(texts.items()):
         write_all(files)
-        yield f"{there.parent.name}/{there.name}"
-
-
-def _about(path: Path, suffix: str) -> RunFile | CaptureFile:
-    if suffix == ABOUT[0]:
-        return read_about(path, RunFile)
-    return read_about(path, CaptureFile)
+        yield f"{path.parent.name}/{path.name}"
 
 
 def _is_left_over(path: Path) -> bool:
@@ -78,28 +71,14 @@ def _is_left_over(path: Path) -> bool:
     return False
 
 
-def _bad_files(folder: Path, studies: Mapping[str, Study]) -> Iterator[tuple[Path, str]]:
-    """The files and folders of a machine that cannot be copied, with the reason."""
-    require_machine(folder)
-    for inner in listed(folder):
-        try:
-            require_study(inner)
-        except HotpathError as error:
-            yield inner, str(error)
-        else:
-            yield from bad_files(inner, studies.get(inner.name))
-
-
 def require_same_kind(
     host: HostKeys, folder: Path, where: str, newest: HostKeys | None = None
 ) -> None:
     """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
     another kind of GPU, number of GPUs or SMs, or PCIe link than `host`."""
     newest = newest or newest_host(folder)
-    if newest is None:
-        return
     here = _kind_of(host)
-    for key, expected in _kind_of(newest).items():
+    for key, expected in _kind_of(newest).items() if newest else ():
         got = here.get(key)
         if got is not None and expected is not None and expected != got:
             raise FieldError(

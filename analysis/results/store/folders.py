@@ -9,12 +9,11 @@ opening anything.
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from analysis.base.errors import HotpathError
+from analysis.base.errors import FieldError
 from analysis.base.reading import require_folder
 from analysis.results.store.keys import RUN
 from analysis.study import CAPTURE_KINDS
@@ -24,74 +23,16 @@ PUBLISHED: Final = "published"
 MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 ABOUT: Final = (".json", *(f".{kind}.json" for kind in CAPTURE_KINDS))
 """How a file ends that describes others and is written after them."""
-SUFFIXES: Final = (*ABOUT, ".csv", ".telemetry.csv", *(f".{kind}.csv" for kind in CAPTURE_KINDS))
-"""How the files of a study end."""
+DESCRIBED_BY: Final = {
+    **{suffix: suffix for suffix in ABOUT},
+    **{suffix.replace(".json", ".csv"): suffix for suffix in ABOUT},
+    ".telemetry.csv": ABOUT[0],
+}
+"""How the files of a study end, and for each how its description does."""
 PARTIAL: Final = ".partial"
 """How a file ends that is not yet written; an interrupted run may leave one."""
 MAX_FILES: Final = 64
 """Maximum number of runs of a study on a machine, and of its captures of a kind."""
-
-
-def machines(root: Path) -> list[str]:
-    """Names of the machines under `root`, in alphabetical order."""
-    found = (path for path in machine_folders(root) if MACHINE.fullmatch(path.name))
-    return [path.name for path in found if listed(path)]
-
-
-def machine_folders(root: Path) -> Iterator[Path]:
-    """All entries under `root` in the place of machines' folders, valid or not."""
-    for path in listed(root):
-        is_file = stat.S_ISREG(path.lstat().st_mode)
-        if not is_file and path.name != PUBLISHED:
-            yield path
-
-
-def require_machine(folder: Path) -> None:
-    """HotpathError unless it is a folder with the name of a machine."""
-    _require_name(folder, MACHINE)
-
-
-def require_study(folder: Path) -> None:
-    """HotpathError unless it is a folder with the name of a study."""
-    _require_name(folder, NAME)
-
-
-def _require_name(folder: Path, pattern: re.Pattern[str]) -> None:
-    if not pattern.fullmatch(folder.name):
-        expected = f"a name of the form {pattern.pattern}"
-        raise HotpathError(f"{folder}: expected {expected}, got {folder.name!r}")
-    require_folder(folder)
-
-
-def run_and_suffix(path: Path) -> tuple[str, str]:
-    """The run and the suffix of a file of a study; HotpathError for another name."""
-    run, _, suffix = path.name.partition(".")
-    if not RUN.fullmatch(run) or f".{suffix}" not in SUFFIXES:
-        expected = f"<run> and one of {', '.join(SUFFIXES)}"
-        raise HotpathError(f"{path}: expected {expected}, got {path.name!r}")
-    return run, f".{suffix}"
-
-
-def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
-    """The descriptions of runs in a study's folder, or those of captures, newest first."""
-    return [path for path in reversed(listed(folder)) if _is_named(path, (suffix,))]
-
-
-def plain_files(root: Path) -> Iterator[Path]:
-    """Every file under `root` that can be results by its name and place, none through a link."""
-    for machine in machines(root):
-        inner = [path for path in listed(root / machine) if NAME.fullmatch(path.name)]
-        files = (path for one in inner for path in listed(one) if _is_named(path, SUFFIXES))
-        yield from (path for path in files if stat.S_ISREG(path.lstat().st_mode))
-    for path in listed(root / PUBLISHED):
-        is_named = NAME.fullmatch(path.stem) and path.suffix == ".csv"
-        if is_named and stat.S_ISREG(path.lstat().st_mode):
-            yield path
-
-
-def _is_named(path: Path, suffixes: tuple[str, ...]) -> bool:
-    run, _, suffix = path.name.partition(".")
-    return bool(RUN.fullmatch(run)) and f".{suffix}" in suffixes
 
 
 def listed(folder: Path) -> list[Path]:
@@ -100,3 +41,61 @@ def listed(folder: Path) -> list[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if path.suffix != PARTIAL)
+
+
+def machine_folders(root: Path) -> list[Path]:
+    """All entries under `root` in the place of machines' folders, valid or not."""
+    return [path for path in listed(root) if not _is_plain(path) and path.name != PUBLISHED]
+
+
+def machines(root: Path) -> list[str]:
+    """Names of the machines under `root`, in alphabetical order."""
+    found = (path for path in machine_folders(root) if MACHINE.fullmatch(path.name))
+    return [path.name for path in found if listed(path)]
+
+
+def require_named(folder: Path, pattern: re.Pattern[str]) -> None:
+    """HotpathError unless it is a folder with a name of a machine, MACHINE, or a study, NAME."""
+    if not pattern.fullmatch(folder.name):
+        raise FieldError(f"{folder}", f"a name of the form {pattern.pattern}", folder.name)
+    require_folder(folder)
+
+
+def run_of(path: Path) -> str:
+    """The run of a file of a study by its name."""
+    return path.name.partition(".")[0]
+
+
+def _suffix(path: Path) -> str:
+    return path.name.removeprefix(run_of(path))
+
+
+def description_of(path: Path) -> Path:
+    """The description that a file of a study belongs to; FieldError for another file."""
+    about = DESCRIBED_BY.get(_suffix(path))
+    if about is None or not RUN.fullmatch(run_of(path)):
+        raise FieldError(f"{path}", f"<run> and one of {', '.join(DESCRIBED_BY)}", path.name)
+    return path.with_name(run_of(path) + about)
+
+
+def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
+    """The descriptions of runs in a study's folder, or those of captures, newest first."""
+    paths = reversed(listed(folder))
+    return [path for path in paths if RUN.fullmatch(run_of(path)) and _suffix(path) == suffix]
+
+
+def plain_files(root: Path) -> Iterator[Path]:
+    """Every file under `root` that can be results by its name and place, none through a link."""
+    for machine in machines(root):
+        for study in listed(root / machine):
+            is_study = NAME.fullmatch(study.name)
+            for path in listed(study) if is_study else ():
+                if RUN.fullmatch(run_of(path)) and _suffix(path) in DESCRIBED_BY:
+                    yield from [path] if _is_plain(path) else []
+    for path in listed(root / PUBLISHED):
+        if NAME.fullmatch(path.stem) and path.suffix == ".csv" and _is_plain(path):
+            yield path
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

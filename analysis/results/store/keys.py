@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
 from analysis.base.keys import NAME, Fault, UtcTime
-from analysis.base.records import MAX_NUMBER
+from analysis.base.values import MAX_NUMBER, is_utc_time
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -26,6 +26,14 @@ FORMAT: Final = 1
 RUN: Final = re.compile(r"(\d{8}T\d{6}Z)-([0-9a-f]{8})", re.ASCII)
 """A run's name: start time and host."""
 UNKNOWN_HOST: Final = "0" * 8
+SMALLEST: Final = 1e-13
+"""The smallest value above 0, in any unit: a mean over a loop resolves no less of a second."""
+LARGEST: Final = 1e15
+"""The largest value, in any unit but seconds: a thousand times the memory of any machine."""
+LONGEST_S: Final = 1e5
+"""The longest time: no round lasts longer than a day."""
+EARLIEST: Final = "2020"
+"""The first year in which a run can be."""
 MAX_CLOCK_ERROR: Final = timedelta(days=1)
 """The clocks of two machines may differ; a run that is dated later than this lies in the future."""
 PRIVATE: Final = re.compile(
@@ -33,6 +41,7 @@ PRIVATE: Final = re.compile(
     r"|(?:GPU-)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 )
 """A path or a UUID: neither belongs in a file that is published."""
+_PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 
 
 def without_private(text: str) -> str:
@@ -54,25 +63,21 @@ def name_of_run(start: str, host: str) -> str:
 
 def start_of(run: str) -> str:
     """The UTC timestamp in a run's name, to the second."""
-    return f"{datetime.strptime(run.split('-')[0], '%Y%m%dT%H%M%SZ').isoformat()}Z"
-
-
-def _moment(time: str) -> datetime:
-    return datetime.fromisoformat(time)
+    return re.sub(r"(....)(..)(..T..)(..)(..Z).*", r"\1-\2-\3:\4:\5", run)
 
 
 def _past(time: str) -> str:
-    if _moment(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
+    if datetime.fromisoformat(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
         raise Fault("a time that does not lie in the future", time)
+    if time < EARLIEST:
+        raise Fault(f"a time from {EARLIEST} on", time)
     return time
 
 
 def _run(name: str) -> str:
-    try:
-        _past(start_of(name))
-    except ValueError as error:
-        expected = error.expected if isinstance(error, Fault) else "a time that exists"
-        raise Fault(expected, name) from None
+    if not is_utc_time(start_of(name)):
+        raise Fault("a time that exists", name)
+    _past(start_of(name))
     return name
 
 
@@ -82,34 +87,49 @@ def _public(text: str) -> str:
     return text
 
 
+def _like(pattern: str, expected: str) -> AfterValidator:
+    """A check of the form of a text."""
+
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise Fault(expected, text)
+        return text
+
+    return AfterValidator(checked)
+
+
 PastTime = Annotated[UtcTime, AfterValidator(_past)]
 RunName = Annotated[str, Field(pattern=f"^{RUN.pattern}$"), AfterValidator(_run)]
 HostId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
 Word = Annotated[str, Field(max_length=1000), AfterValidator(_public)]
 Text = Annotated[str, Field(max_length=4000), AfterValidator(_public)]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
+CaseId = Annotated[
+    str,
+    Field(max_length=1000),
+    _like(f"({_PAIR}(,{_PAIR})*)?", "key=value pairs joined by commas"),
+]
+Reasons = Annotated[str, Field(max_length=1000), _like(r"([a-z_]+(\|[a-z_]+)*)?", "words and bars")]
+"""Reasons for lowered clocks, joined by a bar."""
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 Natural = Annotated[int, Field(ge=0, le=int(MAX_NUMBER))]
 Count = Annotated[int, Field(ge=1, le=int(MAX_NUMBER))]
 Few = Annotated[int, Field(ge=0, le=100_000)]
-Amount = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
-Positive = Annotated[float, Field(gt=0, le=MAX_NUMBER)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST)]
+Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S)]
+Megahertz = Annotated[float, Field(ge=0, le=100_000)]
 Listed = Annotated[list[T], Field(max_length=1001)]
-ByPair = Annotated[
-    dict[Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")], T], Field(max_length=1000)
-]
-"""By two GPUs, such as `0-1`."""
 Package = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,60}$")]
-Bounds = Annotated[
-    dict[
-        Annotated[str, Field(max_length=100, pattern=f"^{NAME.pattern}$")],
-        Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]],
-    ],
-    Field(max_length=1000),
-]
-"""The digests of the comparisons of claims, by the claim's id."""
+Pair = Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")]
+ByPair = Annotated[dict[Pair, T], Field(max_length=1000)]
+"""By two GPUs, such as `0-1`."""
 ByVariant = Annotated[dict[Name, T], Field(max_length=1000)]
+Bounds = ByVariant[Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]]]
+"""The digests of the comparisons of claims, by the claim's id."""
+Files = Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=2)]
+"""Checksums of the files beside a description, by name."""
 
 
 class Keys(BaseModel, extra="forbid", strict=True, allow_inf_nan=False):
@@ -124,8 +144,8 @@ class GpuKeys(Keys):
     sms: Annotated[int, Field(ge=1, le=10_000)] | None = None
     gpu_memory_bytes: Count | None = None
     power_limit_w: Positive | None = None
-    max_sm_mhz: Positive | None = None
-    max_memory_mhz: Positive | None = None
+    max_sm_mhz: Megahertz | None = None
+    max_memory_mhz: Megahertz | None = None
     ecc: bool | None = None
     pcie_generation: Count | None = None
     pcie_width: Count | None = None
@@ -171,18 +191,13 @@ class HostKeys(Keys):
     def described(self) -> dict[str, Any]:
         """The facts of the host and its first GPU, None for those in `unsupported`; `gpus` is the
         number of several GPUs, `gpu_numa_nodes` has the node of each."""
-        facts = self.model_dump(exclude_none=True, exclude={"gpus", "id", "unsupported", "limits"})
-        limits = self.limits.model_dump(exclude_none=True)
+        facts = self.model_dump(exclude_none=True, exclude={"gpus", "id", "unsupported"})
         first = self.gpus[0].model_dump(exclude_none=True) if self.gpus else {"gpu": None}
-        node = first.pop("gpu_numa_node", None)
-        several: dict[str, Any] = {}
         if len(self.gpus) > 1:
-            nodes = [one.gpu_numa_node for one in self.gpus]
-            several = {"gpus": len(self.gpus), "gpu_numa_nodes": nodes}
-        elif node is not None:
-            several = {"gpu_numa_node": node}
-        unknown = dict.fromkeys(self.unsupported)
-        return {**unknown, **first, **several, "host": self.id, **facts, "limits": limits}
+            first.pop("gpu_numa_node", None)
+            nodes = [gpu.gpu_numa_node for gpu in self.gpus]
+            first |= {"gpus": len(self.gpus), "gpu_numa_nodes": nodes}
+        return {**dict.fromkeys(self.unsupported), **first, "host": self.id, **facts}
 
 
 class Compiler(Keys):
@@ -212,9 +227,9 @@ class Disturbance(Keys):
 class Look(Keys):
     """The host before or after a round."""
 
-    spin_s: Positive
+    spin_s: Annotated[Positive, Field(le=LONGEST_S)]
     copy_bytes_per_s: Positive
-    cpu_mhz: Amount | None = None
+    cpu_mhz: Megahertz | None = None
     core_hz: Positive | None = None
     busy_share: Amount | None = None
     steal_s: Amount | None = None
@@ -226,11 +241,11 @@ class Stages(Keys):
     and checking; timing; and, as part of the timing, in times that are kept and in measurements
     that the workload makes itself."""
 
-    start: Amount
-    prepare: Amount
-    check: Amount
-    timing: Amount
-    recorded: Amount
+    start: Seconds
+    prepare: Seconds
+    check: Seconds
+    timing: Seconds
+    recorded: Seconds
 
 
 class RunFile(Keys):
@@ -249,7 +264,7 @@ class RunFile(Keys):
     commit: Commit | None
     dirty: bool | None
     command: Text
-    files: Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=2)]
+    files: Files
     host: HostKeys
     telemetry: ByVariant[Text]
     compiler: Compiler
@@ -263,13 +278,14 @@ class RunFile(Keys):
     discarded_host_passes: Few
     other_processes: Listed[Natural]
 
-    @field_validator("end")
+    @field_validator("start", "end")
     @classmethod
-    def _is_after_start(cls, end: str, info: ValidationInfo) -> str:
-        start = info.data.get("start", end)
-        if _moment(end) < _moment(start):
-            raise Fault(f"a time from {start} on, its start", end)
-        return end
+    def _is_in_order(cls, time: str, info: ValidationInfo) -> str:
+        """Whether it starts from the time of its name on, and ends from its start on."""
+        earlier = info.data.get("start") or start_of(info.data.get("run", ""))
+        if earlier and datetime.fromisoformat(time) < datetime.fromisoformat(earlier):
+            raise Fault(f"a time from {earlier} on", time)
+        return time
 
     @field_validator("host")
     @classmethod
@@ -298,7 +314,7 @@ class RunFile(Keys):
 class CapturedVariant(Keys):
     """Outcome of a capture of one variant: `captured`, or `not captured: ` and the reason."""
 
-    case: Annotated[str, Field(max_length=1000, pattern="^[A-Za-z0-9_=,.-]*$")]
+    case: CaseId
     source_sha256: Digest
     status: Text
     bounds: Bounds = {}
@@ -314,7 +330,7 @@ class CaptureFile(Keys):
     at: PastTime
     commit: Commit | None
     dirty: bool | None
-    files: Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=1)]
+    files: Files
     host: HostKeys
     compiler: Compiler
     variants: ByVariant[CapturedVariant]
@@ -331,7 +347,6 @@ class CaptureFile(Keys):
 
 def text_of(content: RunFile | CaptureFile) -> str:
     """The text of its file: a line per key, in their order."""
-    known = content.model_dump(exclude_none=False)
-    known["host"] = content.host.model_dump(exclude_none=True)
+    known = content.model_dump() | {"host": content.host.model_dump(exclude_none=True)}
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in known.items())
     return f"{{\n{lines}\n}}\n"

@@ -8,11 +8,12 @@ from typing import Final
 
 import pandas as pd
 
-from analysis.base.errors import require_known
-from analysis.base.records import columns, finite_number, read_records
+from analysis.base.errors import FieldError, require_known
+from analysis.base.records import columns, read_records
 from analysis.base.units import SI
-from analysis.results.store.folders import NAME, PUBLISHED
-from analysis.results.store.samples import CASE, SMALLEST
+from analysis.base.values import finite_number
+from analysis.results.store.folders import PUBLISHED
+from analysis.results.store.keys import SMALLEST, CaseId, Name
 from analysis.study import Study
 
 
@@ -20,8 +21,8 @@ from analysis.study import Study
 class PrintedRow:
     """A printed figure and its unit, as printed and as meant."""
 
-    variant: str
-    case: str
+    variant: Name
+    case: CaseId
     metric: str
     printed: str
     unit_printed: str
@@ -30,17 +31,13 @@ class PrintedRow:
     note: str
 
     def check(self) -> None:
-        if not (NAME.fullmatch(self.variant) and CASE.fullmatch(self.case)):
-            got = (self.variant, self.case)
-            raise ValueError(f"variant, case: expected a name and key=value pairs, got {got}")
-        if self.unit_meant not in SI:
-            raise ValueError(f"unit_meant: expected one of {list(SI)}, got {self.unit_meant!r}")
+        require_known("unit_meant", self.unit_meant, list(SI))
         try:
             is_figure = finite_number(self.printed) >= SMALLEST
         except ValueError:
             is_figure = False
         if not is_figure:
-            raise ValueError(f"printed: expected a number above 0, got {self.printed!r}")
+            raise FieldError("printed", "a number above 0", self.printed)
 
 
 @dataclass(frozen=True)
@@ -72,19 +69,13 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
     A rate of operations gives the seconds of one. HotpathError names the invalid file and line.
     """
     path = published_file(results, study)
-    if not path.exists():
-        return NOTHING
-    rows = read_records(path, PrintedRow)
-    known = [study.payloads.get((row.variant, row.case), 0) for row in rows]
-    table = pd.DataFrame(map(asdict, rows), columns=FILE_COLUMNS).assign(payload_bytes=known)
-    seconds = [
-        to_seconds(float(row.printed), row.unit_meant, size, f"{path.name}: unit_meant")
-        for row, size in zip(rows, known, strict=True)
-    ]
-    table["seconds"] = pd.Series(seconds, dtype=float)
-    table["rate"] = table["payload_bytes"] / table["seconds"] / 1e9
-    table.loc[table["payload_bytes"] == 0, "rate"] = float("nan")
-    return table[COLUMNS]
+    found = []
+    for row in read_records(path, PrintedRow) if path.exists() else ():
+        payload = study.payloads.get((row.variant, row.case), 0)
+        seconds = to_seconds(float(row.printed), row.unit_meant, payload, f"{path.name}: unit")
+        rate = payload / seconds / 1e9 if payload else float("nan")
+        found.append(PublishedRow(**asdict(row), payload_bytes=payload, seconds=seconds, rate=rate))
+    return pd.DataFrame(found, columns=COLUMNS) if found else NOTHING
 
 
 def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:
@@ -93,9 +84,8 @@ def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float
     base, scale = SI[unit]
     if base == "s":
         return value * scale
-    if base == "1/s":
-        return 1 / (value * scale)
-    return payload_bytes / (value * scale) if payload_bytes else float("nan")
+    amount = 1 if base == "1/s" else payload_bytes or float("nan")
+    return amount / (value * scale)
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:

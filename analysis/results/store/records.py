@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-from analysis.base.records import UtcTime, columns
-from analysis.results.store.samples import CASE
-from analysis.results.store.throttling import REASONS
+from pydantic import Field
+
+from analysis.base.errors import FieldError
+from analysis.base.keys import UtcTime
+from analysis.base.records import columns
+from analysis.results.store.keys import Amount, CaseId, Megahertz, Reasons, Seconds
 
 CAPTURED: Final = "captured"
 """Status of a capture that was made; any other says why it was not."""
@@ -15,12 +18,6 @@ NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 """Why there is no capture where profiling worked and gave none."""
 HOST_CALL: Final = "host call"
 KERNEL: Final = "kernel"
-KINDS: Final = (HOST_CALL, KERNEL, "memcpy", "memset")
-
-
-def _require_case(case: str) -> None:
-    if not CASE.fullmatch(case):
-        raise ValueError(f"case: expected key=value pairs, got {case!r}")
 
 
 @dataclass(frozen=True)
@@ -28,23 +25,18 @@ class Reading:
     """One NVML sample during a cell. `gpu`: index among the measured GPUs."""
 
     variant: str
-    case: str
+    case: CaseId
     round: int
     time: UtcTime
-    power_w: float | None
-    energy_j: float | None
-    temperature_c: float | None
-    sm_mhz: float | None
-    memory_mhz: float | None
-    throttle: str
-    pcie_rx_bytes_per_s: float | None
-    pcie_tx_bytes_per_s: float | None
+    power_w: Amount | None
+    energy_j: Amount | None
+    temperature_c: Amount | None
+    sm_mhz: Megahertz | None
+    memory_mhz: Megahertz | None
+    throttle: Reasons
+    pcie_rx_bytes_per_s: Amount | None
+    pcie_tx_bytes_per_s: Amount | None
     gpu: int
-
-    def check(self) -> None:
-        _require_case(self.case)
-        if not REASONS.fullmatch(self.throttle):
-            raise ValueError(f"throttle: expected words joined by bars, got {self.throttle!r}")
 
 
 @dataclass(frozen=True)
@@ -52,16 +44,11 @@ class Counter:
     """One metric of one kernel launch of a variant, in the unit that the tool prints."""
 
     variant: str
-    case: str
+    case: CaseId
     kernel: str
     metric: str
     unit: str
-    value: float
-
-    def check(self) -> None:
-        _require_case(self.case)
-        if self.value < 0:
-            raise ValueError(f"value: expected a number of at least 0, got {self.value}")
+    value: Amount
 
 
 @dataclass(frozen=True)
@@ -69,19 +56,17 @@ class Event:
     """One host call or piece of GPU work of a variant, in seconds since the first event."""
 
     variant: str
-    start: float
-    end: float
+    start: Seconds
+    end: Seconds
     stream: int | None
-    kind: str
+    kind: Annotated[str, Field(pattern="^(host call|kernel|memcpy|memset)$")]
     name: str
     bytes: int | None
     correlation: int
 
     def check(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind: expected one of {KINDS}, got {self.kind!r}")
-        if not 0 <= self.start <= self.end:
-            raise ValueError(f"end: expected one from the start, {self.start}, got {self.end}")
+        if self.end < self.start:
+            raise FieldError("end", f"a time from the start, {self.start}, on", self.end)
 
 
 READING_COLUMNS: Final = columns(Reading)

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter as Count
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
 from analysis.base.reading import decoded, read_bytes
-from analysis.base.records import read_records
+from analysis.base.records import parse_records
 from analysis.base.schema import read_json
-from analysis.results.store.folders import ABOUT, MAX_FILES, described, listed, run_and_suffix
-from analysis.results.store.keys import CaptureFile, HostKeys, RunFile, text_of
+from analysis.results.store.folders import (
+    ABOUT,
+    MACHINE,
+    MAX_FILES,
+    NAME,
+    described,
+    description_of,
+    listed,
+    require_named,
+    run_of,
+)
+from analysis.results.store.keys import (
+    MAX_CLOCK_ERROR,
+    CaptureFile,
+    HostKeys,
+    RunFile,
+    text_of,
+)
 from analysis.results.store.records import CAPTURED, Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
@@ -28,15 +47,11 @@ KEPT_RUNS: Final = 8
 JSON_LIMIT_BYTES: Final = 256 * 2**10
 WHOLE_TIMES: Final = ("gpu_time", "host_time", "submit_time", "op_time")
 """Times that the engine takes of whole operations, of any study."""
-
 FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
 """Errors that a file may cause: the first two by a check, the others without one."""
 
 File = TypeVar("File", RunFile, CaptureFile)
-T = TypeVar("T")
 Cell = tuple[str, str]
-Codes = Mapping[str, str]
-"""Hash of today's code by variant."""
 Refuse = Callable[[Path, str | Exception], None]
 """Hears of each bad file, and why it is left out."""
 
@@ -57,49 +72,82 @@ class Capture:
     path: Path
 
 
-def codes_of(study: Study | None) -> Codes:
+def codes_of(study: Study | None) -> Mapping[str, str]:
     """The hash of the code of each of the study's variants."""
     return {v.name: fingerprint(study, v) for v in study.variants} if study else {}
 
 
 def read_about(path: Path, kind: type[File]) -> File:
-    """A description, checked against its path; HotpathError names the file and the key."""
+    """A description, checked against its path; FieldError names the file and the key."""
     about = keys.read(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
-    keys_of_path = ("machine", "study", "file_name")
-    for key, expected in zip(keys_of_path, path.parts[-3:], strict=True):
+    for key, expected in zip(("machine", "study", "file_name"), path.parts[-3:], strict=True):
         if (got := getattr(about, key)) != expected:
-            raise HotpathError(f"{path}: {key}: expected {expected!r} by the path, got {got!r}")
+            raise FieldError(f"{path}: {key}", f"{expected!r} by the path", got)
     return about
 
 
-def read_run(path: Path, study: Study | None) -> Run:
-    """The run that the file at `path` describes, with its samples; HotpathError names the file, and
-    of samples the line. Fresh samples are in the units of `study`."""
+def read(path: Path, study: Study | None) -> Run | Capture:
+    """The run or capture that the file at `path` describes, all of its files checked: by reading,
+    measuring, bringing and CI alike. Fresh samples are in the units of `study`.
+
+    HotpathError names the file, the key or line, what was expected and what came.
+    """
+    csv, telemetry = path.with_suffix(".csv"), path.with_suffix(".telemetry.csv")
+    if path.name != f"{run_of(path)}.json":
+        capture = read_about(path, CaptureFile)
+        record: type[Any] = {"counters": Counter, "timeline": Event}[capture.kind]
+        for text in _texts(path, capture.files, {csv.name}):
+            parse_records(csv, text, record)
+        return Capture(capture, csv)
     about = read_about(path, RunFile)
-    known = {f"{about.run}{suffix}" for suffix in (".csv", ".telemetry.csv")}
-    if not {f"{about.run}.csv"} <= about.files.keys() <= known:
-        raise HotpathError(f"{path}: files: expected {sorted(known)}, got {sorted(about.files)}")
-    texts = {name: _checked_text(path, name, digest) for name, digest in about.files.items()}
-    samples = path.with_suffix(".csv")
-    rows = parse_rows(samples, texts.pop(samples.name))
-    for name in texts:
-        read_records(path.with_name(name), Reading)
-    _check_rows(samples, rows, _fault_of(about, study))
-    if missing := sorted(about.variants.keys() - {row.variant for row in rows}):
-        raise HotpathError(f"{samples}: expected samples of {missing}, got none")
+    if csv.name not in about.files:
+        raise FieldError(f"{path}: files", csv.name, sorted(about.files))
+    samples, *readings = _texts(path, about.files, {csv.name, telemetry.name})
+    rows = parse_rows(csv, samples)
+    for text in readings:
+        parse_records(telemetry, text, Reading)
+    _check_rows(csv, rows, about, study)
     return Run(about, rows)
 
 
-def read_capture(path: Path) -> Capture:
-    """The capture that the file at `path` describes, all of its records checked."""
-    about = read_about(path, CaptureFile)
-    name = f"{path.stem}.csv"
-    if not about.files.keys() <= {name}:
-        raise HotpathError(f"{path}: files: expected {[name]}, got {sorted(about.files)}")
-    for file, digest in about.files.items():
-        _checked_text(path, file, digest)
-        read_records(path.with_name(file), {"counters": Counter, "timeline": Event}[about.kind])
-    return Capture(about, path.with_name(name))
+def _texts(path: Path, files: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """The texts of the files beside a description, by name; FieldError if one is another."""
+    if not files.keys() <= {*known}:
+        raise FieldError(f"{path}: files", f"{sorted(known)}", sorted(files))
+    texts = []
+    for name, digest in sorted(files.items()):
+        file = path.with_name(name)
+        content = read_bytes(file, CSV_LIMIT_BYTES)
+        if (got := hashlib.sha256(content).hexdigest()) != digest:
+            raise FieldError(f"{file}: checksum", f"{digest!r} as in {path.name}", got)
+        texts.append(decoded(file, content))
+    return texts
+
+
+def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
+    """FieldError for a row that is not of the run or of its time, a whole time of 0, another unit
+    than that of `study` if the row is fresh, or a variant without rows."""
+    codes, units = codes_of(study), study.units if study else {}
+    fresh = {v for v in about.variants if about.is_fresh(v, codes.get(v))}
+    whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
+    earliest = datetime.fromisoformat(about.begun) - MAX_CLOCK_ERROR
+    latest = datetime.fromisoformat(about.end) + MAX_CLOCK_ERROR
+    for line, row in enumerate(rows, 2):
+        where = f"{path}: line {line}: "
+        if row.variant not in about.variants:
+            raise FieldError(f"{where}variant", "one of the run", row.variant)
+        if not earliest <= datetime.fromisoformat(row.started_at) <= latest:
+            expected = f"a time from {about.begun} to {about.end}"
+            raise FieldError(f"{where}started_at", expected, row.started_at)
+        if row.round >= max(about.rounds, 1):
+            raise FieldError(f"{where}round", f"one below {max(about.rounds, 1)}", row.round)
+        for (metric, unit), values in row.values.items():
+            if metric in whole_times and min(values) == 0:
+                raise FieldError(f"{where}{metric}", "a time above 0", 0)
+            if row.variant in fresh and units.get(metric, unit) != unit:
+                raise FieldError(f"{where}{metric}", f"{units[metric]!r} as its unit", unit)
+    if missing := sorted(about.variants.keys() - {row.variant for row in rows}):
+        raise FieldError(f"{path}: variant", f"samples of {missing}", "none")
 
 
 def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
@@ -108,7 +156,7 @@ def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None
     paths = [path for study in listed(folder) for path in described(study) if path not in without]
     for path in sorted(paths, key=lambda path: path.name, reverse=True):
         with suppress(*FAULTS):
-            return read_run(path, None).about.host
+            return read(path, None).about.host
     return None
 
 
@@ -116,92 +164,61 @@ def ignore(path: Path, error: str | Exception) -> None:
     """Say nothing of a bad file."""
 
 
-def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
-    """The runs in a study's folder, newest first."""
-    return _read_all(folder, ABOUT[:1], lambda path: read_run(path, study), refuse)
-
-
-def read_captures(folder: Path, refuse: Refuse = ignore) -> Iterator[Capture]:
-    """The captures in a study's folder, newest first of each kind."""
-    return _read_all(folder, ABOUT[1:], read_capture, refuse)
-
-
-def _read_all(
-    folder: Path, suffixes: Sequence[str], read: Callable[[Path], T], refuse: Refuse
-) -> Iterator[T]:
-    for suffix in suffixes:
-        good = 0
-        for path in described(folder, suffix):
-            try:
-                if good >= MAX_FILES:
-                    raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
-                found = read(path)
-            except FAULTS as error:
-                refuse(path, error)
-            else:
-                good += 1
-                yield found
-
-
-def bad_files(folder: Path, study: Study | None) -> list[tuple[Path, str]]:
-    """The files of a study's folder that are left out, with the reason."""
-    found: list[tuple[Path, str]] = []
-
-    def refuse(path: Path, error: str | Exception) -> None:
-        found.append((path, str(error)))
-
-    for _ in chain(read_runs(folder, study, refuse), read_captures(folder, refuse)):
-        pass
-    refuse_strays(folder, refuse)
-    return found
-
-
-def refuse_strays(folder: Path, refuse: Refuse) -> None:
-    """Refuse the files that belong to no run and no capture."""
+def read_study(
+    folder: Path, study: Study | None, refuse: Refuse = ignore, suffixes: Sequence[str] = ABOUT
+) -> Iterator[Run | Capture]:
+    """The runs and captures in a study's folder, newest first of each kind. `refuse` hears of files
+    that belong to none, too."""
     for path in listed(folder):
         try:
             if not (about := description_of(path)).exists():
                 refuse(path, f"{path}: ignored, because {about.name} is missing")
         except HotpathError as error:
             refuse(path, error)
+    for suffix in suffixes:
+        good = 0
+        for path in described(folder, suffix):
+            try:
+                if good >= MAX_FILES:
+                    raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
+                yield read(path, study)
+                good += 1
+            except FAULTS as error:
+                refuse(path, error)
 
 
-def _checked_text(path: Path, name: str, digest: str) -> str:
-    """The text of a file beside its description; HotpathError if it is another."""
-    file = path.with_name(name)
-    content = read_bytes(file, CSV_LIMIT_BYTES)
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise HotpathError(f"{file}: checksum differs from the one in {path.name}")
-    return decoded(file, content)
+def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
+    """The runs in a study's folder, newest first."""
+    found = read_study(folder, study, refuse, ABOUT[:1])
+    return (one for one in found if isinstance(one, Run))
 
 
-def _check_rows(path: Path, rows: Sequence[Row], fault: Callable[[Row], str | None]) -> None:
-    """HotpathError with the line of the first row that has a `fault`."""
-    for place, row in enumerate(rows):
-        if found := fault(row):
-            raise HotpathError(f"{path}: line {place + 2}: {found}")
+def read_captures(folder: Path) -> Iterator[Capture]:
+    """The captures in a study's folder, newest first of each kind."""
+    found = read_study(folder, None, suffixes=ABOUT[1:])
+    return (one for one in found if isinstance(one, Capture))
 
 
-def _fault_of(about: RunFile, study: Study | None) -> Callable[[Row], str | None]:
-    """Why a row cannot be of this run, or has a metric in another unit than `study` if it is
-    fresh."""
-    fresh = {v for v, code in codes_of(study).items() if about.is_fresh(v, code)}
-    units = study.units if study else {}
-    whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
+def read_machine(
+    folder: Path, studies: Mapping[str, Study], refuse: Refuse, only: Collection[str] | None = None
+) -> Iterator[Run | Capture]:
+    """All runs and captures in a machine's folder; `only` names the studies to read. `refuse` hears
+    of folders with a wrong name, too."""
+    if _is_named(folder, MACHINE, refuse):
+        for inner in listed(folder):
+            if (only is None or inner.name in only) and _is_named(inner, NAME, refuse):
+                yield from read_study(inner, studies.get(inner.name), refuse)
 
-    def fault(row: Row) -> str | None:
-        if row.variant not in about.variants:
-            return f"variant: expected one of the run, got {row.variant!r}"
-        if row.round >= max(about.rounds, 1):
-            return f"round: expected one below {max(about.rounds, 1)}, got {row.round}"
-        for (metric, unit), values in row.values.items():
-            if metric in whole_times and min(values) == 0:
-                return f"{metric}: expected a time above 0, got 0"
-            if row.variant in fresh and units.get(metric, unit) != unit:
-                return f"{metric}: expected {units[metric]!r} as its unit, got {unit!r}"
-        return None
 
-    return fault
+def _is_named(folder: Path, pattern: re.Pattern[str], refuse: Refuse) -> bool:
+    """Whether a folder is what it should be; if not, it is refused. An empty one needs no name."""
+    try:
+        if listed(folder) or folder.is_symlink() or not folder.is_dir():
+            require_named(folder, pattern)
+            return True
+    except (HotpathError, OSError) as error:
+        refuse(folder, error)
+    return False
 
 
 def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]) -> Path:
@@ -210,13 +227,14 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     Returns the path of the description. It completes what a killed process left of the same run.
     """
     files = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in csv_texts.items()}
-    text = text_of(about.model_copy(update={"files": files}))
     path = folder / about.file_name
-    for file, limit in ((path, JSON_LIMIT_BYTES), *((folder / n, CSV_LIMIT_BYTES) for n in files)):
-        size = len((text if file == path else csv_texts[file.name]).encode())
-        if size > limit:
+    texts = {folder / file: text for file, text in csv_texts.items()}
+    texts[path] = text_of(about.model_copy(update={"files": files}))
+    for file, text in texts.items():
+        limit = JSON_LIMIT_BYTES if file == path else CSV_LIMIT_BYTES
+        if (size := len(text.encode())) > limit:
             raise HotpathError(f"{file}: expected at most {limit} bytes, got {size}")
-    write_all({folder / file: csv_texts[file] for file in files} | {path: text})
+    write_all(texts)
     return path
 
 
@@ -238,36 +256,31 @@ class Held:
 def superfluous(held: Mapping[str, Held]) -> list[str]:
     """The names that can be deleted, oldest first, of files whose names sort by time.
 
-    A cell of today's code stays until KEPT_RUNS other files have it, one of them of the same host;
-    a stale cell stays until one file has it of today's code, a captured one until one has captured
-    it; a cell of a run that skipped
-    everything stays until a later such run of its host has it.
+    A cell of today's code needs the newest KEPT_RUNS files that have it, and the newest of each
+    host. It was skipped: the same, of files that have it measured or skipped. A stale cell is
+    needed until a file has it of today's code, a captured one until one has captured it. A run that
+    skipped everything is needed until its host skips the same again.
     """
-    kept = dict(sorted(held.items()))
-    for name, one in sorted(held.items()):
-        if all(_is_covered(cell, state, name, kept) for cell, state in one.cells.items()):
-            del kept[name]
-    return sorted(held.keys() - kept.keys())
-
-
-def _is_covered(cell: Cell, state: State, name: str, kept: Mapping[str, Held]) -> bool:
-    """Whether other files have enough of a cell of the file `name`."""
-    one = kept[name]
-    others = {
-        key: other
-        for key, other in kept.items()
-        if key != name and other.cells.get(cell, "stale") != "stale"
-    }
-    if state == "stale":
-        return any(not one.is_capture or o.cells[cell] == "measured" for o in others.values())
-    if one.is_empty:
-        return any(o.is_empty and o.host == one.host and key > name for key, o in others.items())
-    hosts = [
-        other.host
-        for other in others.values()
-        if not other.is_empty and (state == "skipped" or other.cells[cell] == "measured")
-    ]
-    return len(hosts) >= KEPT_RUNS and one.host in hosts
+    fresh = {cell for one in held.values() for cell, state in one.cells.items() if state != "stale"}
+    measured = {c for one in held.values() for c, state in one.cells.items() if state == "measured"}
+    newer: Count[tuple[Cell, str]] = Count()
+    seen: set[tuple[Cell, str, str]] = set()
+    found = []
+    for name, one in sorted(held.items(), reverse=True):
+        is_needed = False
+        for cell, state in one.cells.items():
+            if state == "stale":
+                is_needed |= cell not in (measured if one.is_capture else fresh)
+                continue
+            kind = "empty" if one.is_empty else state
+            is_enough = one.is_empty or newer[cell, kind] >= KEPT_RUNS
+            is_needed |= not (is_enough and (cell, kind, one.host) in seen)
+            for counted in {kind, "skipped"} if not one.is_empty else {kind}:
+                newer[cell, counted] += 1
+                seen.add((cell, counted, one.host))
+        if not is_needed:
+            found.append(name)
+    return found[::-1]
 
 
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
@@ -278,8 +291,8 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
         remove(folder / name)  # first, as a CSV without it is ignored
     for path in listed(folder):
         with suppress(HotpathError):
-            about, (run, _) = description_of(path), run_and_suffix(path)
-            is_left = host and run.endswith(f"-{host}") and not about.exists()
+            about = description_of(path)
+            is_left = host and run_of(path).endswith(f"-{host}") and not about.exists()
             if is_left or about.name in deleted:
                 remove(path)
     return deleted
@@ -287,39 +300,30 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
 
 def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
     """The cells of runs, and of captures of each kind, by the names of their descriptions."""
-    codes = codes_of(study)
     cases = {(v.name, case.id) for v in study.variants for case in v.cases}
-    found: dict[str, dict[str, Held]] = {suffix: {} for suffix in ABOUT}
-
-    def hold(about: RunFile | CaptureFile, cells: Mapping[Cell, State], **kind: bool) -> None:
-        known = {cell: state for cell, state in cells.items() if cell in cases}
-        suffix = about.file_name.removeprefix(about.file_name.partition(".")[0])
-        found[suffix][about.file_name] = Held(about.host.id, known, **kind)
-
-    for run in read_runs(folder, study):
-        fresh = {v for v in run.about.variants if run.about.is_fresh(v, codes.get(v))}
-        measured = {row.cell for row in run.rows if row.status != "skipped"}
-        cells: dict[Cell, State] = {
-            row.cell: ("measured" if row.cell in measured else "skipped")
-            if row.variant in fresh
-            else "stale"
-            for row in run.rows
-        }
-        hold(run.about, cells, is_empty=run.about.rounds == 0)
-    for capture in read_captures(folder):
-        cells = {}
-        for name, one in capture.about.variants.items():
-            is_captured = one.status == CAPTURED
-            if one.source_sha256 == codes.get(name):
-                cells[name, one.case] = "measured" if is_captured else "skipped"
-            elif is_captured:  # an old failure is of no use
-                cells[name, one.case] = "stale"
-        hold(capture.about, cells, is_capture=True)
-    return iter(found.values())
+    codes = codes_of(study)
+    for suffix in ABOUT:
+        held: dict[str, Held] = {}
+        for one in read_study(folder, study, suffixes=[suffix]):
+            cells: dict[Cell, State] = {}
+            for cell, is_fresh, is_done in sorted(_cells(one, codes), key=itemgetter(2)):
+                if cell in cases:  # a round that has measured it counts
+                    cells[cell] = "stale" if not is_fresh else "measured" if is_done else "skipped"
+            is_empty = isinstance(one, Run) and one.about.rounds == 0
+            is_capture = isinstance(one, Capture)
+            held[one.about.file_name] = Held(one.about.host.id, cells, is_empty, is_capture)
+        yield held
 
 
-def description_of(path: Path) -> Path:
-    """The description that a file of a study belongs to; HotpathError for another file."""
-    run, suffix = run_and_suffix(path)
-    of_capture = suffix.replace(".csv", ".json")
-    return path.with_name(run + (of_capture if of_capture in ABOUT else ABOUT[0]))
+def _cells(one: Run | Capture, codes: Mapping[str, str]) -> Iterator[tuple[Cell, bool, bool]]:
+    """The cells of a run or capture, in any round: whether it is of today's code, and was measured.
+    An old failure to capture is of no use."""
+    if isinstance(one, Run):
+        for row in one.rows:
+            is_fresh = one.about.is_fresh(row.variant, codes.get(row.variant))
+            yield row.cell, is_fresh, row.status != "skipped"
+    else:
+        for name, entry in one.about.variants.items():
+            is_fresh, is_captured = entry.source_sha256 == codes.get(name), entry.status == CAPTURED
+            if is_fresh or is_captured:
+                yield (name, entry.case), is_fresh, is_captured

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
-
-REASONS: Final = re.compile(r"([a-z_]+(\|[a-z_]+)*)?")
-"""A cell of the column."""
 
 SLOWDOWNS: Final = frozenset(
     {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}

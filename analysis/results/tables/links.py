@@ -16,6 +16,7 @@ from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
+from analysis.base.isolating import UNFORESEEN, in_words
 from analysis.results.collect import collect
 from analysis.results.model import METRIC
 from analysis.results.model.fit import Calibration, Fit, fit
@@ -30,21 +31,28 @@ Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
 """Row of the model's input, and its use in the fit, by study, variant and case."""
 
 
-Fits = Mapping[str, Fit]
-"""The fit of every calibrated machine."""
+class Fits(dict[str, Fit]):
+    """The fit of every calibrated machine; `left_out` says why that of others failed."""
+
+    def __init__(
+        self, fits: Mapping[str, Fit] | None = None, left_out: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(fits or {})
+        self.left_out = dict(left_out or {})
 
 
 def fits_text(fits: Fits) -> str:
     """The fits as JSON, which keeps every figure exactly."""
-    return (
-        json.dumps({machine: asdict(fitted) for machine, fitted in fits.items()}, indent=1) + "\n"
-    )
+    known = {machine: asdict(fitted) for machine, fitted in fits.items()}
+    return json.dumps({"fits": known, "left_out": fits.left_out}, indent=1) + "\n"
 
 
-def read_fits(path: Path) -> dict[str, Fit]:
+def read_fits(path: Path) -> Fits:
     """The fits in a file of `fits_text`. HotpathError if the file is another one."""
     try:
-        return {machine: _fit(entry) for machine, entry in json.loads(path.read_text()).items()}
+        content = json.loads(path.read_text())
+        fits = {machine: _fit(entry) for machine, entry in content["fits"].items()}
+        return Fits(fits, content["left_out"])
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise HotpathError(
             f"{path}: expected the output of `python -m analysis.results.tables.links`,"
@@ -57,7 +65,7 @@ def _fit(entry: Mapping[str, Any]) -> Fit:
     return Fit(values, low, high, tuple(entry["cases"]), tuple(entry["runs"]))
 
 
-def collect_fits(results: Path, studies: Mapping[str, Study]) -> dict[str, Fit]:
+def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
     """`fit_links` to the results under `results`."""
     calibrations = {name: studies[name] for name in calibrating(studies)}
     collected = collect(results, calibrations, only=calibrations)
@@ -68,21 +76,31 @@ def fit_links(
     samples: pd.DataFrame,
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
-) -> dict[str, Fit]:
+) -> Fits:
     """Fit the model of each machine to all fresh runs of its calibrations. Inputs: as returned by
     `collect`.
 
-    A machine without its number of `sms`, or with too few calibration cases, has no fit.
+    A machine without its number of `sms`, or with too few calibration cases, has no fit. Nor has
+    one whose fit fails, for example after a suspension; `left_out` has the reason.
     """
     calibrations = {name: studies[name] for name in calibrating(studies)}
     samples = samples[samples["study"].isin(calibrations)]
 
-    def fitted(machine: str) -> Fit | None:
+    def fitted(machine: str) -> Fit | str | None:
         here = samples[samples["machine"] == machine]
-        return fit(calibration(here, calibrations, work_on(machines[machine], calibrations)))
+        try:
+            work = work_on(machines[machine], calibrations)
+            return fit(calibration(here, calibrations, work))
+        except UNFORESEEN as error:
+            newest = here[["study", "run"]].max()
+            file = f"{machine}/{newest['study']}/{newest['run']}.json"
+            return f"{file}: {METRIC}: expected times that a link has, got {in_words(error)}"
 
-    found = zip(machines, forked_map(fitted, machines), strict=True)
-    return {machine: one for machine, one in found if one is not None}
+    found = dict(zip(machines, forked_map(fitted, machines), strict=True))
+    return Fits(
+        {machine: one for machine, one in found.items() if isinstance(one, Fit)},
+        {machine: one for machine, one in found.items() if isinstance(one, str)},
+    )
 
 
 def work_on(description: Mapping[str, Any], studies: Mapping[str, Study]) -> Work:

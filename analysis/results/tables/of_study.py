@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections import ChainMap
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,9 @@ from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, 
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
 from analysis.base.forked import forked_map
+from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
 from analysis.results.collect import Collected, collect
+from analysis.results.store.keys import RunFile
 from analysis.results.tables.claims import ClaimTables, claim_tables
 from analysis.results.tables.counters import counted_of, fresh_counts, read_counted
 from analysis.results.tables.links import Fits, read_fits
@@ -77,6 +80,16 @@ def study_tables(
     results, and which machines, were left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
+    try:
+        texts = _texts(found, study, fits)
+    except UNFORESEEN as error:
+        found = without_faulty_runs(found, lambda some: _texts(some, study, fits), error)
+        texts = _texts(found, study, fits)
+    return {**texts, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+
+
+def _texts(found: Collected, study: Mapping[str, Study], fits: Fits) -> dict[str, str]:
+    """The texts of all tables of a study, by file name."""
     material = Material(found, study, fits)
     material.table("summary")  # before the fork, so that all processes have it
     others = [table for table in TABLES if table not in chain(*SLOW_GROUPS)]
@@ -84,7 +97,46 @@ def study_tables(
         lambda names: {f"{name}.csv": to_csv(name, material.table(name)) for name in names},
         [*SLOW_GROUPS, others],
     )
-    return dict(ChainMap(*groups)) | {REFUSED: json.dumps(found.refused, indent=1) + "\n"}
+    return dict(ChainMap(*groups))
+
+
+def without_faulty_runs(
+    found: Collected, compute: Callable[[Collected], object], error: Exception
+) -> Collected:
+    """The results without the runs with which `compute` fails, which are refused with file, metric
+    and reason. A machine that fails with more than one of its runs loses all of them.
+
+    Raises `error` if no machine fails by itself, or several with every run: then the fault is in
+    the code.
+    """
+    faulty = [one for machine in found.machines for one in _faulty(found.only(machine), compute)]
+    if not faulty or (len(faulty) == len(found.runs) and len(found.machines) > 1):
+        raise error
+    refused = {f"{run.machine}/{run.study}/{run.file_name}": why for run, why in faulty}
+    return replace(
+        found.without([run for run, _ in faulty]),
+        refused={**found.refused, **{file: f"{file}: {why}" for file, why in refused.items()}},
+    )
+
+
+def _faulty(
+    found: Collected, compute: Callable[[Collected], object]
+) -> Iterator[tuple[RunFile, str]]:
+    """The runs of one machine with which `compute` fails, each with metric and reason."""
+    if (error := error_of(lambda: compute(found))) is None:
+        return
+    runs = {run.run: run for run in found.runs}
+
+    def works(gone: Collection[str], metrics: Collection[str] = ()) -> bool:
+        some = found.without([runs[run] for run in gone], metrics)
+        return error_of(lambda: compute(some)) is None
+
+    one = culprit([*runs], works)
+    for run in [one] if one else runs:
+        metrics = found.samples[found.samples["run"] == run]["metric"].unique().tolist()
+        metric = culprit(metrics, partial(works, [run])) or "samples"
+        expected = "expected values that tables can be made of"
+        yield runs[run], f"{metric}: {expected}, got {in_words(error)}"
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -105,7 +157,7 @@ def main() -> None:
     study = find_study(arguments.study)
     if study.has_link and arguments.links is None:
         raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-    fits = read_fits(arguments.links) if arguments.links else {}
+    fits = read_fits(arguments.links) if arguments.links else Fits()
     texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
     write_all({arguments.out / file: text for file, text in texts.items()})
 

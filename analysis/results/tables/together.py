@@ -37,6 +37,7 @@ def put_together(
     refused: dict[str, str] = {}
     for part in texts:
         refused |= json.loads(part[REFUSED])
+    refused |= {f"{machine}: link model": why for machine, why in fits.left_out.items()}
     # The folder of a machine sorts before the folders in it.
     refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
     of_machines = Material(Collected(pd.DataFrame()), {}, fits)

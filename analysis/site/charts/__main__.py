@@ -10,7 +10,8 @@ from analysis.site.charts import study_charts
 from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
-from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.guarding import guarded, write_left_out
+from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import find_study
 
@@ -27,11 +28,16 @@ def main() -> None:
     inputs = load_inputs(
         arguments.tables, arguments.results, {study.name: study}, {study.name: arguments.derived}
     )
-    facts = StudyFacts(inputs, study)
     arguments.out.mkdir(parents=True, exist_ok=True)
     # Widgets may take longer than all charts.
     parts = (write_widgets_and_tables, write_study_charts)
-    forked_map(lambda write: write(facts, arguments.out), parts)
+
+    def write(known: Inputs) -> None:
+        facts = StudyFacts(known, study)
+        forked_map(lambda write: write(facts, arguments.out), parts)
+
+    _, used = guarded(inputs, write, "figures that charts can be drawn of", study.name)
+    write_left_out(used, inputs, arguments.out)
 
 
 def write_study_charts(facts: StudyFacts, out: Path) -> None:

@@ -17,6 +17,7 @@ from analysis.base.forked import forked_map
 from analysis.site.charts.columns import NO_NAMES, column_table, encodings, measure_of, text_of
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLUMN_PX, COLUMN_SIGNAL, CONFIGURATION, Chart
+from analysis.site.facts.js_names import marked
 
 COMPILED_PX: Final = 300
 """Of the plot while it is compiled; then its width follows from the column's."""
@@ -147,6 +148,9 @@ def write_chart(
         document = chart.to_dict()
     inline = document["data"]["name"]
     del document["datasets"][inline]
+    document, names = marked(document), marked(dict(names))
+    texts = [str(column) for column in data.select_dtypes(exclude="number")]
+    data = data.assign(**{column: data[column].map(marked) for column in texts})
     table_format = {"type": "csv", "parse": _types(data)}
     document["data"] = {"url": f"{url}/{name}.csv", "format": table_format}
     set_log_ticks(document)

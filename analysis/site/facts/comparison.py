@@ -71,8 +71,11 @@ class Ratio:
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Interval of the ratio, with both figures' intervals taken as independent: the root of the
-        sum of their squared logarithmic distances from the medians. NaN if one has none."""
+        sum of their squared logarithmic distances from the medians. NaN if one has none, or one
+        that reaches 0."""
         of, against = self.of, self.against
+        if min(of.low, against.low) <= 0:
+            return math.nan, math.nan
         below = _root(against.seconds / against.low, of.high / of.seconds)
         above = _root(against.high / against.seconds, of.seconds / of.low)
         return self.value * math.exp(-below), self.value * math.exp(above)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +77,46 @@ class Inputs:
     def parameters(self) -> list[ParameterRow]:
         """Parameters of the link model on every machine."""
         return rows_of(self.tables["model_parameters"], ParameterRow)
+
+    def only(self, machine: str, metrics_gone: Collection[str] = ()) -> Inputs:
+        """The results of one machine, without some metrics."""
+        others = {name: "" for name in self.of_machines if not name.startswith(f"{machine}/")}
+        found = self.without(others)
+        tables = {
+            name: table[~table["metric"].isin([*metrics_gone])] if "metric" in table else table
+            for name, table in found.tables.items()
+        }
+        return replace(found, tables=tables, refused=self.refused)
+
+    @property
+    def of_machines(self) -> list[str]:
+        """`<machine>/<study>` of all results."""
+        return sorted({f"{run.machine}/{run.study}" for run in self.runs})
+
+    def without(self, left_out: Mapping[str, str]) -> Inputs:
+        """A copy without what is left out of results: a reason by `<machine>/<study>`."""
+        if not left_out:
+            return self
+
+        def kept(table: pd.DataFrame) -> pd.DataFrame:
+            if not {"machine", "study"} <= {*table.columns}:
+                return table
+            return table[~(table["machine"] + "/" + table["study"]).isin(left_out.keys())]
+
+        runs = [run for run in self.runs if f"{run.machine}/{run.study}" not in left_out]
+        known = {run.machine for run in runs}
+        parameters = self.tables["model_parameters"]
+        tables = {name: kept(table) for name, table in self.tables.items()}
+        tables["model_parameters"] = parameters[parameters["machine"].isin(known)]
+        abouts = [(one, one.about) for one in self.captures]
+        return replace(
+            self,
+            tables=tables,
+            refused={**self.refused, **left_out},
+            machines={name: one for name, one in self.machines.items() if name in known},
+            runs=runs,
+            captures=[one for one, of in abouts if f"{of.machine}/{of.study}" not in left_out],
+        )
 
     def with_tables(self, **tables: pd.DataFrame) -> Inputs:
         """A copy in which `tables` replace those of the same names."""

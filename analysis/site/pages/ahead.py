@@ -17,6 +17,7 @@ from mkdocs.structure.pages import Page
 
 from analysis.base.errors import HotpathError
 from analysis.base.forked import forked_map
+from analysis.base.isolating import UNFORESEEN, UnforeseenError
 from analysis.site.pages.navigation import STUDIES
 
 MACROS: Final = "macros"
@@ -95,7 +96,9 @@ def _rendered(page: Page, config: MkDocsConfig, files: Files) -> Rendered:
         text = macros.on_page_markdown(page.markdown, page=page, config=config, files=files)
     except SystemExit as stop:  # of the macros' plugin, while it handles the mistake
         mistake = in_page(page, stop.__context__)
-        raise HotpathError(f"the site was not built: {mistake}") from stop
+        is_unforeseen = isinstance(stop.__context__, UNFORESEEN)
+        error = UnforeseenError if is_unforeseen else HotpathError
+        raise error(f"the site was not built: {mistake}") from stop
     page.markdown = text
     with warnings() as messages:
         page.render(config, files)

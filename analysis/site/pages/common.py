@@ -18,6 +18,7 @@ from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
@@ -27,6 +28,7 @@ from analysis.study import discover
 
 ALL: Final = "all"
 """The group of charts about all studies."""
+FIGURES: Final = "figures that charts and pages can be made of"
 EXPLORER: Final = "explorer"
 """The explorer's first chart."""
 EXPLORER_START: Final = "explorer_start"
@@ -75,11 +77,20 @@ def main() -> None:
     parser.add_argument("--samples", type=Path, required=True, help="folder of the samples")
     arguments = parser.parse_args()
     inputs = load_inputs(arguments.tables, arguments.results, discover())
+    inputs = inputs.without(read_left_out(arguments.charts))
     pages = ROOT / "docs"
-    studies = facts_of(inputs, study_groups(navigation(pages), inputs.studies))
+
+    def draw(known: Inputs) -> None:
+        studies = facts_of(known, study_groups(navigation(pages), known.studies))
+        write_common_charts(known, studies, pages, arguments.charts)
+
+    def draw_guarded() -> None:
+        _, used = guarded(inputs, draw, FIGURES)
+        write_left_out(used, inputs, arguments.charts / ALL)
+
     parts: list[Callable[[], None]] = [
         partial(write_samples, inputs, arguments.samples),
-        partial(write_common_charts, inputs, studies, pages, arguments.charts),
+        draw_guarded,
     ]
     forked_map(lambda write: write(), parts)
 

@@ -40,7 +40,7 @@ def repeatability_section(inputs: Inputs) -> str:
 
 
 @macro("interval")
-def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
+def interval(kind: str, *runs: Sequence[float]) -> str:
     """The interval of an example: the rounds of each run, and the kind of their values as it is
     called in analysis/base/statistics.py."""
     _, low, high = estimate(runs, getattr(statistics, kind))

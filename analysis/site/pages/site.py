@@ -18,13 +18,14 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import put_in_place, require_room
 from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.addresses import claim_anchor
-from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.guarding import guarded, read_left_out
+from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import OFFERED
 from analysis.site.pages.ahead import RenderAhead, warnings
 from analysis.site.pages.badges import outcome
 from analysis.site.pages.citing import footer, stage_licence
-from analysis.site.pages.common import write_samples
+from analysis.site.pages.common import FIGURES, write_samples
 from analysis.site.pages.feed import feed
 from analysis.site.pages.glossary import link_back
 from analysis.site.pages.html import code, paragraph, plain
@@ -68,17 +69,25 @@ def build_site(
         require_room(folder)
     studies = discover(root)
     inputs = load_inputs(tables, results, studies)
+    inputs = inputs.without(read_left_out(drawn)) if drawn else inputs
     pages = root / "docs"
     whole = site.with_name(f".{site.name}.partial")
     entries = navigation(pages)
-    staged = stage(inputs, study_groups(entries, studies), pages, tables, docs, drawn)
-    link_back(docs, page_names(entries))
-    _stage_for_programs(staged, entries, tables, docs)
-    with warnings() as messages:
-        try:
-            _build(pages, docs, whole, entries, staged)
-        except MkDocsException as error:
-            raise HotpathError(f"the site was not built: {'; '.join(messages) or error}") from error
+
+    def make(known: Inputs) -> Staged:
+        staged = stage(known, study_groups(entries, studies), pages, tables, docs, drawn)
+        link_back(docs, page_names(entries))
+        _stage_for_programs(staged, entries, tables, docs)
+        with warnings() as messages:
+            try:
+                _build(pages, docs, whole, entries, staged)
+            except MkDocsException as error:
+                why = "; ".join(messages) or error
+                raise HotpathError(f"the site was not built: {why}") from error
+        return staged
+
+    staged, _ = guarded(inputs, make, FIGURES)
+    inputs = staged.inputs
     add_claims(whole, staged.studies.values())
     faults = find_faults(whole, inputs)
     if stopping := fatal(faults, published, inputs):

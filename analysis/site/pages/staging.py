@@ -15,10 +15,11 @@ from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
 from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.guarding import LEFT_OUT, guarded
 from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import FILES, OFFERED
-from analysis.site.pages.common import ALL, facts_of, write_common_charts
+from analysis.site.pages.common import ALL, FIGURES, facts_of, write_common_charts
 from analysis.study import Variant
 
 
@@ -57,8 +58,14 @@ def stage(
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
+    charts: dict[str, Mapping[str, ChartSummary | None]] = {}
+    for name in facts_of(inputs, groups):
+
+        def staged(known: Inputs, name: str = name) -> Mapping[str, ChartSummary | None]:
+            return _stage_charts(StudyFacts(known, known.studies[name]), folder, drawn)
+
+        charts[name], inputs = guarded(inputs, staged, FIGURES, name)
     studies = facts_of(inputs, groups)
-    charts = {name: _stage_charts(facts, folder, drawn) for name, facts in studies.items()}
     if drawn is None:
         write_common_charts(inputs, studies, pages, folder / "charts")
         charts[ALL] = read_index(folder / "charts" / ALL)
@@ -101,7 +108,7 @@ def _stage_charts(
 def _copy_charts(drawn: Path, group: str, folder: Path) -> dict[str, ChartSummary | None]:
     """Copy a group of charts without its index, which is returned."""
     target = folder / "charts" / group
-    shutil.copytree(drawn / group, target, ignore=shutil.ignore_patterns(INDEX))
+    shutil.copytree(drawn / group, target, ignore=shutil.ignore_patterns(INDEX, LEFT_OUT))
     return read_index(drawn / group)
 
 

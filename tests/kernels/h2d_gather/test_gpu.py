@@ -149,7 +149,6 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
         write_rows(journal.round_file(0), [])
         finished = digest_of(journal.round_file(0))
         record = RoundRecord(
-            run=journal.run,
             start=RUN,
             end=RUN,
             seconds=1.0,

@@ -13,6 +13,7 @@ from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from kernels.transfers.advise import (
     answer,
+    main,
     of_machine,
     parse_count,
     parse_pool,
@@ -118,6 +119,15 @@ def test_stale_and_unchecked_rows_do_not_count(column: str, value: int) -> None:
 def test_an_unknown_machine_is_an_error() -> None:
     with pytest.raises(FieldError, match=r"--machine: expected one of \['box'\], got 'other'"):
         ask(summary(crossing), machine="other")
+
+
+def test_an_unknown_machine_is_refused_before_results_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kernels.transfers.advise.advisers_in", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("sys.argv", ["advise", "--size", "4KiB", "--machine", "nosuch"])
+    with pytest.raises(FieldError, match=r"--machine: expected one of .*, got 'nosuch'"):
+        main()
 
 
 def test_ways_of_timing_are_not_ways_of_moving() -> None:

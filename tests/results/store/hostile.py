@@ -226,6 +226,7 @@ ROWS: Final[dict[str, Change]] = {
         f"value {text[:20]!r}": cell(VALUES, text)
         for text in (
             *("0", "0.000", "-1e-6", "nan", "inf", "1e999", "1e-999", "1e-300", "1e300", "1_0"),
+            *("1e-15", "2e5", "1e18", "1e-6 1e-15", "1e-6 1e18"),
             *("\u0663", " 1", "0x1p-3", "1e-6  1e-6", "1e-6|1e-6", "1e-6\t1e-6", "1e-6 "),
             *("1e-6 0 1e-6", "1e-6 nan", "1e-6 1e300", "1,5", PAYLOAD, "1 " * 2**20 + "1"),
         )
@@ -249,10 +250,14 @@ ROWS: Final[dict[str, Change]] = {
     },
     "throttle with markup": cell("throttle", "<img>"),
     "clock as a word": cell("sm_mhz", "high"),
+    "clock of 1e9 MHz": cell("sm_mhz", "1e9"),
     "two clocks": cell("sm_mhz", "1980 5"),
     **{
         f"start {text!r}": cell("started_at", text)
-        for text in ("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00")
+        for text in (
+            *("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00"),
+            *("2025-12-30T03:04:05Z", "2026-02-02T03:04:05Z", "0001-01-01T00:00:00Z"),
+        )
     },
     "column missing": rows(lambda lines: [row.pop() for row in lines]),
     "cell more": rows(lambda lines: lines[2].append("1")),
@@ -275,6 +280,8 @@ KEYS: Final[dict[str, Change]] = {
     "checksum of another file": run_file(lambda d: d["files"].update({"../x.csv": "0" * 64})),
     "no samples": run_file(lambda d: d["files"].pop(SAMPLES)),
     "fewer rounds than samples have": run_file(lambda d: d.update(rounds=1)),
+    "start before that of the name": run_file(lambda d: d.update(start="2026-01-01T00:00:00Z")),
+    "start in the year 1": run_file(lambda d: d.update(start="0001-01-01T00:00:00Z")),
     "end before the start": run_file(lambda d: d.update(end="2026-01-01T00:00:00Z")),
     "end in the future": run_file(lambda d: d.update(end="2999-01-01T00:00:00Z")),
     "a path": run_file(lambda d: d.update(command="python /home/me/hotpath")),
@@ -295,6 +302,9 @@ KEYS: Final[dict[str, Change]] = {
 CAPTURES: Final[dict[str, Change]] = {
     "counter that is none": cell("value", "nan", COUNTERS, 2),
     "counter below 0": cell("value", "-1", COUNTERS, 2),
+    "counter of 1e18": cell("value", "1e18", COUNTERS, 2),
+    "event after a day": cell("end", "2e5", TIMELINE, 2),
+    "power below 0": cell("power_w", "-1", TELEMETRY, 2),
     "counter of a case with markup": cell("case", "<b>", COUNTERS, 2),
     "counters of other columns": cell("unit", "units", COUNTERS, 1),
     "counters that are no text": raw(COUNTERS, b"\xff"),

@@ -52,7 +52,8 @@ def test_nothing_measured_is_an_empty_table_with_all_columns(tmp_path: Path) -> 
 def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for machine, run in (("box", OLD), ("box", NEW), ("other", OLD)):
+    middle = "2026-01-01T12:00:00Z"
+    for machine, run in (("box", OLD), ("box", middle), ("box", NEW), ("other", OLD)):
         write_machine(tmp_path, machine, CALLS, rounds=2, run=run)
     limit = len(collect(tmp_path, STUDIES, machine="box").samples)
     monkeypatch.setattr("analysis.results.collect.MACHINE_LIMIT_SAMPLES", limit)
@@ -62,7 +63,7 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
     ((name, reason),) = found.refused.items()
     assert name == f"box/calls/{name_of(OLD)}.json"
     assert f"expected at most {limit - 1} samples of a machine" in reason
-    assert set(found.samples["run"]) == {name_of(NEW), name_of(OLD)}
+    assert set(found.samples["run"]) == {name_of(run) for run in (NEW, middle, OLD)}
 
 
 def test_runs_beyond_their_number_are_left_out(

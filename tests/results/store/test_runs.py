@@ -57,9 +57,9 @@ def measured(host: str, *cells: Cell) -> Held:
 
 
 def test_the_oldest_of_more_than_eight_runs_goes_and_no_host() -> None:
-    runs = [measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)]
+    runs = [measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 2)]
     assert superfluous(named(runs)) == ["001", "002"]
-    wide = [measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * KEPT_RUNS]
+    wide = [measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)]
     assert superfluous(named(wide)) == ["001"]
 
 

@@ -69,7 +69,7 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     site = build(root)
     home, page = (text_of(site / name) for name in ("index.html", "studies/copy/index.html"))
     assert re.search(
-        rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum differs", home
+        rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum: expected", home
     )
     assert "torn-box" not in page
     assert f"the result of {v2.name} is stale" in page
