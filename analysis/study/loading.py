@@ -271,7 +271,7 @@ def _claims(
     subjects = Subjects(
         cases={variant.name: {case.id for case in variant.cases} for variant in variants},
         units={name: metric.unit for name, metric in metrics.items()},
-        values={name: metric.values for name, metric in metrics.items()},
+        shares={name for name, metric in metrics.items() if metric.share},
         headline=headline,
     )
     ours = study.write_up is None

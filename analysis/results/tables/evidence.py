@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.statistics import MIN_RUNS, TIME, Kind, estimate, mean_estimate
+from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Kind, estimate, mean_estimate
 from analysis.results.collect import chosen, fresh, visits
 from analysis.results.store.folders import PUBLISHED
 from analysis.results.store.published import best_statement
@@ -162,6 +162,12 @@ class MachineResults:
             except NotTested as reason:
                 reasons.append(reason)
         raise reasons[0] if reasons else NotTested("no metric compares the two")
+
+    def kind(self, metric: str) -> Kind:
+        return self.study.metrics[metric].values
+
+    def kind_of_ratios(self, metric: str) -> Kind:
+        return TIME if metric == "" or self.kind(metric) is TIME else COUNT
 
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs = medians_by_run(by_visit)

@@ -49,6 +49,12 @@ class Evidence(Protocol):
         """Seconds of each variant by run, round and visit, in one metric. If `metric` is empty, it
         is the preferred one that all variants have."""
 
+    def kind(self, metric: str) -> Kind:
+        """The kind of values of a metric."""
+
+    def kind_of_ratios(self, metric: str) -> Kind:
+        """The kind of ratios of a metric, or of times if `metric` is empty."""
+
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         """The figure over all runs in `by_visit`, by `statistics.estimate`."""
 

@@ -11,7 +11,7 @@ from pydantic import Field, Strict
 
 from analysis.base.keys import Name, Text, Unique, key
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
-from analysis.base.statistics import DIFFERENCE, SHARE, TIME, Kind
+from analysis.base.statistics import DIFFERENCE, SHARE
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
 from analysis.study.claims.evidence import Evidence
 from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
@@ -49,7 +49,7 @@ class _Paired(Bounded):
         of_printed, over_printed = (
             evidence.published_seconds(name, self.case) for name in self.variants
         )
-        figure = evidence.over_rounds(pairs * scale)
+        figure = evidence.over_rounds(pairs * scale, evidence.kind_of_ratios(self.metric))
         return replace(figure, published=scale * over_printed / of_printed)
 
 
@@ -111,7 +111,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
         means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
         if means.empty:
             raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(means)
+        return evidence.over_rounds(means, evidence.kind_of_ratios(self.metric))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,9 @@ class BetweenCases(Bounded, kind="between_cases"):
         if pairs.empty:
             raise Missing(f"{self.of} has not been measured in both cases in one run")
         payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
-        return evidence.over_rounds(pairs * payloads[0] / payloads[1])
+        return evidence.over_rounds(
+            pairs * payloads[0] / payloads[1], evidence.kind_of_ratios(self.metric)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,12 +211,12 @@ class ModelShare(OfShares, kind="model_share"):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Bounded, kind="figure"):
-    """A metric of a variant, in its unit; `values` is its kind."""
+    """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
 
     of: Name = key(OF, names="variant")
     metric: Name = key(METRIC, names="metric")
     case: Text = key(CASE, "")
-    values: Kind = TIME
+    is_share: bool = False
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return units[self.metric]
@@ -225,13 +227,13 @@ class Measured(Bounded, kind="figure"):
         return replace(figure, published=published)
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_rounds(by_visit, self.values)
+        return evidence.over_rounds(by_visit, evidence.kind(self.metric))
 
     def write(self, value: float, unit: str) -> str:
-        return percent(value) if self.values is SHARE else quantity(value, unit)
+        return percent(value) if self.is_share else quantity(value, unit)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        if self.values is SHARE:
+        if self.is_share:
             return percent_interval(value, low, high)
         return quantity_interval(value, low, high, unit)
 
@@ -246,7 +248,7 @@ class MeanMeasured(Measured, kind="mean_figure"):
         return f"{super().title}, mean over hosts"
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_hosts(by_visit, self.values)
+        return evidence.over_hosts(by_visit, evidence.kind(self.metric))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from pydantic import Field, WithJsonSchema
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import Boolean, Keys, Maybe, Name, Positive, Sentence, key, read
 from analysis.base.quantities import digits
-from analysis.base.statistics import TIME, Kind
 from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded, Comparison
 from analysis.study.claims.findings import Finding, check_finding
 from analysis.study.claims.kinds import Measured
@@ -112,12 +111,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Subjects:
-    """Names that claims of a study may use: case ids by variant, and units and kinds of values by
-    metric."""
+    """Names that claims of a study may use: case ids by variant, units by metric, and the metrics
+    that are shares."""
 
     cases: Mapping[str, Collection[str]]
     units: Mapping[str, str]
-    values: Mapping[str, Kind]
+    shares: Collection[str]
     headline: str
 
 
@@ -171,7 +170,7 @@ def _comparison(part: Mapping[str, Any], subjects: Subjects, where: str) -> Comp
         raise FieldError(where, f"exactly one of {list(BOUNDS)}", names)
     test = replace(test, case=test.case or subjects.headline)
     if isinstance(test, Measured):
-        test = replace(test, values=subjects.values.get(test.metric, TIME))
+        test = replace(test, is_share=test.metric in subjects.shares)
     known = {"variant": subjects.cases, "metric": subjects.units}
     for what, subjects_known in known.items():
         for field, name in test.named(what):
