@@ -100,7 +100,7 @@ def download(page: Page, name: str) -> str:
 
 @macro()
 def constant(name: str) -> str:
-    """A constant of the code; shares as percentages, sizes in MiB.
+    """A constant of the code; shares as percentages, sizes in MiB, limits as they are written.
 
     name: name of a constant in analysis/site/interface.py, such as `CONFIDENCE`
     """
@@ -108,6 +108,8 @@ def constant(name: str) -> str:
     value = CONSTANTS[name]
     if name.endswith("_BYTES"):
         return f"{value / 2**20:g} MiB"
+    if isinstance(value, str):
+        return value
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
 
 

@@ -15,6 +15,7 @@ from analysis.base.errors import HotpathError
 from analysis.site.charts import COMMON
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import __main__ as report
+from analysis.site.pages.macros import constant
 from analysis.site.pages.site import build_site
 from analysis.study import ROLES, discover
 from tests.roots import build, drawing_once, make_root, rows_without_value, text_of, write_tables
@@ -166,6 +167,14 @@ def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
         build_again(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
+
+
+def test_every_constant_can_be_shown() -> None:
+    assert {name: constant(name) for name in CONSTANTS}.items() >= {
+        ("SMALLEST", "1e-13"),
+        ("LONGEST_S", "100,000"),
+        ("MAX_FILES", "64"),
+    }
 
 
 def test_missing_tables_name_the_command_that_makes_them(
