@@ -20,7 +20,7 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.results.store.copying import copy_runs
+from analysis.results.store.copying import copy_runs, missing_runs
 from analysis.results.store.folders import MACHINE, NAME, PARTIAL, machines
 from analysis.results.store.runs import ignore, read_machine
 from analysis.study import discover
@@ -34,7 +34,7 @@ MAX_NAME_BYTES: Final = 4096
 _CHUNK_BYTES: Final = 2**20
 _DAMAGED: Final = (
     *(tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError),
-    RecursionError,  # of a chain of long names
+    *(OverflowError, RecursionError),  # of a time, of a chain of long names
 )
 _FILE: Final = re.compile(
     rf"results/(?=[^/]{{1,100}}/){MACHINE.pattern}/(?=[^/]{{1,200}}/){NAME.pattern}"
@@ -93,11 +93,13 @@ def bring(archive: Path, results: Path, name: str = "") -> Iterator[str]:
         found = machines(measured)
         if len(found) != 1 and (name or not found):
             raise FieldError(f"{archive}", "results of one machine", found)
-        for machine in found:
-            added = list(copy_runs(measured, results, machine, studies, name))
-            if not added and not any(read_machine(measured / machine, studies, ignore)):
+        new = {one: missing_runs(measured, results, one, studies, name) for one in found}
+        for machine, runs in new.items():
+            if not runs and not any(read_machine(measured / machine, studies, ignore)):
                 raise FieldError(f"{archive}", f"runs of {machine}", "none")
-            yield f"{name or machine}: {', '.join(added) or 'every run is here already'}"
+        for machine, runs in new.items():
+            added = ", ".join(copy_runs(runs))
+            yield f"{name or machine}: {added or 'every run is here already'}"
 
 
 def command_line() -> argparse.ArgumentParser:

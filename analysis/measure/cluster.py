@@ -25,7 +25,7 @@ from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import remove, write_whole
 from analysis.measure.commit import COMMIT_VARIABLE, commit_of
-from analysis.results.store.copying import copy_runs
+from analysis.results.store.copying import copy_runs, missing_runs
 from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config
 
@@ -95,7 +95,7 @@ def _not_copied(folder: str, names: list[str]) -> set[str]:
 def take_over(config: Config, machine: str, run: int) -> None:
     """Copy the machine's results into the tree of `run`, so that it measures what they lack."""
     results = tree_of(machine, run) / config.results.relative_to(ROOT)
-    list(copy_runs(config.results, results, machine, config.studies, is_strict=False))
+    copy_runs(missing_runs(config.results, results, machine, config.studies, is_strict=False))
 
 
 def merge(config: Config, machine: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def merge(config: Config, machine: str) -> Iterator[str]:
     then; a line for each run."""
     for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
-        added = list(copy_runs(measured, config.results, machine, config.studies))
+        added = copy_runs(missing_runs(measured, config.results, machine, config.studies))
         yield f"{machine}: run {run}: {', '.join(added) or 'nothing new'}"
     for study in config.studies.values():
         discard_superfluous(config.results / machine / study.name, study)

@@ -109,6 +109,18 @@ def test_new_runs_of_several_kinds_of_machine_are_refused(tmp_path: Path) -> Non
     assert not (tmp_path / "results").exists()
 
 
+def test_a_bad_machine_of_an_archive_keeps_the_others_out(tmp_path: Path) -> None:
+    packed(tmp_path / "one")
+    packed(tmp_path / "one", machine="other")
+    edit_run(
+        files_of(tmp_path / "one" / "results", "other", "calls")[0].with_suffix(".json"),
+        lambda run: run.update(machine="box"),
+    )
+    with pytest.raises(HotpathError, match="machine: expected 'other' by the path, got 'box'"):
+        list(bring(pack(tmp_path / "one"), tmp_path / "results"))
+    assert not (tmp_path / "results").exists()
+
+
 def test_what_a_killed_process_left_is_not_brought(tmp_path: Path) -> None:
     packed(tmp_path / "one")
     packed(tmp_path / "one", run=LATER)
@@ -197,6 +209,14 @@ HUGE: dict[str, tuple[Iterable[bytes], str]] = {
     "a file of -1 byte": ([header(tarfile.REGTYPE, -1), b"a" * 10**6], "got -1"),
     "a chain of names": (
         repeat((header(tarfile.GNUTYPE_LONGNAME, 2) + b"a".ljust(512, b"\0")) * 1024, 20),
+        "not an archive of env/offline",
+    ),
+    "a time that cannot be": (
+        [
+            header(tarfile.XHDTYPE, 15),
+            b"15 mtime=1e400\n".ljust(512, b"\0"),
+            header(tarfile.REGTYPE, 0, f"results/box/calls/{name_of(RUN)}.csv"),
+        ],
         "not an archive of env/offline",
     ),
     "many folders": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,18 @@ IDLE_GENERATION: Final = 3
 """An idle link may report up to this PCIe generation, and train to a faster one under load."""
 
 
-def copy_runs(
+Copies = Mapping[Path, Mapping[Path, str]]
+"""Texts of the files of each run or capture to write, by its description."""
+
+
+def copy_runs(copies: Copies) -> list[str]:
+    """Write `copies`; returns `<study>/<file>` of each description."""
+    for files in copies.values():
+        write_all(files)
+    return [f"{path.parent.name}/{path.name}" for path in copies]
+
+
+def missing_runs(
     source: Path,
     results: Path,
     machine: str,
@@ -29,16 +40,16 @@ def copy_runs(
     name: str = "",
     *,
     is_strict: bool = True,
-) -> Iterator[str]:
-    """Copy the runs and captures of `machine` that `results` lacks, there under `name`, by default
-    its own; yields `<study>/<file>` of each. Nothing where `source` has no such machine.
+) -> Copies:
+    """The runs and captures of `machine` that `results` lacks, there under `name`, by default its
+    own. Nothing where `source` has no such machine.
 
-    HotpathError before anything is copied: for a bad file, which is left out unless `is_strict`, as
+    HotpathError for a bad file, which is left out unless `is_strict`, as
     is always what a killed process left; for a file that `results` has with another content; and
     for another kind of machine.
     """
     if not (source / machine).is_dir():
-        return
+        return {}
     folder = results / keys.read(MachineName, name or machine, "name of the machine")
 
     def refuse(path: Path, error: str | Exception) -> None:
@@ -59,9 +70,7 @@ def copy_runs(
         if not all((there / file).exists() for file in (path.name, *about.files)):
             texts[path] = {there / file: read_text(here / file) for file in about.files}
             texts[path][path] = text_of(about)
-    for path, files in sorted(texts.items()):
-        write_all(files)
-        yield f"{path.parent.name}/{path.name}"
+    return dict(sorted(texts.items()))
 
 
 def _is_left_over(path: Path) -> bool:
