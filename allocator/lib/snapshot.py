@@ -155,8 +155,6 @@ class Recording:
             else:
                 index = streams.setdefault(stream, len(streams))
                 slots[number] = tape.allocate(size, index)
-        if len(streams) > MAX_STREAMS:
-            raise SnapshotError(f"stream: expected at most {MAX_STREAMS}, got {len(streams)}")
         return Pattern([tape.tape()], streams=len(streams))
 
 
@@ -170,6 +168,12 @@ def read_snapshot(path: Path) -> list[Recording]:
             recording = record(live_at_start(segments, events), events)
         except SnapshotError as error:
             raise SnapshotError(f"{path}: device_traces.{device}.{error}") from error
+        streams = {0, *(request.stream for request in recording.requests)}
+        if len(streams) > MAX_STREAMS:
+            raise SnapshotError(
+                f"{path}: device_traces.{device}: expected at most {MAX_STREAMS} streams,"
+                f" got {len(streams)}"
+            )
         recording.device = device
         if recording.allocations > recording.live:
             recordings.append(recording)

@@ -182,7 +182,7 @@ def test_a_bad_snapshot_is_refused_in_one_line(
     with pytest.raises(SnapshotError) as error:
         [recording.pattern() for recording in read_snapshot(path)]
     shown = str(error.value)
-    assert shown.count("\n") == 0 and len(shown) < 700
+    assert shown.count("\n") == 0 and len(shown) < 700 and shown.startswith(f"{path}: ")
     assert "expected" in shown and capsys.readouterr().out == ""
 
 
