@@ -1,4 +1,10 @@
 # The targets, of which `site` is the default. Every target makes what it needs.
+import sys
+
+# Snakemake reads any number; `load_config` then refuses one that is too long.
+sys.set_int_max_str_digits(0)
+
+
 configfile: "config/config.yaml"
 
 

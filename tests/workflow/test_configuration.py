@@ -90,6 +90,21 @@ def test_a_mistake_is_one_error_and_starts_nothing(
     assert contents(copy / "build") | contents(copy / "results") == before
 
 
+def test_a_number_of_the_settings_without_an_end_is_one_error(copy: Path) -> None:
+    settings = copy / "config" / "config.yaml"
+    text = settings.read_text()
+    try:
+        settings.write_text(
+            f"{text}round_limit_s: {'9' * 5000}\n".replace("round_limit_s: 600\n", "")
+        )
+        done = snakemake(copy, "measure")
+    finally:
+        settings.write_text(text)
+    (line,) = (line for line in done.stdout.splitlines() if "error" in line)
+    assert "expected a number of at most 1e+18, got one of 5000 digits" in line
+    assert done.returncode == 1 and "Traceback" not in done.stdout
+
+
 @pytest.mark.parametrize("name", ["build", pytest.param("site", marks=pytest.mark.long)])
 def test_a_folder_that_cannot_be_written_to_is_one_error(copy: Path, name: str) -> None:
     """A file in its place stands for a file system that is mounted read-only."""
