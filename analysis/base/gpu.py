@@ -41,6 +41,8 @@ _MIG: Final = "MIG-"
 
 _LOST: Final = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 _UNUSABLE: Final = (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION)
+_UNAVAILABLE: Final = (2**32 - 1, 2**64 - 1)
+"""NVML_VALUE_NOT_AVAILABLE of either width: what some drivers report for an unknown value."""
 _NO_SUCH: Final = (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND)
 
 
@@ -249,11 +251,12 @@ def _none(which: Sequence[int | str], why: str) -> HotpathError:
 def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
     """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
     try:
-        return query(*arguments)
+        answer = query(*arguments)
     except pynvml.NVMLError as error:
         if error.value in _LOST:
             raise GpuError(f"{gpu} no longer answers: {error}") from error
-    return None
+        return None
+    return None if isinstance(answer, int) and answer in _UNAVAILABLE else answer
 
 
 def _count() -> int | None:

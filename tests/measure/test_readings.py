@@ -208,6 +208,24 @@ def test_any_other_failure_to_open_a_gpu_has_the_words_of_nvml(
         hosted()
 
 
+@pytest.mark.parametrize("value", [2**32 - 1, 2**64 - 1])
+@pytest.mark.parametrize("query", ["ClockInfo", "PowerUsage", "TotalEnergyConsumption"])
+def test_a_value_that_is_not_available_is_an_empty_column(
+    query: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, devices(1))
+    monkeypatch.setattr(pynvml, f"nvmlDeviceGet{query}", lambda *arguments: value)
+    with open_gpus([0]) as (gpu,):
+        readings = gpu.readings()
+    unknown = {name for name, reading in readings.items() if reading is None}
+    of = {
+        "ClockInfo": {"sm_mhz", "memory_mhz"},
+        "PowerUsage": {"power_w"},
+        "TotalEnergyConsumption": {"energy_j"},
+    }
+    assert unknown == of[query]
+
+
 def test_text_may_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, [Device(0, name=b"NVIDIA L4 \xff")])
     monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: b"580.1")
