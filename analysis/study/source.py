@@ -23,6 +23,7 @@ from pygments.lexer import include
 from pygments.lexers.c_cpp import CppLexer
 from pygments.token import Comment, String, Text
 
+from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
 
 ENGINE: Final = "analysis"
@@ -154,7 +155,10 @@ def _normal_form(path: Path, modified_ns: int) -> str:
 
 @cache
 def _parsed(path: Path, _modified_ns: int) -> ast.Module:
-    return ast.parse(path.read_text(), str(path))
+    try:
+        return ast.parse(path.read_text(), str(path))
+    except (SyntaxError, ValueError) as error:
+        raise HotpathError(f"{path}: expected Python source, got {error}") from error
 
 
 class CoarseCpp(CppLexer):  # type: ignore[misc]

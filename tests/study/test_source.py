@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pygments.lexers.c_cpp import CppLexer
 
 from analysis import ROOT
+from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
 from analysis.study.source import (
     fingerprint,
@@ -54,6 +55,15 @@ def changed(folder: Path, edit: Callable[[], None]) -> set[str]:
 @pytest.fixture
 def gather(tmp_path: Path) -> Path:
     return copied("h2d_gather", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "\0", "  x = 1\n"])
+def test_a_variant_that_is_no_python_is_one_error(gather: Path, text: str) -> None:
+    (gather / "torch_index_select.py").write_text(text)
+    with pytest.raises(HotpathError) as error:
+        prints(gather)
+    assert "torch_index_select.py: expected Python source, got " in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def copied(name: str, repository: Path) -> Path:
