@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.api.quantities import digits, percent, quantity, ratio, whole
+from analysis.api.quantities import digits, quantity, ratio, whole
 from analysis.api.study import Study
 from analysis.api.tables import NEAR, WITHIN, Answer, Point, Spans, all_answers, answer, nearest
 
@@ -86,11 +86,7 @@ class Measured:
         time = f"{self.time(found, found.way)}, " if len(found.corners) == 1 else ""
         lines = [f"Use {in_words(found.way)}: {time}{self.rate(found, found.way)}."]
         lines.append(f"Measured: {', '.join(map(pieces, found.corners))}.")
-        if (over := found.over_fastest(found.way)) > 1:
-            fastest = in_words(next(iter(found.seconds)))
-            lines.append(f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster.")
-        if found.worst > 1 + WITHIN:
-            lines.append(f"In one of these cells, another way is {ratio(found.worst)} as fast.")
+        lines += found.remarks(in_words)
         if found.not_everywhere:
             some = "; ".join(map(in_words, found.not_everywhere))
             lines.append(f"Measured in some of these cells only: {some}.")
@@ -128,7 +124,9 @@ class Measured:
 COLUMNS: Final = ("way", "time", "rate", "call returns after", "over the fastest")
 
 
-def measured(study: Study, summary: pd.DataFrame, links: Mapping[str, float]) -> dict[Place, Measured]:
+def measured(
+    study: Study, summary: pd.DataFrame, links: Mapping[str, float]
+) -> dict[Place, Measured]:
     """The measured times of all situations; `links` is the rate of each machine's link in B/s."""
     found: dict[Place, Measured] = {}
     for row in moves(study, summary).to_dict("records"):
@@ -137,11 +135,10 @@ def measured(study: Study, summary: pd.DataFrame, links: Mapping[str, float]) ->
         seconds = row["median"]
         if row["metric"] == METRIC:
             seconds = max(seconds, math.prod(point) / links.get(row["machine"], math.inf))
-        for memory in (row["memory"], ANY):
+        # Write-combined memory is slow to read by the CPU, so it is no answer for any memory.
+        for memory in {row["memory"], ANY if row["memory"] != "write_combined" else row["memory"]}:
             place = Place(row["machine"], memory, row["direction"], *layouts, bool(row["busy"]))
-            here = found.setdefault(
-                place, Measured(place, defaultdict(dict), defaultdict(dict))
-            )
+            here = found.setdefault(place, Measured(place, defaultdict(dict), defaultdict(dict)))
             by_point = here.returns if row["metric"] == CALLER else here.times
             by_point[point][row["variant"]] = seconds
     return {place: here for place, here in found.items() if here.times}
@@ -165,7 +162,9 @@ def _table(here: Measured) -> dict[str, Any]:
                 "way": one.way,
                 "call": in_words(one.way),
                 "cells": one.corners,
-                "seconds": {way: [float(f"{s:.4g}") for s in one.seconds[way]] for way in one.seconds},
+                "seconds": {
+                    way: [float(f"{s:.4g}") for s in one.seconds[way]] for way in one.seconds
+                },
             }
             for one in answers
         ],

@@ -16,7 +16,7 @@ from .answering import Measured, Place
 from .chart_parts import binary
 from .kinds import memory_of, method_of
 from .measured import METRIC, PIECE_KEYS, PLACE_KEYS
-from .widgets import answering
+from .widgets import answering, choices
 
 LISTED: Final = "list_"
 LAYOUTS: Final = {
@@ -38,9 +38,7 @@ def ways_table(facts: StudyFacts) -> PageTable:
     found, usual, basis = answering(facts), _usual(facts.study), _bases(facts)
     rows = []
     for layout, place in LAYOUTS.items():
-        measured = (
-            found.get(place._replace(machine=name)) for name in machines_by_evidence(facts)
-        )
+        measured = (found.get(place._replace(machine=name)) for name in machines_by_evidence(facts))
         here = next(filter(None, measured), None)
         for point in sorted(usual & here.times.keys()) if here else ():
             if len(here.times[point]) > 1:
@@ -102,10 +100,7 @@ def _other(way: str, cells: list[str]) -> str:
 
 def link(place: Place, size: int, count: int) -> Markup:
     """The size of a piece, as a link to the form with this choice."""
-    choice = {
-        **{"size": binary(size), "count": count, "layout": f"{place.host}-{place.device}"},
-        **{"direction": place.direction, "memory": place.memory},
-    }
+    choice = {"size": binary(size), "count": count, **choices(place)}
     asked = urlencode({f"adviser.{key}": value for key, value in choice.items()})
     address = f"../../what_to_call/?{asked}#widget-adviser"
     return Markup('<a href="{}">{}</a>').format(address, binary(size))

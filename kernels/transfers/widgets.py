@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from analysis.api.charts import FormTable, StudyFacts, Widget, choice, form_data, machines_by_evidence, number
+from analysis.api.charts import (
+    FormTable,
+    StudyFacts,
+    Widget,
+    choice,
+    form_data,
+    machines_by_evidence,
+    number,
+)
 from analysis.api.tables import Answer, link_rates
 
 from .answering import COLUMNS, Measured, Place, measured, memories
@@ -51,20 +59,26 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     return {"adviser": Widget(data, NO_SCRIPT_COLUMNS, rows, is_form=True)}
 
 
+def choices(place: Place) -> dict[str, str]:
+    """The choices of the form that lead to a situation, without the machine."""
+    return {
+        "layout": _layout(place),
+        "direction": place.direction,
+        "stream": "busy" if place.is_busy else "idle",
+        "memory": place.memory,
+    }
+
+
 def _layout(place: Place) -> str:
     return f"{place.host}-{place.device}"
 
 
 def _table(place: Place, here: Measured) -> FormTable:
-    where = {
-        **{"machine": place.machine, "layout": _layout(place), "direction": place.direction},
-        **{"stream": "busy" if place.is_busy else "idle", "memory": place.memory},
-    }
-
     def written(found: Answer) -> dict[str, Any]:
         rows = [[*here.row(found, way), f"studies/transfers/#{way}"] for way in found.seconds]
         return {"lines": here.in_words(found), "rows": rows}
 
     cells = [(point, here.cell(point)) for point in here.times]
     answers, spans = here.all_answers()
+    where = {"machine": place.machine, **choices(place)}
     return FormTable(where, spans, [written(one) for one in answers], cells, here.multiple)

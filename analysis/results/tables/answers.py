@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Final, TypeAlias
 
 import pandas as pd
 
+from analysis.base.quantities import percent, ratio
 from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, find_study
@@ -54,11 +56,15 @@ class Answer:
         """Time of a way over the fastest one's, both geometric means over the corners."""
         return _mean(self.seconds[way]) / _mean(next(iter(self.seconds.values())))
 
-    @property
-    def worst(self) -> float:
-        """Largest time of the chosen way over the fastest one's in a corner."""
-        fastest = [min(times) for times in zip(*self.seconds.values(), strict=True)]
-        return max(map(float.__truediv__, self.seconds[self.way], fastest))
+    def remarks(self, called: Callable[[str], str]) -> Iterator[str]:
+        """Where another way is faster, with the ways as they are `called`."""
+        if (over := self.over_fastest(self.way)) > 1:
+            fastest = called(next(iter(self.seconds)))
+            yield f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster."
+        best = [min(times) for times in zip(*self.seconds.values(), strict=True)]
+        worst = max(map(float.__truediv__, self.seconds[self.way], best))
+        if worst > 1 + WITHIN and len(best) > 1:
+            yield f"In one of these cells, another way is {ratio(worst)} as fast."
 
 
 def answer(times: Times, simplest_first: Sequence[str], asked: Point) -> Answer | None:
@@ -144,7 +150,7 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
             return found.setdefault(one.corners, (len(found), one))[0]
         here: Spans = []
         ends = bounds[len(asked)]
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in pairwise(ends):
             if (inner := spans((*asked, start))) is None:
                 continue
             if here and (here[-1][1], here[-1][2]) == (start - 1, inner):

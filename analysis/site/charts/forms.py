@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from analysis.results.tables.answers import Point, Spans
-
 Field = Mapping[str, object]
 """An input of a form."""
 
@@ -26,15 +24,16 @@ class FormTable:
     """The answers to questions that differ only on the axes.
 
     where: values of the choices
+    spans: which of `answers` holds where, as `all_answers` returns it
     answers: `lines` of text, and `rows` of cells, the last of which is an address of the site
     cells: the measured points, with a text that names each
     multiple: the value on the first axis must be a multiple of this
     """
 
     where: Mapping[str, str]
-    spans: Spans
+    spans: Sequence[object]
     answers: Sequence[Mapping[str, object]]
-    cells: Sequence[tuple[Point, str]]
+    cells: Sequence[tuple[Sequence[int], str]]
     multiple: int = 1
 
 
@@ -47,6 +46,9 @@ def form_data(
 ) -> dict[str, object]:
     """Data of a widget that docs/assets/form.js shows; `axes` are names of number fields."""
     return {
-        **{"label": label, "fields": fields, "axes": axes, "columns": columns},
+        "label": label,
+        "fields": fields,
+        "axes": axes,
+        "columns": columns,
         "tables": [asdict(table) for table in tables],
     }

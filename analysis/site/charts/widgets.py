@@ -53,7 +53,9 @@ def write_widgets(facts: StudyFacts, folder: Path) -> None:
         if not script.is_file():
             raise FieldError(f"widget {name}", f"a script {script.name}", "no such file")
         for module in _modules(script):
-            shutil.copy(module, folder / (f"{name}{SCRIPT_SUFFIX}" if module == script else module.name))
+            shutil.copy(
+                module, folder / (f"{name}{SCRIPT_SUFFIX}" if module == script else module.name)
+            )
         (folder / f"{name}{DATA_SUFFIX}").write_text(json.dumps(widget.data, allow_nan=False))
         table = {"columns": widget.columns, "rows": widget.rows}
         (folder / f"{name}{TABLE_SUFFIX}").write_text(json.dumps(table))
