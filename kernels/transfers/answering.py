@@ -131,13 +131,14 @@ def measured(
     found: dict[Place, Measured] = {}
     for row in moves(study, summary).to_dict("records"):
         point = int(row["size"]), int(row["count"])
-        layouts = ("packed", "packed") if point[1] == 1 else (row["host"], row["device"])
+        host, device = ("packed", "packed") if point[1] == 1 else (row["host"], row["device"])
         seconds = row["median"]
         if row["metric"] == METRIC:
             seconds = max(seconds, math.prod(point) / links.get(row["machine"], math.inf))
         # Write-combined memory is slow to read by the CPU, so it is no answer for any memory.
-        for memory in {row["memory"], ANY if row["memory"] != "write_combined" else row["memory"]}:
-            place = Place(row["machine"], memory, row["direction"], *layouts, bool(row["busy"]))
+        memories = [row["memory"], ANY] if row["memory"] != "write_combined" else [row["memory"]]
+        for memory in memories:
+            place = Place(row["machine"], memory, row["direction"], host, device, bool(row["busy"]))
             here = found.setdefault(place, Measured(place, defaultdict(dict), defaultdict(dict)))
             by_point = here.returns if row["metric"] == CALLER else here.times
             by_point[point][row["variant"]] = seconds
@@ -171,7 +172,7 @@ def _table(here: Measured) -> dict[str, Any]:
     }
 
 
-def memories(found: Mapping[Place, Measured]) -> list[str]:
+def known_memories(found: Mapping[Place, Measured]) -> list[str]:
     """The kinds of memory with an answer, ANY last."""
     known = {place.memory for place in found}
     return [memory for memory in (*MEMORIES, ANY) if memory in known]

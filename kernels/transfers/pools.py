@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from analysis.api.quantities import quantity
 from analysis.api.study import Study, find_study, parse_case
-from analysis.api.tables import NEAR, fresh_rows, link_rates, nearest
+from analysis.api.tables import NEAR, Point, fresh_rows, link_rates, nearest
 
 from .chart_parts import binary
 
@@ -59,7 +59,9 @@ class Pools:
 
     def nearest(self, machine: str, size: int, count: int, pool: int) -> Gather | None:
         """The machine's gather that is nearest to these rows."""
-        known = {(one.size, one.count, one.pool): one for one in self.gathers_on(machine)}
+        known: dict[Point, Gather] = {
+            (one.size, one.count, one.pool): one for one in self.gathers_on(machine)
+        }
         found = nearest(known, (size, count, pool))
         return known[found] if found else None
 

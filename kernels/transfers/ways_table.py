@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
@@ -39,10 +40,9 @@ def ways_table(facts: StudyFacts) -> PageTable:
     rows = []
     for layout, place in LAYOUTS.items():
         measured = (found.get(place._replace(machine=name)) for name in machines_by_evidence(facts))
-        here = next(filter(None, measured), None)
-        for point in sorted(usual & here.times.keys()) if here else ():
-            if len(here.times[point]) > 1:
-                rows.append(_row(layout, here, point, basis))
+        for here in islice(filter(None, measured), 1):
+            known = sorted(usual & here.times.keys())
+            rows += [_row(layout, here, at, basis) for at in known if len(here.times[at]) > 1]
     return PageTable(COLUMNS, rows, NOT_MEASURED, numeric=[*COLUMNS[1:3], *COLUMNS[4:6]])
 
 

@@ -17,7 +17,7 @@ from analysis.api.charts import (
 )
 from analysis.api.tables import Answer, link_rates
 
-from .answering import COLUMNS, Measured, Place, measured, memories
+from .answering import COLUMNS, Measured, Place, known_memories, measured
 
 START = Place("", "pinned", "h2d", "scattered", "scattered", False)
 NO_SCRIPT_COLUMNS = ("machine", "call", "situation")
@@ -46,7 +46,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
         choice("layout", dict(layouts), _layout(START)),
         choice("direction", {at.direction: at.direction for at in found}, "h2d"),
         choice("stream", {"idle": "idle", "busy": "busy"}),
-        choice("memory", {one: one for one in memories(found)}, "pinned"),
+        choice("memory", {one: one for one in known_memories(found)}, "pinned"),
     ]
     tables = [_table(place, here) for place, here in found.items()]
     rows = [

@@ -159,8 +159,9 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
                 here.append((start, end - 1, inner))
         return here or None
 
-    made = spans(())
-    return [one for _, one in found.values()], made if isinstance(made, list) else []
+    made = spans(()) if times else []
+    assert isinstance(made, list), "a measured point has an answer"
+    return [one for _, one in found.values()], made
 
 
 def _bounds(values: Iterable[int]) -> Iterator[int]:
