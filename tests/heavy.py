@@ -93,7 +93,6 @@ OTHERS = (
     "tests/site/pages/test_pages.py",
     "tests/site/pages/test_sentences.py",
     "tests/site/pages/test_study_pages.py",
-    "tests/site/pages/test_worked.py",
     "tests/study/claims/test_bounds.py",
     "tests/study/claims/test_untested.py",
     "tests/study/claims/test_verdicts.py",
