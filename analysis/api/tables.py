@@ -1,7 +1,6 @@
 """Results of a machine, their summaries, and intervals of figures."""
 
 from analysis.base.statistics import Estimate, student
-from analysis.results.collect import chosen, collect, fresh
 from analysis.results.store.folders import machines
 from analysis.results.tables.answers import (
     NEAR,
@@ -12,9 +11,7 @@ from analysis.results.tables.answers import (
     Times,
     all_answers,
     answer,
-    factors,
     fresh_rows,
     link_rates,
     nearest,
 )
-from analysis.results.tables.summary import summarise
