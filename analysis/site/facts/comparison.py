@@ -260,7 +260,7 @@ class Comparison:
     ) -> Iterator[tuple[Subject, Figure]]:
         """Figures of the machine and of its hosts."""
         place = (facts.study.name, variant, row.case, payload, row.metric)
-        figure = Figure(*place, row.median, row.any_low, row.any_high)
+        figure = Figure(*place, row.median, row.ci_low, row.ci_high)
         machine = Subject(row.machine, MACHINE, row.machine)
         yield machine, figure
         for host, seconds in _by_host(facts.figures.by_run(row)):
