@@ -100,7 +100,10 @@ def widget_results(wildcards):
     """Results of the calibrating studies, which a study's widgets use, and their code."""
     if not (CONFIG.known[wildcards.study].folder / "widgets.py").exists():
         return []
-    return [*results_of(CALIBRATING), *(path for study in CALIBRATING for path in files_of(study))]
+    return [
+        *results_of(CALIBRATING),
+        *(path for study in CALIBRATING for path in files_of(study)),
+    ]
 
 
 def links_of_study(wildcards):
