@@ -127,8 +127,7 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
     names = {study, *re.findall(r"study='(\w+)'", page.read_text())}
     names |= {*calibrating(STUDIES)} if any(STUDIES[one].has_link for one in names) else set()
     limits = {limit.study for name in names if (limit := STUDIES[name].limit)}
-    kept = names | limits | {used for name in names for used in STUDIES[name].widgets_use}
-    for name in STUDIES.keys() - kept:
+    for name in STUDIES.keys() - names - limits:
         (root / STUDIES[name].folder.relative_to(ROOT) / "study.yaml").unlink()
     for folder in sorted((ROOT / "results").glob(f"*/{study}")):
         machine = folder.parent.name

@@ -1,6 +1,6 @@
 """Charts and the facts that they draw."""
 
-from analysis.base.forked import forked_map
+from analysis.site.charts.forms import FormTable, choice, form_data, number
 from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
 from analysis.site.charts.lines import HEIGHT_PX, dash_legend, line_colour, line_panels, stale_shape
 from analysis.site.charts.page_tables import PageTable

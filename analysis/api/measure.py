@@ -4,6 +4,4 @@ from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Launcher, Operation, PythonLauncher, PythonOperation, Skip
 from analysis.measure.cores import cores, threads
 from analysis.measure.cpu_cache import flush, flush_rows
-from analysis.measure.rig import Bound
 from analysis.measure.tracing import copy_seconds
-from analysis.measure.trials import Trials, running_trials, trials

@@ -11,5 +11,4 @@ from analysis.base.quantities import (
     ratio_interval,
     runs_phrase,
     whole,
-    with_interval,
 )

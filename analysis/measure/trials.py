@@ -15,10 +15,9 @@ from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.needs import Provision, in_use
 from analysis.measure.places import Places
-from analysis.measure.plan import target
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, Study, Variant
-from analysis.study.config import Config, load_config
+from analysis.study.config import Config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 
@@ -29,15 +28,9 @@ class Trials:
 
     study: Study
     gpus: Sequence[Gpu]
-    _config: Config
     _provision: Provision
     _rig: Rig
     _stream: int
-
-    @property
-    def machine(self) -> str:
-        """Name of this machine in results."""
-        return target(self._config, self.gpus).machine
 
     def unmet(self, variant: Variant) -> str | None:
         """The reason why the variant cannot run here, or None."""
@@ -48,15 +41,6 @@ class Trials:
         if unmet := self.unmet(variant):
             raise HotpathError(f"{self.study.name}/{variant.name}: {unmet}")
         return self._rig.bind(variant, case, self._stream)
-
-
-def running_trials(study: Study, stream: int, rng: np.random.Generator) -> Trials:
-    """Trials within a run that holds this machine already."""
-    config = load_config({})
-    with open_gpus(config.gpus) as gpus:
-        provision = Provision.of(gpus, config)
-    rig = Rig(study, built_modules(resolve_arch(config.arch, config.gpus)), rng)
-    return Trials(study, gpus, config, provision, rig, stream)
 
 
 @contextmanager
@@ -81,7 +65,7 @@ def trials(
         use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))  # as in a round
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
         rig = Rig(study, modules, np.random.default_rng(seed), variants)
-        yield Trials(study, gpus, config, provision, rig, _new_stream() if gpus else 0)
+        yield Trials(study, gpus, provision, rig, _new_stream() if gpus else 0)
 
 
 def _new_stream() -> int:

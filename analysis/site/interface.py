@@ -18,6 +18,7 @@ from analysis.results.store import (
     runs,
     samples,
 )
+from analysis.results.tables import answers
 from analysis.results.tables.registry import TABLES
 from analysis.site.facts import basis
 from analysis.study import Study, Variant
@@ -42,6 +43,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MAX_FILES": folders.MAX_FILES,
     "SMALLEST": f"{keys.SMALLEST:g}",
     "LARGEST": f"{keys.LARGEST:g}",
+    "ANSWER_WITHIN": answers.WITHIN,
     "LONGEST_S": f"{keys.LONGEST_S:,g}",
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }

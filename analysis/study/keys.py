@@ -289,10 +289,6 @@ class StudyKeys(Keys):
         " page compares the steps with it where the study has no ceilings.",
         None,
     )
-    widgets_use: Unique[Name] = key(
-        "Other studies whose results the widgets of this one use.",
-        (),
-    )
     imports: Unique[Text] = key(
         "Modules that the workload imports where they are installed. They are imported once, before"
         " the rounds, instead of in each.",

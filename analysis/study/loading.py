@@ -37,8 +37,6 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
             require_known(f"{where}.study", study.limit.study, sorted(studies))
             of = studies[study.limit.study]
             require_known(f"{where}.variant", study.limit.variant, of.variant_names)
-        for used in study.widgets_use:
-            require_known(f"{name}/study.yaml: widgets_use", used, sorted(studies))
     return studies
 
 

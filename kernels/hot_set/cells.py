@@ -92,19 +92,14 @@ def of_variants(found: Iterable[Cell], names: Sequence[str]) -> list[Cell]:
     return sorted(known, key=lambda cell: names.index(cell.variant))
 
 
-def fastest(found: Iterable[Cell], within: float = 0.0) -> list[Cell]:
-    """The fastest cell of each place and number of misses, or the first one that takes at most
-    `within` longer, by place and misses."""
+def fastest(found: Iterable[Cell]) -> list[Cell]:
+    """The fastest cell of each place and number of misses, by place and misses."""
 
     def key(cell: Cell) -> tuple[Place, int]:
         return cell.place, cell.misses
 
-    chosen = []
-    for _, alike in groupby(sorted(found, key=key), key):
-        group = list(alike)
-        limit = min(cell.seconds for cell in group) * (1 + within)
-        chosen.append(next(cell for cell in group if cell.seconds <= limit))
-    return chosen
+    groups = groupby(sorted(found, key=key), key)
+    return [min(alike, key=lambda cell: cell.seconds) for _, alike in groups]
 
 
 def by_place(found: Iterable[Cell]) -> Iterator[tuple[Place, list[Cell]]]:

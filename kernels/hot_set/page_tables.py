@@ -10,9 +10,11 @@ from markupsafe import Markup
 
 from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import quantity, ratio, whole
+from analysis.api.tables import answer
 
 from .cells import (
     FETCH_ALL,
+    PUBLISHED_WAY,
     SCATTERED,
     Cell,
     Place,
@@ -24,7 +26,7 @@ from .cells import (
     of_variants,
     step_names,
 )
-from .choosing import MODEL_LAYERS, choices, steps_of
+from .choosing import MODEL_LAYERS, graphs, point_of, steps_of, times_by_machine
 from .graph_table import added_times
 from .policy_results import COMPARED, policy_results
 from .share_table import repeated_shares, shares
@@ -38,18 +40,30 @@ def choice(facts: StudyFacts) -> PageTable:
     It has the cases of the default grid, and the form of `widgets.py` all that are measured.
     """
     default = {case.id for variant in facts.study.variants for case in variant.in_grid("default")}
-    rows = [
-        [
-            *_where(facts, one.cell),
-            _way(facts, one.cell.variant),
-            quantity(one.cell.seconds, "s"),
-            ratio(one.published_s / one.cell.seconds),
-            quantity(MODEL_LAYERS * one.cell.seconds, "s"),
-            _graph(facts, one.graph) if one.graph else "",
-        ]
-        for one in choices(facts)
-        if case_of(one.cell) in default
-    ]
+    by_point = {
+        (cell.place.machine, point_of(cell)): cell
+        for cell in cells(facts)
+        if cell.place.layers == 1 and case_of(cell) in default
+    }
+    graph, rows = graphs(facts), []
+    for machine, times in times_by_machine(facts).items():
+        for point in sorted(times):
+            found = answer(times, step_names(facts), point)
+            cell = by_point.get((machine, point))
+            if found is None or cell is None:
+                continue
+            (seconds,), (published,) = found.seconds[found.way], found.seconds[PUBLISHED_WAY]
+            layers = graph.get((machine, point))
+            rows.append(
+                [
+                    *_where(facts, cell),
+                    _way(facts, found.way),
+                    quantity(seconds, "s"),
+                    ratio(published / seconds),
+                    quantity(MODEL_LAYERS * seconds, "s"),
+                    _graph(facts, layers) if layers else "",
+                ]
+            )
     columns = [*_WHERE, "use", "time of a layer", "speed over a block per request"]
     columns += [f"{MODEL_LAYERS} layers, one by one", f"{MODEL_LAYERS} layers in one graph"]
     return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:8])

@@ -2,85 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from markupsafe import Markup
 
-from analysis.api.charts import MeasuredRow, StudyFacts, Widget, samples_address
-from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio, runs_phrase
-from analysis.api.tables import NEAR, link_rates
+from analysis.api.charts import FormTable, StudyFacts, Widget, choice, form_data, number
+from analysis.api.quantities import quantity, ratio, whole
+from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
-from .cells import CLOCK, FETCH_ALL, PUBLISHED_WAY, Cell, case_of, cells, of_variants
-from .choosing import MODEL_LAYERS, Choice, choices
-from .page_tables import choice
+from . import page_tables
+from .cells import PUBLISHED_WAY, step_names
+from .choosing import MODEL_LAYERS, times_by_machine
+
+COLUMNS = ("variant", "time of a layer", f"{MODEL_LAYERS} layers, one by one", "over the fastest")
 
 
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     """`choice`; None without results."""
-    found = choices(facts)
+    found = times_by_machine(facts)
     if not found:
         return {"choice": None}
-    table = choice(facts)
+    start = next(iter(found[next(iter(found))]))
+    fields = [
+        choice("machine", {machine: facts.inputs.called(machine) for machine in found}),
+        number("requests", "requests of a step", str(start[0])),
+        number("misses", "misses of all requests", str(start[2])),
+        number("pool", "pool on the host", f"{start[1] // 2**20} MiB", "bytes"),
+    ]
+    tables = [_table(facts, machine, times) for machine, times in found.items()]
+    axes = ["requests", "pool", "misses"]
+    data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
+    table = page_tables.choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
-    data = {
-        "near": NEAR,
-        "row_bytes": facts.study.constants["token_bytes"],
-        "link": link(facts),
-        "cells": [_entry(facts, one) for one in found],
-    }
-    return {"choice": Widget(data, table.columns, rows)}
+    return {"choice": Widget(data, table.columns, rows, is_form=True)}
 
 
-def link(facts: StudyFacts) -> Mapping[str, float]:
-    """Highest measured rate of the link in B/s, by machine: of the copy engine, or of the misses
-    alone."""
-    assert facts.study.limit is not None
-    rates = dict(link_rates(facts.inputs.results, facts.study.limit))
-    for cell in of_variants(cells(facts), [FETCH_ALL]):
-        payload = cell.place.layers * cell.misses * facts.study.constants["token_bytes"]
-        machine = cell.place.machine
-        rates[machine] = max(rates.get(machine, 0.0), payload / cell.seconds)
-    return rates
+def _table(facts: StudyFacts, machine: str, times: Times) -> FormTable:
+    order = step_names(facts)
+    answers, spans = all_answers(times, order)
+    written = [{"lines": _lines(facts, one), "rows": _rows(facts, one)} for one in answers]
+    cells = []
+    for point in times:
+        here = answer(times, order, point)
+        assert here is not None
+        text = f"{_case(point)}: {_time(here, here.way)} by {_title(facts, here.way)}"
+        cells.append((point, text))
+    return FormTable({"machine": machine}, spans, written, cells)
 
 
-def _entry(facts: StudyFacts, one: Choice) -> dict[str, object]:
-    """Entry of the form for a measured cell; figures as text."""
-    cell, place = one.cell, one.cell.place
-    case = case_of(cell)
-    row = facts.figures.find(place.machine, cell.variant, case, CLOCK)
-    return {
-        "machine": place.machine,
-        "called": facts.inputs.called(place.machine),
-        "requests": place.requests,
-        "misses": cell.misses,
-        "pool": place.pool_mib * 2**20,
-        "variant": cell.variant,
-        "title": facts.study.variant(cell.variant).title,
-        "seconds": cell.seconds,
-        "time": quantity(cell.seconds, "s"),
-        "basis": _basis(row) if row else "",
-        "over": _over(one),
-        "layers": MODEL_LAYERS,
-        "model": quantity(MODEL_LAYERS * cell.seconds, "s"),
-        "graph": _graph(facts, one.graph) if one.graph else "",
-        "samples": samples_address(place.machine, facts.study.name, cell.variant, case, CLOCK),
-    }
+def _lines(facts: StudyFacts, found: Answer) -> list[str]:
+    over = found.over_fastest(found.way)
+    gain = found.over_fastest(PUBLISHED_WAY) / over if PUBLISHED_WAY in found.seconds else 1.0
+    lines = [f"{_title(facts, found.way)}: {_time(found, found.way)} a layer."]
+    lines.append(f"Measured: {'; '.join(map(_case, found.corners))}.")
+    if found.way != PUBLISHED_WAY:
+        lines.append(f"It is {ratio(gain)} as fast as a block per request.")
+    return [*lines, *found.remarks(lambda way: _title(facts, way))]
 
 
-def _graph(facts: StudyFacts, cell: Cell) -> str:
-    """Time of the fastest graph of layers, and its way in words."""
-    return f"{quantity(cell.seconds, 's')} ({facts.study.variant(cell.variant).title})"
+def _rows(facts: StudyFacts, found: Answer) -> list[list[str]]:
+    return [
+        [
+            *(_title(facts, way), _time(found, way), _time(found, way, MODEL_LAYERS)),
+            *(ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"),
+        ]
+        for way in found.seconds
+    ]
 
 
-def _over(one: Choice) -> str:
-    """The speed over the published way, unless that is the choice."""
-    if one.cell.variant == PUBLISHED_WAY:
-        return ""
-    return ratio(one.published_s / one.cell.seconds)
+def _title(facts: StudyFacts, way: str) -> str:
+    return facts.study.variant(way).title
 
 
-def _basis(row: MeasuredRow) -> str:
-    """Interval, runs and hosts of a time."""
-    interval = quantity_interval(row.median, row.ci_low, row.ci_high, "s")
-    basis = runs_phrase(row.runs, row.hosts)
-    return f"{INTERVAL}: {interval} ({basis})" if interval else basis
+def _time(found: Answer, way: str, layers: int = 1) -> str:
+    ends = min(found.seconds[way]), max(found.seconds[way])
+    return " to ".join(dict.fromkeys(quantity(layers * end, "s") for end in ends))
+
+
+def _case(point: Point) -> str:
+    requests, pool, misses = point
+    return f"requests: {requests}, misses: {whole(misses)}, pool: {pool / 2**30:.3g} GiB"

@@ -20,10 +20,9 @@ from analysis.api.charts import (
 )
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio
 
-from .adviser import METRIC
 from .chart_parts import binary, direction_select
 from .kinds import MEMORIES, method_of
-from .measured import PIECE_KEYS, PLACE_KEYS, rows_in_place
+from .measured import METRIC, PIECE_KEYS, PLACE_KEYS, rows_in_place
 
 ANY = "any"
 ROW_PX = 34

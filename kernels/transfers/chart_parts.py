@@ -8,8 +8,8 @@ import pandas as pd
 from analysis.api.charts import StudyFacts, named_rows, present, samples_address, select
 from analysis.api.study import parse_case
 
-from .adviser import DIRECTIONS
 from .kinds import MEMORIES, memory_of
+from .measured import DIRECTIONS
 
 ROW_PX = 24
 

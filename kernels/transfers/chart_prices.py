@@ -28,9 +28,9 @@ from analysis.api.charts import (
 from analysis.api.quantities import digits, quantity, quantity_interval
 from analysis.api.study import parse_case
 
-from .adviser import DIRECTIONS
 from .chart_parts import ROW_PX, binary, direction_select, memory_rows, single_copies, tooltips
 from .kinds import MEMORIES, memory_of
+from .measured import DIRECTIONS
 
 PARTS = {
     "allocate_time": "allocate",

@@ -1,24 +1,18 @@
-"""The tables of pages: all ways by size, and the calls of engines beside the fastest way."""
+"""The tables of pages: all ways by size, and the calls of engines beside the call to use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
-
-from markupsafe import Markup
 
 from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.quantities import digits, quantity, ratio, whole
+from analysis.api.quantities import ratio, whole
 
-from . import adviser_limits
-from .adviser import METRIC, SURE, Advice, Adviser, Job, certainty
+from .answering import Measured, Place
 from .calls import in_words
-from .chart_parts import binary
-from .kinds import method_of
-from .ways_table import NOT_MEASURED, ways_table
-from .widgets import ordered_advisers
+from .ways_table import NOT_MEASURED, link, ways_table
+from .widgets import answering
 
 CALLS: Final = {"loop": "one copy per piece", "batch": "one batched call", "gather": "a kernel"}
 """Engine call for each transfer method."""
@@ -85,64 +79,32 @@ USES: Final = (
 
 
 def engines(facts: StudyFacts) -> PageTable:
-    """A row for each of USES on the machine that has measured the most ways."""
-    adviser = next(iter(ordered_advisers(facts)), None)
-    rows = [] if adviser is None else [_row(adviser, use) for use in USES]
-    called = "" if adviser is None else facts.inputs.called(adviser.machine)
+    """A row for each of USES on the machine that has measured the most scattered pieces."""
+    lists = [here for place, here in answering(facts).items() if place[1:] == Place("")[1:]]
+    here = max(lists, key=lambda one: len(one.times), default=None)
+    rows = [] if here is None else [_row(here, use) for use in USES]
+    called = "" if here is None else facts.inputs.called(here.place.machine)
     columns = ["engine", "what it moves", "piece", "pieces", "its call", f"time on {called}"]
-    columns += ["fastest way", "time, rate", "gain"]
-    numeric = ["piece", "pieces", columns[5], "gain"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric)
+    columns += ["use", "time, rate", "gain"]
+    return PageTable(columns, rows, NOT_MEASURED, ["piece", "pieces", columns[5], "gain"])
 
 
-def _row(adviser: Adviser, use: Use) -> list[object]:
-    advices = [
-        one for one in adviser.advise(Job(use.size, use.count)) if _covers(adviser, one, use.size)
-    ]
-    piece = [use.engine, use.what, _link(use), whole(use.count)]
-    if not advices:
-        return [*piece, CALLS[use.way], "", "none measured", "", ""]
-    best = advices[0]
-    rate = f"{digits(use.size * use.count / best.seconds / 1e9)} GB/s"
-    today = next(_of_way(advices, use.way), None)
-    times = [CALLS[use.way], quantity(today.seconds, "s") if today else "not measured"]
-    found = [in_words(best.variant), f"{quantity(best.seconds, 's')}, {rate}"]
-    return [*piece, *times, *found, _gain(today, best) if today else ""]
-
-
-def _covers(adviser: Adviser, advice: Advice, size: int) -> bool:
-    """Whether the way was measured with smaller and larger pieces, so that nothing is guessed."""
-    sizes = [
-        one
-        for way in adviser.ways
-        if way.variant == advice.variant and way.direction == "h2d" and METRIC in way.costs
-        for one in way.costs[METRIC].sizes
-    ]
-    return min(sizes) <= size <= max(sizes)
-
-
-def _of_way(advices: list[Advice], way: str) -> Iterator[Advice]:
-    """The advices for a way, for pieces of a list or for rows."""
-    return (one for one in advices if method_of(one.variant).removeprefix("list_") == way)
-
-
-def _gain(today: Advice, best: Advice) -> str:
-    if today.variant == best.variant:
-        return "none: already fastest"
-    sure = "" if certainty(best, today) >= SURE else ", not sure"
-    return ratio(today.seconds / best.seconds) + sure
-
-
-def _link(use: Use) -> Markup:
-    """The size of a piece, as a link to the adviser with this choice."""
-    size = binary(use.size)
-    asked = urlencode({"adviser.size": size, "adviser.count": use.count})
-    return Markup('<a href="../what_to_call/?{}#widget-adviser">{}</a>').format(asked, size)
+def _row(here: Measured, use: Use) -> list[object]:
+    piece = [use.engine, use.what, link(here.place, use.size, use.count), whole(use.count)]
+    piece.append(CALLS[use.way])
+    found = here.answer(use.size, use.count)
+    if found is None:
+        return [*piece, "", "not measured", "", ""]
+    today = f"pinned_list_{use.way}"
+    best = [in_words(found.way), f"{here.time(found, found.way)}, {here.rate(found, found.way)}"]
+    if today not in found.seconds:
+        return [*piece, "not measured", *best, ""]
+    gain = found.over_fastest(today) / found.over_fastest(found.way)
+    same = "none: already used" if today == found.way else ratio(gain)
+    return [*piece, here.time(found, today), *best, same]
 
 
 TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
-    "adviser_evidence": adviser_limits.evidence,
-    "adviser_limits": adviser_limits.limits,
     "engines": engines,
     "ways": ways_table,
 }

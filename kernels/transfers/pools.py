@@ -1,6 +1,6 @@
 """Large pools: how much host memory the GPU's translations cover, and gathers from larger pools.
 
-Other studies have measured both. The adviser's lists lie in pools that the translations cover.
+Other studies have measured both. Lists of pieces lie in pools that the translations cover.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from analysis.api.quantities import quantity
 from analysis.api.study import Study, find_study, parse_case
-from analysis.api.tables import fresh_rows, link_rates
+from analysis.api.tables import NEAR, Point, fresh_rows, link_rates, nearest
 
-from .nearness import factors
+from .chart_parts import binary
 
 TRANSLATION: Final = "translation"
 """The study that gathers rows from pools of many sizes."""
@@ -36,7 +37,6 @@ class Gather:
 
     machine: str
     variant: str
-    title: str
     size: int
     count: int
     pool: int
@@ -59,11 +59,28 @@ class Pools:
 
     def nearest(self, machine: str, size: int, count: int, pool: int) -> Gather | None:
         """The machine's gather that is nearest to these rows."""
-        return min(
-            self.gathers_on(machine),
-            key=lambda one: factors((one.size, size), (one.count, count), (one.pool, pool)),
-            default=None,
-        )
+        known: dict[Point, Gather] = {
+            (one.size, one.count, one.pool): one for one in self.gathers_on(machine)
+        }
+        found = nearest(known, (size, count, pool))
+        return known[found] if found else None
+
+    def refusal(self, machine: str, size: int, count: int, pool: int) -> str:
+        """Says that lists from such a pool were not measured, and names the nearest gather of the
+        study that measured them; empty if the GPU's translations cover the pool, or if the pieces
+        nearly fill it."""
+        reach = self.reach(machine)
+        if pool <= max(reach or 0, NEAR * size * count):
+            return ""
+        text = f"not measured: lists in a pool of {binary(pool)}"
+        if reach is not None:
+            text += f", beyond the {reach / 2**20:.0f} MiB that a GPU's translations cover"
+        near = self.nearest(machine, size, count, pool)
+        if near is None:
+            return text
+        there = f"{near.count} × {binary(near.size)} from {binary(near.pool)}"
+        there += f" in {quantity(near.seconds, 's')}, by {near.variant}"
+        return f"{text}. The nearest gather to the device, in the study {GATHERS}: {there}"
 
 
 def read_pools(results: Path, study: Study) -> Pools:
@@ -124,6 +141,6 @@ def _gathers(results: Path, links: Mapping[str, float]) -> list[Gather]:
         machine, pool, seconds = str(row["machine"]), int(case["pool_mib"]) * 2**20, row["median"]
         if size * count / seconds > links.get(machine, math.inf):
             continue  # a row that repeats is fetched once
-        gather = Gather(machine, variant.name, variant.title, size, count, pool, seconds)
+        gather = Gather(machine, variant.name, size, count, pool, seconds)
         fastest.setdefault((machine, size, count, pool), gather)
     return list(fastest.values())

@@ -1,114 +1,84 @@
-"""The adviser on the study's page, with the fastest ways as a table for readers without scripts."""
+"""The form of What should I call?, with its answers as a table for readers without scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
+from typing import Any
 
-import pandas as pd
+from analysis.api.charts import (
+    FormTable,
+    StudyFacts,
+    Widget,
+    choice,
+    form_data,
+    machines_by_evidence,
+    number,
+)
+from analysis.api.tables import Answer, link_rates
 
-from analysis.api.charts import StudyFacts, Widget, forked_map, machines_by_evidence
-from analysis.api.files import adapter
-from analysis.api.study import Study
-from analysis.api.tables import NEAR
+from .answering import COLUMNS, Measured, Place, known_memories, measured
 
-from .adviser import DIRECTIONS, Adviser, Situation, Way, make_adviser
-from .calls import calls_of, in_words
-from .chart_parts import binary
-from .kinds import method_of
-from .measured import moves, timings_of, ways
-from .pools import read_pools
-
-COLUMNS = ("machine", "direction", "host", "device", "stream", "size", "fastest way by count")
+START = Place("", "pinned", "h2d", "scattered", "scattered", False)
+NO_SCRIPT_COLUMNS = ("machine", "call", "situation")
 
 
 @lru_cache(maxsize=1)
-def ordered_advisers(facts: StudyFacts) -> Sequence[Adviser]:
-    """The advisers of all machines: those with the most measured ways first, then those of machines
-    with more evidence. Kept, because fitting one takes seconds."""
-    found = fitted_advisers(facts.study, facts.summary)
+def answering(facts: StudyFacts) -> Mapping[Place, Measured]:
+    """The measured times of all situations, of machines with more evidence first."""
+    assert facts.study.limit is not None
+    links = link_rates(facts.inputs.results, facts.study.limit)
+    found = measured(facts.study, facts.summary, links)
     order = machines_by_evidence(facts)
-    return sorted(found, key=lambda one: (-len(one.ways), order.index(one.machine)))
-
-
-def fitted_advisers(study: Study, summary: pd.DataFrame) -> list[Adviser]:
-    """The same as `advisers_of`; a process fits each direction, as the two share no times."""
-    titles = {variant.name: variant.title for variant in study.variants}
-    by_machine = {
-        str(machine): timings_of(study, rows)
-        for machine, rows in moves(study, summary).groupby("machine")
-    }
-    # In the order of an adviser's thresholds
-    halves = [
-        (machine, half)
-        for machine, timings in by_machine.items()
-        for direction in sorted(DIRECTIONS)
-        if (half := {key: one for key, one in timings.items() if key[0].direction == direction})
-    ]
-    fitted = forked_map(lambda one: make_adviser(one[0], "results", one[1], titles), halves)
-    return [
-        _joined([half for half in fitted if half.machine == machine], timings)
-        for machine, timings in by_machine.items()
-    ]
-
-
-def _joined(halves: Sequence[Adviser], timings: Mapping[tuple[Situation, str], object]) -> Adviser:
-    """One adviser of those of both directions, with its ways in the order of `timings`."""
-    places = {key: place for place, key in enumerate(timings)}
-
-    def place(way: Way) -> int:
-        situation = Situation(
-            *(way.variant, way.direction, way.host, way.device, way.is_busy, way.alignment)
-        )
-        return min(places[situation, metric] for metric in way.costs)
-
-    ways = sorted(chain(*(half.ways for half in halves)), key=place)
-    thresholds = chain(*(half.thresholds for half in halves))
-    return replace(halves[0], ways=tuple(ways), thresholds=tuple(thresholds))
+    return {place: found[place] for place in sorted(found, key=lambda at: order.index(at.machine))}
 
 
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     """Widgets by their names on the page; None without data."""
-    advisers = ordered_advisers(facts)
-    if not advisers:
+    found = answering(facts)
+    if not found:
         return {"adviser": None}
-    pools = read_pools(facts.inputs.results, facts.study)
-    data = [
-        {
-            **adapter(Adviser).dump_python(one, mode="json"),
-            "called": facts.inputs.called(one.machine),
-            "near": NEAR,
-            "reach": pools.reach(one.machine),
-            "gathers": [asdict(gather) for gather in pools.gathers_on(one.machine)],
-            "unmeasured": unmeasured(facts, one),
-            "calls": calls_of(facts.study, {way.variant for way in one.ways}),
-        }
-        for one in advisers
+    layouts = sorted({_layout(place): place.layout for place in found}.items(), reverse=True)
+    fields = [
+        choice("machine", {at.machine: facts.inputs.called(at.machine) for at in found}),
+        number("size", "size of a piece", "16 KiB", "bytes"),
+        number("count", "pieces of a request", "1024"),
+        choice("layout", dict(layouts), _layout(START)),
+        choice("direction", {at.direction: at.direction for at in found}, "h2d"),
+        choice("stream", {"idle": "idle", "busy": "busy"}),
+        choice("memory", {one: one for one in known_memories(found)}, "pinned"),
     ]
-    table = [
-        row
-        for adviser in advisers
-        for row in _threshold_rows(adviser, facts.inputs.called(adviser.machine))
+    tables = [_table(place, here) for place, here in found.items()]
+    rows = [
+        [facts.inputs.called(place.machine), here.cell(point), str(place)]
+        for place, here in found.items()
+        if place.memory == START.memory
+        for point in sorted(here.times)
     ]
-    return {"adviser": Widget(data, COLUMNS, table)}
+    data = form_data("What is moved", fields, ["size", "count"], COLUMNS, tables)
+    return {"adviser": Widget(data, NO_SCRIPT_COLUMNS, rows, is_form=True)}
 
 
-def unmeasured(facts: StudyFacts, adviser: Adviser) -> list[str]:
-    """Ways of pieces of a list without a fresh time on the adviser's machine."""
-    known = {way.variant for way in adviser.ways}
-    names = [way.name for way in ways(facts.study) if way.name not in known]
-    return [name for name in names if method_of(name).startswith("list_")]
+def choices(place: Place) -> dict[str, str]:
+    """The choices of the form that lead to a situation, without the machine."""
+    return {
+        "layout": _layout(place),
+        "direction": place.direction,
+        "stream": "busy" if place.is_busy else "idle",
+        "memory": place.memory,
+    }
 
 
-def _threshold_rows(adviser: Adviser, called: str) -> Iterable[list[str]]:
-    """A row for each size at which the rules of a machine, as it is `called`, change."""
-    shown: tuple[object, ...] = ()
-    for at in adviser.thresholds:
-        stream = "busy" if at.is_busy else "idle"
-        place = [called, at.direction, at.host, at.device, stream]
-        if shown != (place, at.rules):
-            shown = place, at.rules
-            ways = "; ".join(f"from {r.count_from}: {in_words(r.variant)}" for r in at.rules)
-            yield [*place, binary(at.size_from), ways]
+def _layout(place: Place) -> str:
+    return f"{place.host}-{place.device}"
+
+
+def _table(place: Place, here: Measured) -> FormTable:
+    def written(found: Answer) -> dict[str, Any]:
+        rows = [[*here.row(found, way), f"studies/transfers/#{way}"] for way in found.seconds]
+        return {"lines": here.in_words(found), "rows": rows}
+
+    cells = [(point, here.cell(point)) for point in here.times]
+    answers, spans = here.all_answers()
+    where = {"machine": place.machine, **choices(place)}
+    return FormTable(where, spans, [written(one) for one in answers], cells, here.multiple)

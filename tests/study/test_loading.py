@@ -268,7 +268,6 @@ def test_invalid_folder_name_of_a_study_is_rejected(
     [
         ("limit", {"study": "cpy", "variant": "v1"}, r"limit\.study: expected one of .*got 'cpy'"),
         ("limit", {"study": "calls", "variant": "v9"}, r"limit\.variant: expected .*got 'v9'"),
-        ("widgets_use", ["calls", "cpy"], r"widgets_use: expected one of .*got 'cpy'"),
     ],
 )
 def test_an_unknown_other_study_is_rejected(

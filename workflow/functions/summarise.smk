@@ -97,13 +97,13 @@ def size_of_results(study):
 
 
 def widget_results(wildcards):
-    """Results of other studies that a study's widgets use, and their code: the calibrating studies,
-    and those of `widgets_use`."""
-    study = CONFIG.known[wildcards.study]
-    if not (study.folder / "widgets.py").exists():
+    """Results of the calibrating studies, which a study's widgets use, and their code."""
+    if not (CONFIG.known[wildcards.study].folder / "widgets.py").exists():
         return []
-    used = [*CALIBRATING, *study.widgets_use]
-    return [*results_of(used), *(path for study in used for path in files_of(study))]
+    return [
+        *results_of(CALIBRATING),
+        *(path for study in CALIBRATING for path in files_of(study)),
+    ]
 
 
 def links_of_study(wildcards):

@@ -1,20 +1,173 @@
-"""Limits of answers by forms and commands: near measured cases, never beyond the link."""
+"""The rule of every answer that a form, a table or a command gives from measured times.
+
+A question is a point: one number on each axis, such as the size and the number of pieces. Its
+corners are the measured points around it: the point itself, or the neighbours on each axis. Among
+the ways measured in every corner, the answer is the simplest within 5 % of the fastest. A question
+more than a quarter outside of the measured points has no answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from statistics import fmean
+from typing import Final, TypeAlias
 
 import pandas as pd
 
+from analysis.base.quantities import percent, ratio
 from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, find_study
 from analysis.study.keys import Limit
 
 NEAR: Final = 1.25
-"""Largest factor between a question and what was measured, on every axis."""
+"""Largest factor between a question and the outermost measured points, on every axis."""
+WITHIN: Final = 0.05
+"""A simpler way is taken if it is at most this share slower than the fastest one."""
+
+Point: TypeAlias = tuple[int, ...]
+"""A positive number on each axis."""
+Times: TypeAlias = Mapping[Point, Mapping[str, float]]
+"""Seconds of each way, by measured point."""
+Spans: TypeAlias = "list[tuple[int, int, Spans | int]]"
+"""First and last number on an axis, both included, with the spans of the next axis. On the last
+axis, with the place of an answer in a list."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The way to use in the cell between `corners`.
+
+    seconds: of every way measured in all corners, its times there; the fastest way first
+    not_everywhere: ways measured in some corners only
+    """
+
+    way: str
+    corners: tuple[Point, ...]
+    seconds: Mapping[str, tuple[float, ...]]
+    not_everywhere: tuple[str, ...]
+
+    def over_fastest(self, way: str) -> float:
+        """Time of a way over the fastest one's, both geometric means over the corners."""
+        return _mean(self.seconds[way]) / _mean(next(iter(self.seconds.values())))
+
+    def remarks(self, called: Callable[[str], str]) -> Iterator[str]:
+        """Where another way is faster, with the ways as they are `called`."""
+        if (over := self.over_fastest(self.way)) > 1:
+            fastest = called(next(iter(self.seconds)))
+            yield f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster."
+        best = [min(times) for times in zip(*self.seconds.values(), strict=True)]
+        worst = max(map(float.__truediv__, self.seconds[self.way], best))
+        if worst > 1 + WITHIN and len(best) > 1:
+            yield f"In one of these cells, another way is {ratio(worst)} as fast."
+
+
+def answer(times: Times, simplest_first: Sequence[str], asked: Point) -> Answer | None:
+    """The answer to a question; None if it was not measured."""
+    at = corners(times, asked)
+    seconds = {
+        way: tuple(times[point][way] for point in at)
+        for way in simplest_first
+        if at and all(way in times[point] for point in at)
+    }
+    if not seconds:
+        return None
+    fastest = sorted(seconds, key=lambda way: _mean(seconds[way]))
+    limit = (1 + WITHIN) * _mean(seconds[fastest[0]])
+    some = {way: None for point in at for way in times[point] if way not in seconds}
+    return Answer(
+        next(way for way in seconds if _mean(seconds[way]) <= limit),
+        at,
+        {way: seconds[way] for way in fastest},
+        tuple(some),
+    )
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(fmean(map(math.log, seconds)))
+
+
+def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
+    """The measured points around a question; empty if it lies outside.
+
+    The neighbours on the first axis are those among whose points the rest of the question lies.
+    """
+    if not asked:
+        return ((),)
+    by_first: dict[int, list[Point]] = defaultdict(list)
+    for first, *rest in points:
+        by_first[first].append(tuple(rest))
+    first, *others = asked
+    around = {
+        value: found
+        for value, rests in by_first.items()
+        if (found := corners(rests, tuple(others)))
+    }
+    return tuple(
+        (value, *rest) for value in _neighbours(sorted(around), first) for rest in around[value]
+    )
+
+
+def _neighbours(values: Sequence[int], asked: int) -> Sequence[int]:
+    """`asked` itself, or the values below and above it, or the only one if it is near."""
+    if asked in values:
+        return [asked]
+    below = [value for value in values if value < asked][-1:]
+    above = [value for value in values if value > asked][:1]
+    if below and above:
+        return [*below, *above]
+    return [value for value in [*below, *above] if value <= NEAR * asked and asked <= NEAR * value]
+
+
+def nearest(points: Iterable[Point], asked: Point) -> Point | None:
+    """The measured point that differs least on its worst axis; None without points."""
+    return min(points, key=lambda point: factors(point, asked), default=None)
+
+
+def factors(point: Point, asked: Point) -> tuple[float, ...]:
+    """Factors between two points on each axis, the largest first: their order is that of the
+    distances."""
+    each = (max(one / other, other / one) for one, other in zip(point, asked, strict=True))
+    return tuple(sorted(each, reverse=True))
+
+
+def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answer], Spans]:
+    """The answers to all questions, and where each holds. Questions in no span have no answer."""
+    found: dict[tuple[Point, ...], tuple[int, Answer]] = {}
+    bounds = [sorted(set(_bounds(values))) for values in zip(*times, strict=True)]
+
+    def spans(asked: Point) -> Spans | int | None:
+        """The spans of the axes after those of `asked`; None if they have no answer."""
+        if len(asked) == len(bounds):
+            if (one := answer(times, simplest_first, asked)) is None:
+                return None
+            return found.setdefault(one.corners, (len(found), one))[0]
+        here: Spans = []
+        ends = bounds[len(asked)]
+        for start, end in pairwise(ends):
+            if (inner := spans((*asked, start))) is None:
+                continue
+            if here and (here[-1][1], here[-1][2]) == (start - 1, inner):
+                here[-1] = (here[-1][0], end - 1, inner)
+            else:
+                here.append((start, end - 1, inner))
+        return here or None
+
+    made = spans(()) if times else []
+    assert isinstance(made, list), "a measured point has an answer"
+    return [one for _, one in found.values()], made
+
+
+def _bounds(values: Iterable[int]) -> Iterator[int]:
+    """Numbers from which on the neighbours of a question on an axis may be others."""
+    for value in values:
+        yield from (math.ceil(value / NEAR), value, value + 1, math.floor(value * NEAR) + 1)
 
 
 def fresh_rows(results: Path, study: Study) -> pd.DataFrame:

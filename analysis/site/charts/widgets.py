@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from analysis import ROOT
 from analysis.base.errors import FieldError
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
@@ -18,12 +19,13 @@ SOURCE: Final = "widgets"
 DATA_SUFFIX: Final = ".widget.json"
 TABLE_SUFFIX: Final = ".table.json"
 SCRIPT_SUFFIX: Final = ".js"
+FORM: Final = ROOT / "docs" / "assets" / "form.js"
 _IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Widget:
-    """`data` is JSON for `show(root, data, name)` of the study's <name>.js.
+    """`data` is JSON for `show(root, data, name)` of the study's <name>.js, or of FORM.
 
     `columns` and `rows` are the table that readers without scripts see.
     """
@@ -31,6 +33,7 @@ class Widget:
     data: object
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    is_form: bool = False
 
 
 def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
@@ -46,11 +49,13 @@ def write_widgets(facts: StudyFacts, folder: Path) -> None:
     for name, widget in study_widgets(facts).items():
         if widget is None:
             continue
-        script = facts.study.folder / f"{name}{SCRIPT_SUFFIX}"
+        script = FORM if widget.is_form else facts.study.folder / f"{name}{SCRIPT_SUFFIX}"
         if not script.is_file():
             raise FieldError(f"widget {name}", f"a script {script.name}", "no such file")
         for module in _modules(script):
-            shutil.copy(module, folder)
+            shutil.copy(
+                module, folder / (f"{name}{SCRIPT_SUFFIX}" if module == script else module.name)
+            )
         (folder / f"{name}{DATA_SUFFIX}").write_text(json.dumps(widget.data, allow_nan=False))
         table = {"columns": widget.columns, "rows": widget.rows}
         (folder / f"{name}{TABLE_SUFFIX}").write_text(json.dumps(table))

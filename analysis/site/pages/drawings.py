@@ -1,4 +1,4 @@
-"""Drawings that a study's drawings.py computes from its constants and facts."""
+"""Drawings on a study's page: SVG files beside its code, or computed by its drawings.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTHS: Final = {"hp-wide": 680.0, "hp-narrow": 326.0}
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture without a script: of a mechanism, or of figures from the facts.
+    """A picture of figures from the facts, without a script.
 
     `title` names it and `description` says what is seen, for those who do not see it. `draw` is
     called with a canvas of each width.
@@ -46,9 +46,13 @@ def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing | None]:
 def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
     """A drawing of the study's operation, with a caption.
 
-    name: a drawing of the study's drawings.py
+    name: `<name>.wide.svg` and `<name>.narrow.svg` of the study, or a drawing of its drawings.py
     caption: one or two sentences below it
     """
+    files = [facts.study.folder / f"{name}.{size.removeprefix('hp-')}.svg" for size in WIDTHS]
+    if all(file.exists() for file in files):
+        pictures = [Markup(file.read_text(encoding="utf-8")) for file in files]
+        return macros("figure.html").drawing(pictures, caption)
     drawings = study_drawings(facts)
     require_known("drawing", name, sorted(drawings))
     drawing = drawings[name]

@@ -45,8 +45,6 @@ from analysis.site.pages import (
     study_tables,
     templates,
     variants,
-    walkthrough,
-    worked,
 )
 from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.common import ALL, EXPLORER, EXPLORER_START

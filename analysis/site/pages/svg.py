@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -13,8 +12,6 @@ from markupsafe import Markup
 
 LETTER_PX: Final = 5.9
 """Mean width of a letter of a canvas's words, at most."""
-TIP_PX: Final = 7.0
-"""Length of the tip of an arrow."""
 DOT_PX: Final = 3.2
 """Radius of a dot."""
 
@@ -75,32 +72,6 @@ class Canvas:
 
     def dot(self, x: float, y: float, kind: str = "") -> None:
         self._add(y + DOT_PX, "circle", cx=x, cy=y, r=DOT_PX, class_=kind)
-
-    def arrow(self, x: float, y: float, to_x: float, to_y: float, kind: str = "") -> None:
-        """A line that ends in a tip."""
-        length = math.hypot(to_x - x, to_y - y)
-        along, across = (to_x - x) / length, (to_y - y) / length
-        back_x, back_y = to_x - TIP_PX * along, to_y - TIP_PX * across
-        self.line(x, y, back_x, back_y, kind)
-        corners = [
-            (to_x, to_y),
-            (back_x - TIP_PX / 2 * across, back_y + TIP_PX / 2 * along),
-            (back_x + TIP_PX / 2 * across, back_y - TIP_PX / 2 * along),
-        ]
-        points = " ".join(f"{corner_x:.1f},{corner_y:.1f}" for corner_x, corner_y in corners)
-        self._add(max(y, to_y) + TIP_PX / 2, "polygon", points=points, class_=kind)
-
-    def node(self, x: float, y: float, width: float, height: float, text: str) -> None:
-        """A box with its name in the middle."""
-        self.box(x, y, width, height, "outline")
-        self.words(x + width / 2, y + height / 2 + 4, text, anchor="middle")
-
-    def span(self, x: float, to_x: float, y: float, text: str) -> None:
-        """A dimension: a rule with a stop at either end, and its name above the left one."""
-        self.line(x, y, to_x, y, "rule")
-        for end in (x, to_x):
-            self.line(end, y - 3, end, y + 3, "rule")
-        self.words(x, y - 5, text, "quiet")
 
     def legend(self, y: float, entries: dict[str, str]) -> float:
         """A swatch and a name for each kind; returns where the next thing may begin."""

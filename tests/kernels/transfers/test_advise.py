@@ -1,157 +1,102 @@
-"""The command that recommends a call."""
+"""The command that names the call to use, and the file that it exports."""
 
 from __future__ import annotations
 
 import argparse
-import math
+import json
 from collections.abc import Callable
+from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from kernels.transfers.advise import (
-    answer,
-    main,
-    of_machine,
-    parse_count,
-    parse_pool,
-    parse_size,
-    recommendation,
-    require_pool,
-)
-from kernels.transfers.adviser import Advice, Job
-from kernels.transfers.kinds import MEMORIES, memory_of, method_of
-from kernels.transfers.measured import advisers_of, moves
-from tests.repository import STUDIES
-
-TRANSFERS = STUDIES["transfers"]
+from kernels.transfers.advise import main, parse_count, parse_pool, parse_size
+from tests.kernels.transfers.test_widgets import SOME, measured_on
 
 
-def summary(seconds: Callable[[str, int, int], float | None], machine: str = "box") -> pd.DataFrame:
-    """A summary of every variant and case for which `seconds` returns a time."""
-    rows = [
-        {
-            "machine": machine,
-            "study": "transfers",
-            "variant": variant.name,
-            "case": case.id,
-            "metric": "host_time",
-            "unit": "s",
-            "median": time,
-            "ci_low": time * 0.99,
-            "ci_high": time * 1.01,
-            "verified": 1,
-            "stale": 0,
-        }
-        for variant in TRANSFERS.variants
-        for case in variant.cases
-        if "direction" in case.values
-        and "streams" not in case.values
-        and "count" in case.values
-        and (time := seconds(variant.name, case.number("size"), case.number("count"))) is not None
-    ]
-    return pd.DataFrame(rows)
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a made-up machine."""
+    root = tmp_path_factory.mktemp("advise")
+    measured_on(root, "box", SOME)
+    return root / "results"
 
 
-def crossing(name: str, size: int, count: int) -> float | None:
-    """The loop has overhead per piece, the gather once: they cross between 4 and 16 pieces."""
-    if name == "pinned_loop":
-        return 2e-6 * count + size * count / 5e10
-    if name == "pinned_gather":
-        return 20e-6 + size * count / 5e10
-    return None
+@pytest.fixture
+def advise(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
+    """Runs the command with these words, and returns its lines."""
 
-
-def ask(table: pd.DataFrame, size: int = 1024, count: int = 256, **more: str) -> list[str]:
-    job = Job(size, count, host="pitched", device="packed")
-    (known,) = of_machine(advisers_of(TRANSFERS, table), more.get("machine", "all"))
-    return list(answer(known, job, more.get("memory", "pinned")))
-
-
-def test_a_measured_cell_is_answered_as_measured() -> None:
-    lines = ask(summary(crossing))
-    assert lines[0] == (
-        "box: 256 x 1024 B, h2d, pitched on the host, packed on the device, idle stream,"
-        " pinned memory"
-    )
-    assert lines[1].startswith("pinned_gather") and lines[2].endswith("measured")
-    assert "25.24 µs (24.99 to 25.50 µs)" in lines[1]
-    assert lines[-1].startswith("use pinned_gather: 20.5× as fast as pinned_loop, surely faster")
-
-
-@pytest.mark.parametrize(("count", "best"), [(5, "pinned_loop"), (40, "pinned_gather")])
-def test_between_cells_it_models(count: int, best: str) -> None:
-    (known,) = advisers_of(TRANSFERS, summary(crossing))
-    found = known.advise(Job(3000, count, host="pitched", device="packed", alignment=8))
-    assert [one.variant for one in found] == ["pinned_loop"]
-    found = known.advise(Job(3008, count, host="pitched", device="packed"))
-    assert found[0].variant == best
-    assert not found[0].is_measured
-    expected = crossing(best, 3008, count)
-    assert expected is not None
-    assert found[0].seconds == pytest.approx(expected, rel=0.05)
-    assert found[0].low < found[0].seconds < found[0].high
-
-
-@pytest.mark.parametrize(("size", "count"), [(2**40, 1), (1, 100_000), (2**20, 65536)])
-def test_it_refuses_beyond_the_grid(size: int, count: int) -> None:
-    with pytest.raises(HotpathError, match=r"^not measured on box: .*The nearest measured cell: "):
-        ask(summary(crossing), size, count)
-
-
-def test_a_way_that_was_not_measured_is_an_error() -> None:
-    with pytest.raises(HotpathError, match="registered memory: no such way was measured on box"):
-        ask(summary(crossing), memory="registered")
-
-
-def test_overlapping_intervals_are_not_sure() -> None:
-    table = summary(lambda name, s, n: {"pinned_loop": 1e-5, "pinned_gather": 1.005e-5}.get(name))
-    assert "not surely faster" in ask(table)[-1]
-
-
-@pytest.mark.parametrize(("column", "value"), [("stale", 1), ("verified", 0)])
-def test_stale_and_unchecked_rows_do_not_count(column: str, value: int) -> None:
-    assert moves(TRANSFERS, summary(crossing).assign(**{column: value})).empty
-
-
-def test_an_unknown_machine_is_an_error() -> None:
-    with pytest.raises(FieldError, match=r"--machine: expected one of \['box'\], got 'other'"):
-        ask(summary(crossing), machine="other")
-
-
-def test_an_unknown_machine_is_refused_before_results_are_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("kernels.transfers.advise.advisers_in", lambda *_: pytest.fail("read"))
-    monkeypatch.setattr("sys.argv", ["advise", "--size", "4KiB", "--machine", "nosuch"])
-    with pytest.raises(FieldError, match=r"--machine: expected one of .*, got 'nosuch'"):
+    def run(*words: str) -> list[str]:
+        monkeypatch.setattr("sys.argv", ["advise", "--results", str(results), *words])
         main()
+        return capsys.readouterr().out.splitlines()
+
+    return run
 
 
-def test_ways_of_timing_are_not_ways_of_moving() -> None:
-    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
-    assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= set(rows["variant"])
-    assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & set(
-        rows["variant"]
+def test_a_measured_cell_has_its_time_and_all_ways(advise: Callable[..., list[str]]) -> None:
+    first, use, where, *ways = advise("--size", "4KiB", "--count", "256")
+    assert first == (
+        "box: 256 pieces of 4096 B, h2d, scattered on the host, scattered on the device,"
+        " pinned memory, idle stream"
     )
-    keys = ["variant", "size", "count", "direction", "host", "device", "busy"]
-    assert not rows.duplicated(keys).any()
+    assert use.startswith("Use our copy kernel on all SMs: ") and use.endswith(" GB/s.")
+    assert where == "Measured: 256 × 4 KiB."
+    assert [line.split()[0] for line in ways] == ["pinned_list_gather", "pinned_list_loop"]
+    assert ways[0].split()[1] == "1.000×"
 
 
-def test_managed_memory_is_never_advised() -> None:
-    rows = moves(TRANSFERS, summary(lambda name, size, count: 1e-6))
-    assert set(rows["memory"]) == set(MEMORIES)
+def test_between_cells_the_rates_of_the_corners_are_given(
+    advise: Callable[..., list[str]],
+) -> None:
+    _, use, where, *_ = advise("--size", "4KiB", "--count", "1000")
+    assert " GB/s to " in use
+    assert where.replace("\u202f", ",") == "Measured: 256 × 4 KiB, 4,096 × 4 KiB."
 
 
-def test_names_of_variants_are_memory_and_method() -> None:
-    assert (memory_of("registered_huge_loop"), method_of("registered_huge_loop")) == (
-        "registered_huge",
-        "loop",
-    )
-    assert memory_of("managed_loop") == "managed"
-    assert memory_of("loop") == ""
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--size", "8KiB", "--count", "9999"], "not measured: .* The nearest measured cell: "),
+        (["--size", "1001", "--count", "16"], "All measured sizes are multiples of 16 B"),
+        (["--size", "4KiB", "--memory", "registered"], "not measured, with pieces of any size"),
+        (["--size", "4KiB", "--count", "16", "--pool", "40GiB"], "lists in a pool of 40 GiB"),
+    ],
+)
+def test_other_questions_are_refused(
+    advise: Callable[..., list[str]], words: list[str], message: str
+) -> None:
+    with pytest.raises(HotpathError, match=f"^box.*{message}"):
+        advise(*words)
+
+
+def test_a_pool_holds_its_pieces(advise: Callable[..., list[str]]) -> None:
+    with pytest.raises(FieldError, match="--pool: expected at least 64 KiB, got '1 KiB'"):
+        advise("--size", "4KiB", "--count", "16", "--pool", "1KiB")
+
+
+def test_an_unknown_machine_is_refused(advise: Callable[..., list[str]]) -> None:
+    with pytest.raises(FieldError, match=r"--machine: expected one of \['box'\], got 'nosuch'"):
+        advise("--size", "4KiB", "--machine", "nosuch")
+
+
+def test_the_file_has_the_answers_of_a_machine(
+    advise: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.json"
+    assert advise("--export", str(path)) == []
+    file = json.loads(path.read_text())
+    assert (file["format"], file["machine"]) == ("hotpath-transfers-answers", "box")
+    keys = ("memory", "direction", "host", "device", "is_busy")
+    wanted = ["pinned", "h2d", "scattered", "scattered", False]
+    (table,) = (one for one in file["tables"] if [one[key] for key in keys] == wanted)
+    (by_count,) = (inner for low, high, inner in table["spans"] if low <= 4096 <= high)
+    (place,) = (inner for low, high, inner in by_count if low <= 256 <= high)
+    found = table["answers"][place]
+    assert (found["way"], found["cells"]) == ("pinned_list_gather", [[4096, 256]])
+    assert set(found["seconds"]) == {"pinned_list_gather", "pinned_list_loop"}
 
 
 @pytest.mark.parametrize(
@@ -170,30 +115,13 @@ def test_other_sizes_are_rejected(text: str) -> None:
 def test_a_pool_has_a_unit() -> None:
     assert parse_pool("188MiB") == parse_pool("188 MiB") == 188 * 2**20
     assert parse_pool("200 B") == 200
-    expected = "expected bytes with a unit such as 188 MiB or 40 GiB, got "
-    for text in ("200", "40 GB", ""):
-        with pytest.raises(argparse.ArgumentTypeError, match=f"^{expected}{text}$"):
-            parse_pool(text)
-
-
-def test_a_pool_holds_the_pieces_and_is_covered() -> None:
-    rows, results = Job(656, 2048), ROOT / "results"
-    with pytest.raises(FieldError, match="--pool: expected at least 1312 KiB, got '1 MiB'"):
-        require_pool(["box"], rows, 2**20, results)
-    require_pool(["box"], rows, 188 * 2**20, results)
-    with pytest.raises(HotpathError, match="not measured on box: lists in a pool of 40 GiB"):
-        require_pool(["box"], rows, 40 * 2**30, results)
+    with pytest.raises(argparse.ArgumentTypeError, match=r"bytes with a unit such as .*, got 200$"):
+        parse_pool("200")
 
 
 def test_counts_are_whole() -> None:
     assert parse_count("3") == 3
-    assert math.isfinite(parse_count("65536"))
     with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 0"):
         parse_count("0")
     with pytest.raises(argparse.ArgumentTypeError, match="at least 1, got 999"):
         parse_count("9" * 5000)
-
-
-def test_a_single_way_is_recommended_without_a_comparison() -> None:
-    one = Advice("pinned_loop", 1e-6, 0.9e-6, 1.1e-6, 0.05, is_measured=True)
-    assert recommendation([one]) == "use pinned_loop: no other measurements"

@@ -23,16 +23,15 @@ def test_every_use_has_its_pieces_and_leads_to_the_adviser(facts: StudyFacts) ->
 
 def test_gain_follows_the_results_and_no_time_is_guessed(facts: StudyFacts) -> None:
     table = TABLES["engines"](facts)
-    gains = dict(zip((use.what for use in USES), (str(row[-1]) for row in table.rows), strict=True))
-    assert any("×" in gain for gain in gains.values())
+    gains = [str(row[-1]) for row in table.rows]
+    assert any("×" in gain for gain in gains)
     summary = facts.inputs.tables["summary"]
-    slow = summary["variant"].str.contains("list_loop|pinned_loop")
+    slow = summary["variant"].str.contains("list_loop")
     changed = summary.assign(median=summary["median"].mask(slow, summary["median"] * 100))
     slower = StudyFacts(facts.inputs.with_tables(summary=changed), TRANSFERS)
-    other = TABLES["engines"](slower)
-    assert [row[-1] for row in other.rows] != [row[-1] for row in table.rows]
-    batches = [row for use, row in zip(USES, table.rows, strict=True) if use.size == 2**21]
-    assert [row[5] for row in batches] == ["not measured"], "batches end at smaller pieces"
+    assert [str(row[-1]) for row in TABLES["engines"](slower).rows] != gains
+    (large,) = (row for use, row in zip(USES, table.rows, strict=True) if use.size == 2**21)
+    assert large[5:] == ["", "not measured", "", ""]
 
 
 def test_without_results_a_sentence_says_so(tmp_path: Path) -> None:

@@ -38,11 +38,24 @@ def test_a_machine_without_a_reach_has_the_smallest_of_the_others() -> None:
 
 
 def test_the_nearest_gather_differs_least_on_its_worst_axis() -> None:
-    few, many = (Gather("box", "way", "A way", 656, n, 4 * GIB, 1e-5) for n in (2048, 262_144))
-    pools = Pools({}, [few, many, Gather("other", "way", "A way", 656, 9000, 4 * GIB, 1e-5)])
+    few, many = (Gather("box", "way", 656, n, 4 * GIB, 1e-5) for n in (2048, 262_144))
+    pools = Pools({}, [few, many, Gather("other", "way", 656, 9000, 4 * GIB, 1e-5)])
     assert pools.nearest("box", 656, 9000, 4 * GIB) == few
     assert pools.nearest("box", 656, 90_000, 40 * GIB) == many
     assert pools.nearest("none", 656, 9000, 4 * GIB) is None
+
+
+def test_a_pool_beyond_the_reach_is_refused() -> None:
+    pools = Pools({"box": GIB}, [Gather("box", "way", 656, 2048, 40 * GIB, 5e-5)])
+    assert pools.refusal("box", 656, 2048, GIB) == ""
+    assert pools.refusal("box", 656, 2048, 40 * GIB) == (
+        "not measured: lists in a pool of 40 GiB, beyond the 1024 MiB that a GPU's translations"
+        " cover. The nearest gather to the device, in the study pool_gather: 2048 × 656 B from"
+        " 40 GiB in 50.00 µs, by way"
+    )
+    nothing = Pools({}, [])
+    assert nothing.refusal("box", 1024, 1024, 2**20) == "", "the pieces fill it"
+    assert nothing.refusal("box", 1024, 1024, 2**21) == "not measured: lists in a pool of 2 MiB"
 
 
 def test_without_results_no_pool_is_known(tmp_path: Path) -> None:

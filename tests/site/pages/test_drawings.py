@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from markupsafe import Markup
@@ -61,8 +62,22 @@ def test_no_result_belongs_to_a_drawing(study: str) -> None:
 
 
 def test_unknown_drawing_names_the_known_ones() -> None:
-    with pytest.raises(FieldError, match=r"drawing: expected one of \['lines', 'wire'\], got 'x'"):
-        drawing_figure(facts_of("h2d_gather"), "x", "")
+    with pytest.raises(FieldError, match=r"drawing: expected one of \['pool_sizes'\], got 'x'"):
+        drawing_figure(facts_of("pool_gather"), "x", "")
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("*/*/*.svg")), ids=lambda file: file.stem)
+def test_a_picture_is_described_and_on_a_page(file: Path) -> None:
+    name, size = file.stem.split(".")
+    root = ElementTree.parse(file).getroot()
+    assert root.get("class") == f"hp-{size}" and root.get("role") == "img"
+    for attribute, child in (("aria-labelledby", "title"), ("aria-describedby", "desc")):
+        found = root.find(f"{{http://www.w3.org/2000/svg}}{child}")
+        assert found is not None and found.text and found.get("id") == root.get(attribute)
+        assert root.get(attribute) == f"{name}-hp-{size}-{child}"
+    study = file.parent.name
+    assert f"drawing('{name}'" in (ROOT / "docs" / "studies" / f"{study}.md").read_text()
+    assert file.read_text() in drawing_figure(facts_of(study), name, "")
 
 
 def test_element_escapes_its_text() -> None:

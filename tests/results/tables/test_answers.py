@@ -1,0 +1,117 @@
+"""The rule of every answer, and the spans in which the browser looks one up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.results.tables.answers import (
+    Answer,
+    Point,
+    Spans,
+    Times,
+    all_answers,
+    answer,
+    corners,
+    nearest,
+)
+
+ORDER = ["loop", "batch", "gather"]
+"""The simplest first."""
+
+
+def looked_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
+    """The answer in `spans`, as the script of a form looks it up."""
+    first, *rest = asked
+    for low, high, inner in spans:
+        if low <= first <= high:
+            return (
+                looked_up(answers, inner, tuple(rest))
+                if isinstance(inner, list)
+                else answers[inner]
+            )
+    return None
+
+
+GRID = [*product((100, 400), (10, 40)), (1000, 10)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ((100, 40), [(100, 40)]),
+        ((100, 20), [(100, 10), (100, 40)]),
+        ((200, 10), [(100, 10), (400, 10)]),
+        ((200, 20), [(100, 10), (100, 40), (400, 10), (400, 40)]),
+        ((700, 10), [(400, 10), (1000, 10)]),
+        ((700, 40), []),  # sizes above 400 have one number of pieces only
+        ((500, 40), [(400, 40)]),
+        ((501, 40), []),
+        ((1250, 12), [(1000, 10)]),
+        ((1251, 10), []),
+        ((80, 50), [(100, 40)]),
+        ((79, 10), []),
+        ((100, 51), []),
+        ((400, 8), [(400, 10)]),
+    ],
+)
+def test_corners_are_the_neighbours_or_a_near_end(asked: Point, expected: list[Point]) -> None:
+    assert list(corners(GRID, asked)) == expected
+
+
+def test_the_simplest_of_equally_fast_ways_is_taken() -> None:
+    times: Times = {(1, 1): {"gather": 100.0, "loop": 104.8, "batch": 104.0}}
+    found = answer(times, ORDER, (1, 1))
+    assert found is not None and found.way == "loop"
+    assert list(found.seconds) == ["gather", "batch", "loop"]
+    assert list(found.remarks(str.upper)) == [
+        "Not the fastest, but simpler: GATHER is 4.8 % faster."
+    ]
+    slower = answer({(1, 1): {**times[1, 1], "loop": 105.2}}, ORDER, (1, 1))
+    assert slower is not None and slower.way == "batch"
+
+
+def test_only_ways_of_every_corner_are_compared() -> None:
+    times: Times = {(1,): {"gather": 1.0, "loop": 3.0}, (9,): {"loop": 3.0, "batch": 2.0}}
+    found = answer(times, ORDER, (4,))
+    assert found is not None
+    assert (found.way, found.not_everywhere) == ("loop", ("gather", "batch"))
+    apart: Times = {(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}
+    assert answer(apart, ORDER, (4,)) is None
+    assert answer({}, ORDER, (4,)) is None
+
+
+def test_an_answer_says_where_another_way_is_faster() -> None:
+    times: Times = {(1,): {"gather": 4.0, "loop": 1.0}, (9,): {"gather": 2.0, "loop": 5.0}}
+    found = answer(times, ORDER, (4,))
+    assert found is not None and found.way == "loop"
+    assert list(found.remarks(str)) == ["In one of these cells, another way is 2.50× as fast."]
+
+
+def test_the_nearest_point_differs_least_on_its_worst_axis() -> None:
+    assert nearest(GRID, (150, 39)) == (100, 40)
+    assert nearest(GRID, (5000, 5)) == (1000, 10)
+    assert nearest([], (1, 1)) is None
+
+
+POINTS = st.dictionaries(
+    st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    st.dictionaries(st.sampled_from(ORDER), st.floats(1, 9), min_size=1),
+    max_size=6,
+)
+
+
+def asked_near(times: Times) -> Iterator[Point]:
+    values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
+    yield from product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2)
+
+
+@given(POINTS)
+def test_spans_hold_the_answer_to_every_question(times: Times) -> None:
+    answers, spans = all_answers(times, ORDER)
+    for asked in asked_near(times):
+        assert looked_up(answers, spans, asked) == answer(times, ORDER, asked)
