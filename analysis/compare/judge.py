@@ -1,4 +1,5 @@
-"""Verdicts on the rows of a table, with one false-alarm rate for the whole table.
+"""Verdicts on the rows of a table, with one false-alarm rate for the whole table: the comparison
+behind the command and behind every comparison of machines on pages.
 
 Runs differ more than the samples of one run, so runs are the unit. With several runs, a row's
 variance between runs is drawn towards that of the table (Smyth, "Linear models and empirical Bayes
@@ -20,10 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from analysis.base.equivalence import FALSE_ALARMS, holm
 from analysis.base.statistics import CONFIDENCE
 from analysis.compare.side import BLOCKS, Row, Run
 
+DIFFERENT, EQUAL, UNDECIDED = "different", "equal", "undecided"
+"""Verdicts on a row."""
+EQUAL_WITHIN: Final = 0.05
+"""Default margin: a smaller relative difference of two times does not matter."""
+FALSE_ALARMS: Final = 1 - CONFIDENCE
 FLOOR: Final = 0.001
 """No time is taken to repeat better than this share of it from run to run."""
 MIN_ROWS: Final = 8
@@ -64,15 +69,22 @@ class Judged:
     verdict: str
     runs_needed: int | None = None
 
+    @property
+    def direction(self) -> str:
+        """`slower` or `faster` if B is DIFFERENT; else empty."""
+        if self.verdict != DIFFERENT:
+            return ""
+        return "slower" if self.ratio > 1 else "faster"
+
 
 def judge(
     rows: Mapping[Row, tuple[Sequence[Run], Sequence[Run]]],
-    margin: float,
-    false_alarms: float = FALSE_ALARMS,
+    margin: float = EQUAL_WITHIN,
 ) -> list[Judged]:
-    """Every row, the largest effect first. `faster` and `slower` differ by at least `margin`; that
-    any of them is wrong has at most the probability `false_alarms`. `same` is within `margin` with
-    CONFIDENCE for this row alone."""
+    """Every row, the largest effect first. DIFFERENT times differ by at least `margin`; the
+    probability that any of them differs by chance is at most FALSE_ALARMS. EQUAL ones are within
+    `margin` with CONFIDENCE for this row alone. All else is UNDECIDED: a lack of difference shows
+    nothing."""
     if not rows:
         return []
     means = [
@@ -85,15 +97,19 @@ def judge(
     errors = np.sqrt(variance * (1 / counts).sum(axis=1))
     p = holm(2 * special.stdtr(freedom, -abs(effects) / errors))
     reach = special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * errors
+    limit = math.log1p(margin)
     judged = []
     for place, row in enumerate(rows):
         effect, half = float(effects[place]), float(reach[place])
-        is_sure = bool(p[place] <= false_alarms)
-        verdict = _verdict(effect, half, is_sure, math.log1p(margin))
+        verdict = UNDECIDED
+        if p[place] <= FALSE_ALARMS and abs(effect) >= limit:
+            verdict = DIFFERENT
+        elif abs(effect) + half <= limit:
+            verdict = EQUAL
         needed = None
-        if verdict == "undecided":
-            level = false_alarms / len(rows)
-            needed = runs_needed(effect, float(variance[place]), level, math.log1p(margin))
+        if verdict == UNDECIDED:
+            level = FALSE_ALARMS / len(rows)
+            needed = runs_needed(effect, float(variance[place]), level, limit)
         judged.append(
             Judged(
                 row,
@@ -101,20 +117,23 @@ def judge(
                 b=math.exp(means[place][1]),
                 runs=(int(counts[place][0]), int(counts[place][1])),
                 ratio=math.exp(effect),
-                low=math.exp(effect - half),
+                low=math.exp(max(effect - half, -MAX_EFFECT)),
                 high=math.exp(min(effect + half, MAX_EFFECT)),
                 p=float(p[place]),
                 verdict=verdict,
                 runs_needed=needed,
             )
         )
-    return sorted(judged, key=lambda one: (-abs(math.log(one.ratio)), one.row))
+    return sorted(judged, key=lambda row: (-abs(math.log(row.ratio)), row.row))
 
 
-def _verdict(effect: float, half: float, is_sure: bool, margin: float) -> str:
-    if is_sure and abs(effect) >= margin:
-        return "slower" if effect > 0 else "faster"
-    return "same" if abs(effect) + half <= margin else "undecided"
+def holm(p: Floats) -> Floats:
+    """Probabilities of the whole table from those of its rows."""
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
 
 
 def runs_needed(effect: float, variance: float, level: float, margin: float) -> int | None:

@@ -20,7 +20,7 @@ from analysis.base import keys
 from analysis.base.errors import MAX_SHOWN, FieldError, HotpathError, visible
 from analysis.base.reading import read_bytes
 from analysis.base.schema import read_json
-from analysis.compare.side import Row, Run, Side, run_of
+from analysis.compare.side import MAX_S, MIN_S, Row, Run, Side, run_of
 
 LIMIT_BYTES: Final = 64 * 2**20
 PROGRAM, DEVICE = 0, 3
@@ -38,8 +38,8 @@ STATISTICS: Final = ("median", "mean")
 SPREADS: Final = {"iqr/relative": 1.349, "ir/relative": 1.349, "stdev/relative": 1.0}
 """Measures of the spread, each with its value for the normal distribution in standard deviations;
 `ir` is the older name of `iqr`."""
-MIN_S, MAX_S, MAX_SPREAD = 1e-12, 1e9, 1e6
-"""Limits of a time in seconds, and of its relative spread."""
+MAX_SPREAD: Final = 1e6
+"""Limit of the relative spread of a time."""
 MAX_NAME, MAX_PATH = 255, 3000
 """Maximum number of bytes of a file's name, and of its path."""
 

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 BLOCKS: Final = 8
 """Consecutive blocks that samples are divided into; their medians show drift within a run."""
+MIN_S, MAX_S = 1e-12, 1e9
+"""Limits of a time in seconds."""
 ROUNDING: Final = 1e-6
 """Relative differences of samples up to this are rounding."""
 MIN_STEPS: Final = 4
