@@ -16,6 +16,6 @@ def committed_facts(study: Study) -> StudyFacts:
     """A study with its committed times on all machines, without other tables."""
     results, nowhere = ROOT / "results", Path("no tables")
     samples = collect(results, {study.name: study}, only={study.name}).samples
-    summary = summarise(samples[samples["study"] == study.name]).assign(run="", disturbed=0)
+    summary = summarise(samples, {study.name: study}).assign(run="", disturbed=0)
     inputs = load_inputs(nowhere, results, {study.name: study}, {study.name: nowhere})
     return StudyFacts(inputs.with_tables(summary=summary), study)

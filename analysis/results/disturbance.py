@@ -1,9 +1,8 @@
-"""Disturbances of a round: other users of the CPU or GPU, a slowed or stopped host, a slowed GPU.
+"""Disturbances of a round: other users of the CPU or GPU, stolen time, a quota of the CPU, a slowed
+GPU.
 
 The limits lie outside the range of quiet hosts. In 180 rounds on four H200 hosts, others used at
-most half a core, at most 0.2 % of the cores' time was stolen, and a spin or a copy took at most 2.3
-times its run's shortest. The current clock of a core explains that factor; the times of rounds do
-not follow it.
+most half a core, and at most 0.2 % of the cores' time was stolen.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ BUSY_CORES: Final = 1
 STEAL_SHARE: Final = 0.01
 """Share of all cores' time that the hypervisor may give to others: less than any difference that is
 called one."""
-SLOWER: Final = 3
-"""Minimum slowdown of spin or copy, against the run's best, that no change of clock explains."""
 Look = Mapping[str, float | None]
 """The host at one moment, with the fields of `conditions.Conditions`."""
 
@@ -42,11 +39,10 @@ def disturbances(rounds: Sequence[Watch], cores: int) -> list[list[str]]:
 
     A round without conditions, as older journals have them, counts as undisturbed.
     """
-    looks = [look for one in rounds for look in (one.before, one.after)]
-    return [list(_reasons(one, looks, cores)) for one in rounds]
+    return [list(_reasons(one, cores)) for one in rounds]
 
 
-def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
+def _reasons(one: Watch, cores: int) -> Iterator[str]:
     around = (one.before, one.after)
     busy = cores * max(_known(around, "busy_share"), default=0.0)
     if busy > BUSY_CORES:
@@ -58,11 +54,6 @@ def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
     stops = _known(around, "throttled_periods")
     if stops and stops[-1] > stops[0]:
         yield f"the CPU quota stopped this process in {stops[-1] - stops[0]:.0f} periods"
-    for what, seconds in (("a core", _spins), ("memory", _copies)):
-        if (of_round := seconds(around)) and (
-            slower := max(of_round) / min(seconds(looks))
-        ) > SLOWER:
-            yield f"{what} was {slower:.1f} times slower than at the run's best moment"
     if one.newcomers:
         yield f"processes {sorted(one.newcomers)} came to the GPU"
     if slowed := sorted(SLOWDOWNS.intersection(one.throttle)):
@@ -71,12 +62,3 @@ def _reasons(one: Watch, looks: Sequence[Look], cores: int) -> Iterator[str]:
 
 def _known(looks: Sequence[Look], name: str) -> list[float]:
     return [value for look in looks if (value := look.get(name)) is not None]
-
-
-def _spins(looks: Sequence[Look]) -> list[float]:
-    return _known(looks, "spin_s")
-
-
-def _copies(looks: Sequence[Look]) -> list[float]:
-    """Seconds a byte."""
-    return [1 / rate for rate in _known(looks, "copy_bytes_per_s")]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from analysis.base import statistics
 from analysis.compare import judge
-from analysis.results import disturbance, host_speed, modes, store
+from analysis.results import disturbance, store
 from analysis.results.model import fit
 from analysis.results.store import (
     folders,
@@ -29,17 +29,12 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MIN_RUNS": statistics.MIN_RUNS,
     "MIN_HOSTS": basis.MIN_HOSTS,
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
-    "NEIGHBOURS": host_speed.NEIGHBOURS,
     "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "EQUAL_WITHIN": judge.EQUAL_WITHIN,
     "FALSE_ALARMS": judge.FALSE_ALARMS,
-    "MODE_ROUNDS": modes.MODE_ROUNDS,
-    "MODES_APART": modes.MODES_APART,
-    "MODE_SPREADS": modes.MODE_SPREADS,
     "BUSY_CORES": disturbance.BUSY_CORES,
     "STEAL_SHARE": disturbance.STEAL_SHARE,
-    "SLOWER": disturbance.SLOWER,
     "METHOD_VERSION": store.METHOD_VERSION,
     "MIN_UNWARMED_MS": round(store.MIN_UNWARMED_S * 1e3),
     "KEPT_RUNS": runs.KEPT_RUNS,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims import Claim
 from analysis.study.claims.bounds import Bounds
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
@@ -72,6 +73,11 @@ class Metric(MetricKeys):
     def clock(self) -> str:
         """The label of a time without the event that ends it: `host time`."""
         return self.label.partition(" until ")[0]
+
+    @property
+    def values(self) -> Kind:
+        """The kind of its values."""
+        return kind_of(self.unit, is_share=self.share)
 
     def write(self, value: float) -> str:
         return percent(value) if self.share else quantity(value, self.unit)

@@ -80,7 +80,7 @@ def advisers_of(study: Study, summary: pd.DataFrame) -> list[Adviser]:
 def advisers_in(results: Path, study: Study) -> list[Adviser]:
     """The same from a folder of results. HotpathError if no machine has any."""
     samples = collect(results, {study.name: study}, only={study.name}).samples
-    found = advisers_of(study, summarise(samples[samples["study"] == study.name]))
+    found = advisers_of(study, summarise(samples, {study.name: study}))
     if not found:
         raise HotpathError(f"{study.name}: no fresh results on any machine")
     return found

@@ -11,12 +11,18 @@ import pytest
 from analysis.base.schema import read_yaml
 from analysis.base.statistics import (
     CONFIDENCE,
+    COUNT,
+    DIFFERENCE,
     MIN_ROUNDS,
     MIN_RUNS,
+    SAME_WITHIN,
+    SHARE,
+    TIME,
+    Kind,
     estimate,
-    limit_interval,
     mean_estimate,
     median_interval,
+    outside_of_others,
     prediction_interval,
     verdict,
 )
@@ -167,47 +173,37 @@ def test_a_medians_interval_is_two_of_its_rounds() -> None:
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
 @pytest.mark.parametrize("sigma", [0.002, 0.1, 0.6])
-def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float) -> None:
+@pytest.mark.parametrize("kind", [TIME, COUNT])
+def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float, kind: Kind) -> None:
     random = np.random.default_rng([23, runs, int(sigma * 1000)])
     medians = random.lognormal(-10, sigma, (EXPERIMENTS, runs + 1))
-    kept = [[[one] for one in row] for row in medians[:, :-1].tolist()]
-    low, high = np.array(list(map(prediction_interval, kept))).T
+    low, high = np.array([prediction_interval(row, kind) for row in medians[:, :-1].tolist()]).T
     inside = int(np.sum((low <= medians[:, -1]) & (medians[:, -1] <= high)))
-    assert MIN_CORRECT <= inside <= MAX_CORRECT
+    assert inside >= MIN_CORRECT
+    if kind is COUNT:
+        assert inside <= MAX_CORRECT
 
 
-@pytest.mark.parametrize("runs", [3, 4, 5])
-@pytest.mark.parametrize("between", [0.0, 0.02, 0.1])
-@pytest.mark.parametrize(
-    ("rounds", "wrong", "least"),
-    [(5, 0.15, MIN_CORRECT), (ROUNDS, 0.1, MIN_CORRECT), (ROUNDS, 0.15, 0.915 * EXPERIMENTS)],
-)
-def test_the_next_run_is_where_it_is_expected_however_rough_its_rounds(
-    runs: int, between: float, rounds: int, wrong: float, least: float
-) -> None:
-    """A median of three rounds withstands fewer wrong ones than a median of five."""
-    random = np.random.default_rng([37, runs, int(between * 1000)])
-    times = noise(random, 0.05, wrong, rounds=(runs + 1) * rounds)
-    times = times.reshape(EXPERIMENTS, runs + 1, rounds)
-    times *= random.lognormal(0, between, (EXPERIMENTS, runs + 1, 1))
-    low, high = np.array([prediction_interval(kept) for kept in times[:, :-1].tolist()]).T
-    held = np.median(times[:, -1], axis=1)
-    inside = int(np.sum((low <= held) & (held <= high)))
-    assert least <= inside <= 0.985 * EXPERIMENTS
+def test_times_that_agree_by_chance_are_taken_to_vary_by_a_hundredth() -> None:
+    low, high = prediction_interval([2.0, 2.0, 2.0])
+    reach = 4.303 * SAME_WITHIN * math.sqrt(4 / 3)
+    assert math.log(high / 2) == pytest.approx(reach, rel=1e-3)
+    assert math.log(2 / low) == pytest.approx(reach, rel=1e-3)
+    assert prediction_interval([2.0, 2.0, 2.0], COUNT) == pytest.approx((2.0, 2.0))
 
 
-def test_runs_that_agree_by_chance_promise_no_more_than_their_rounds() -> None:
-    rounds = [-4.0, -1.0, 0.0, 1.0, 9.0]
-    # The median of five lies below the quantile p where three or more of them do, with the
-    # probability 6 p^5 - 15 p^4 + 10 p^3.
-    roots = np.roots([6, -15, 10, 0, 0, -(1 - CONFIDENCE) / 2])
-    (tail,) = (root.real for root in roots if abs(root.imag) < 1e-9 and 0 < root.real < 0.5)
-    expected = np.quantile(rounds * 3, [tail, 1 - tail]) * math.sqrt(4 / 3)
-    assert prediction_interval([rounds] * 3) == pytest.approx(expected)
-    assert prediction_interval([[0.0], [0.0], [0.0]]) == (
-        0.0,
-        0.0,
-    )  # one round has no interval
+def test_no_interval_leaves_what_is_possible() -> None:
+    assert prediction_interval([0.9, 0.5, 0.95], SHARE)[1] == 1.0
+    assert prediction_interval([0.0, 0.0, 2.0], COUNT)[0] == 0.0
+    assert prediction_interval([0.0, 0.0, 2.0], TIME)[0] == 0.0
+    low, high = prediction_interval([1.0, 2.0, 3.0], DIFFERENCE)
+    assert (low + high) / 2 == pytest.approx(2.0) and low < 0
+
+
+def test_a_run_outside_the_interval_of_three_others_is_marked() -> None:
+    assert outside_of_others([1.0, 1.01, 0.99, 1.3]) == [False, False, False, True]
+    assert outside_of_others([1.0, 1.01, 1.3]) == [False] * 3  # two others predict nothing
+    assert outside_of_others([2.0] * 4, COUNT) == [False] * 4
 
 
 @pytest.mark.parametrize("runs", [3, 4, 5])
@@ -252,35 +248,17 @@ def test_no_interval_of_counts_reaches_below_zero() -> None:
     for runs in ([[0.0], [0.0], [2.0]], [[0.0, 1.0, 0.0]]):
         found = estimate(runs)
         assert found.low == 0.0 and found.high > 1.0
-    assert estimate([[-1.0], [0.0], [2.0]]).low < -1.0
+    assert estimate([[-1.0], [0.0], [2.0]], DIFFERENCE).low < -1.0
 
 
 def test_mean_of_positive_values_is_geometric() -> None:
     found = mean_estimate([1.0, 2.0, 4.0])
     assert found.value == pytest.approx(2.0)
     assert found.low * found.high == pytest.approx(4.0)
-    assert mean_estimate([-1.0, 0.0, 4.0]).value == pytest.approx(1.0)
+    assert mean_estimate([-1.0, 0.0, 4.0], DIFFERENCE).value == pytest.approx(1.0)
 
 
 def test_values_that_are_not_positive_have_an_interval() -> None:
-    low, high = prediction_interval([[-1.0], [0.0], [1.0]])
+    low, high = prediction_interval([-1.0, 0.0, 1.0], DIFFERENCE)
     assert low == pytest.approx(-4.303 * math.sqrt(4 / 3), rel=1e-3)
     assert high == pytest.approx(4.303 * math.sqrt(4 / 3), rel=1e-3)
-
-
-def test_the_limit_of_an_interval_keeps_the_spread_of_hosts() -> None:
-    drawn = [0.9, 1.0, 1.1, 1.25]
-    low, high = limit_interval(drawn)
-    spread = np.std(np.log(drawn), ddof=1)
-    assert math.log(high / low) == pytest.approx(2 * 1.96 * spread, rel=1e-3)
-    assert math.sqrt(low * high) == pytest.approx(math.exp(np.mean(np.log(drawn))))
-    assert limit_interval([2.0, 2.0, 2.0]) == pytest.approx((2.0, 2.0))
-
-
-def test_a_reason_says_if_more_runs_cannot_decide() -> None:
-    bound = Bound("at_least", 1.0)
-    never = ", nor would more runs, while hosts differ this much"
-    for limit, ending in (((0.95, 1.3), never), ((1.05, 1.3), "")):
-        outcome = bound.judge(Figure(1.1, 0.9, 1.4, limit=limit))
-        assert outcome.verdict == NOT_TESTED
-        assert outcome.reason.endswith(f"whether it is at least 1{ending}")

@@ -39,10 +39,6 @@ def after(**changed: float) -> Watch:
         (after(busy_share=0.1), "others kept 1.6 cores busy"),
         (after(steal_s=2.5), ""),
         (after(steal_s=4.2), "the hypervisor took 2.0% of the cores' time"),
-        (after(spin_s=0.013), ""),  # another clock
-        (after(spin_s=0.024), "a core was 4.0 times slower than at the run's best moment"),
-        (after(copy_bytes_per_s=7e9), ""),
-        (after(copy_bytes_per_s=2e9), "memory was 7.0 times slower than at the run's best moment"),
         (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
         (replace(CALM, throttle={"", "sw_power_cap"}), ""),
         (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
@@ -57,12 +53,6 @@ def after(**changed: float) -> Watch:
 )
 def test_signs_of_a_disturbed_round(watch: Watch, why: str) -> None:
     assert disturbances([CALM, watch], CORES) == [[], [why] if why else []]
-
-
-def test_the_best_moment_of_a_run_may_come_last() -> None:
-    slow = asdict(QUIET) | {"spin_s": 0.03}
-    first = Watch(slow, slow, seconds=10.0)
-    assert [bool(why) for why in disturbances([first, CALM], CORES)] == [True, False]
 
 
 def disturb(monkeypatch: pytest.MonkeyPatch, looks: Iterator[Conditions]) -> None:

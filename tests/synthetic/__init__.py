@@ -393,10 +393,7 @@ def measured_row(study: Study, variant: str, case: str, metric: str, value: floa
         runs=1,
         hosts=1,
         by_run="",
-        modes=1,
-        any_low=value,
-        any_high=value,
-        host_factors="",
+        apart=0,
         run=RUN,
         disturbed=0,
     )

@@ -20,7 +20,7 @@ NEAR: Final = 1.25
 def fresh_rows(results: Path, study: Study) -> pd.DataFrame:
     """Fresh and verified rows of a study's summary, read from the folder of results."""
     samples = collect(results, {study.name: study}, only={study.name}).samples
-    summary = summarise(samples[samples["study"] == study.name])
+    summary = summarise(samples, {study.name: study})
     is_fresh = (summary["stale"].astype(int) == 0) & (summary["verified"].astype(int) == 1)
     return summary[is_fresh]
 

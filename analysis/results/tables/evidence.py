@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.statistics import MIN_RUNS, estimate, limit_interval, mean_estimate
+from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Kind, estimate, mean_estimate
 from analysis.results.collect import chosen, fresh, visits
-from analysis.results.modes import count_groups, count_modes
 from analysis.results.store.folders import PUBLISHED
 from analysis.results.store.published import best_statement
 from analysis.results.store.throttling import slowed_share
@@ -164,22 +163,28 @@ class MachineResults:
                 reasons.append(reason)
         raise reasons[0] if reasons else NotTested("no metric compares the two")
 
-    def over_rounds(self, by_visit: pd.Series) -> Figure:
+    def kind(self, metric: str) -> Kind:
+        return self.study.metrics[metric].values
+
+    def kind_of_ratios(self, metric: str) -> Kind:
+        return TIME if metric == "" or self.kind(metric) is TIME else COUNT
+
+    def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs = medians_by_run(by_visit)
-        figure = self._based_on(Figure(*estimate(list(runs.values()))), runs)
+        figure = self._based_on(Figure(*estimate(list(runs.values()), kind)), runs)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             return figure
-        _, low, high = mean_estimate(by_host)
-        return replace(figure, mean=(low, high), limit=limit_interval(by_host))
+        _, low, high = mean_estimate(by_host, kind)
+        return replace(figure, mean=(low, high))
 
-    def over_hosts(self, by_visit: pd.Series) -> Figure:
+    def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs = medians_by_run(by_visit)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             needed = f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}"
             raise NotTested(needed, runs)
-        return replace(self._based_on(Figure(*mean_estimate(by_host)), runs), groups=1)
+        return self._based_on(Figure(*mean_estimate(by_host, kind)), runs)
 
     def _by_host(self, runs: Rounds) -> list[float]:
         """The median over its runs of each host, which is the unit of a mean over hosts."""
@@ -191,8 +196,7 @@ class MachineResults:
     def _based_on(self, figure: Figure, runs: Rounds) -> Figure:
         """`figure` with its runs and hosts."""
         by_run = tuple(map(median, runs.values()))
-        hosts, groups = self.hosts_of(runs), count_groups(by_run)
-        return replace(figure, by_run=by_run, runs=frozenset(runs), hosts=hosts, groups=groups)
+        return replace(figure, by_run=by_run, runs=frozenset(runs), hosts=self.hosts_of(runs))
 
     def hosts_of(self, runs: Iterable[str]) -> int:
         """Number of hosts of `runs`."""
@@ -273,14 +277,11 @@ def evidence_by_machine(
 
 
 def medians_by_run(by_visit: pd.Series) -> Rounds:
-    """Medians of the rounds, by run. Raises NotTested if the rounds have several modes."""
+    """Medians of the rounds, by run."""
     visits: dict[str, dict[int, list[float]]] = {}
     for (run, number, *_), value in zip(by_visit.index.tolist(), by_visit.tolist(), strict=True):
         visits.setdefault(run, {}).setdefault(number, []).append(value)
-    runs = {
+    return {
         run: [median(rounds[number]) for number in sorted(rounds)]
         for run, rounds in sorted(visits.items())
     }
-    if (modes := count_modes(list(runs.values()))) > 1:
-        raise NotTested(f"the rounds have {modes} modes, which no single figure describes", runs)
-    return runs

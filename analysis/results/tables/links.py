@@ -89,7 +89,8 @@ def fit_links(
     def fitted(machine: str) -> Fit | str | None:
         here = samples[samples["machine"] == machine]
         try:
-            return fit(calibration(here, work_on(machines[machine], calibrations)))
+            work = work_on(machines[machine], calibrations)
+            return fit(calibration(here, calibrations, work))
         except UNFORESEEN as error:
             newest = here[["study", "run"]].max()
             file = f"{machine}/{newest['study']}/{newest['run']}.json"
@@ -132,14 +133,14 @@ def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*summary.columns, "measured", "work", "held_back"])
 
 
-def calibration(samples: pd.DataFrame, known: Work) -> Calibration:
+def calibration(samples: pd.DataFrame, studies: Mapping[str, Study], known: Work) -> Calibration:
     """Input of the fit from all runs of a machine's calibrations.
 
     The time of a case is its median over runs. Its relative error is the standard deviation over
     runs; that of a case with one run is pooled over the others. If all have one run, it is half the
     width of the interval.
     """
-    rows = predictable(summarise(samples), known)
+    rows = predictable(summarise(samples, studies), known)
     rows = rows[rows["held_back"] == FITTED]
     errors = rows["by_run"].map(_spread).astype(float)
     if errors.isna().all():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from analysis.base.statistics import verdict
+from analysis.base.statistics import TIME, verdict
 from analysis.results.collect import chosen, fresh, visits
 from analysis.results.tables.rows import RatioRow, columns, runs_text
 from analysis.results.tables.summary import over_runs
@@ -27,16 +27,13 @@ def rankings(study: Study) -> Iterator[tuple[Variant, Variant]]:
 
 
 def ratios(by_round: pd.Series) -> pd.DataFrame:
-    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS. Ratios with several
-    modes are unclear."""
+    """Each comparison over all runs of `ratios_by_round`, in RATIO_COLUMNS."""
     if by_round.empty:
         return pd.DataFrame(columns=RATIO_COLUMNS)
     hosts = by_round.reset_index("host").groupby(RATIO_KEY, sort=False)["host"].nunique()
-    table = over_runs(by_round.droplevel("host"), RATIO_KEY)
-    table["verdict"] = [
-        verdict(*row) if modes == 1 else "unclear"
-        for *row, modes in table.itertuples(index=False, name=None)
-    ]
+    table = over_runs(by_round.droplevel("host"), RATIO_KEY, lambda _: TIME)
+    estimates = table[["median", "ci_low", "ci_high", "by_run"]]
+    table["verdict"] = [verdict(*row) for row in estimates.itertuples(index=False, name=None)]
     table["hosts"] = hosts
     table["runs"] = table["by_run"].map(len)
     table["by_run"] = table["by_run"].map(runs_text)

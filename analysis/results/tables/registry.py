@@ -47,7 +47,7 @@ class Table:
 
 
 TABLES: Final[Mapping[str, Table]] = {
-    "summary": Table(rows.SummaryRow, "summary:summarise", ("samples",), is_offered=True),
+    "summary": Table(rows.SummaryRow, "summary:summarise", ("samples", "studies"), is_offered=True),
     "ratios": Table(rows.RatioRow, "ratios:ratios", ("ratios_by_round",), is_offered=True),
     "repeats": Table(
         rows.RepeatRow, "repeats:repeat_table", ("samples", "ratios_by_round", "studies")
@@ -55,7 +55,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "repeatability": Table(
         rows.RepeatabilityRow,
         "repeatability:repeatability",
-        ("samples", "studies", "published", "machines", "fits"),
+        ("samples", "ratios_by_round", "studies"),
     ),
     "runs": Table(rows.RunRow, "summary:runs", ("samples",)),
     "rounds": Table(rows.RoundRow, "rounds:rounds", ("samples", "studies")),

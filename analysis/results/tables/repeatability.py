@@ -1,149 +1,140 @@
-"""build/repeatability.csv: would another run confirm the figures? The newest run of a machine
-against what the others say."""
+"""build/repeatability.csv: would another run confirm the figures? Each run of a machine against
+what the others say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from itertools import chain
+from statistics import median
 from typing import Final, NamedTuple
 
 import pandas as pd
 
-from analysis.base.forked import forked_map
-from analysis.base.statistics import MIN_RUNS
-from analysis.results.collect import KEY, chosen
-from analysis.results.host_speed import at_host_speed
-from analysis.results.model.fit import Fit
-from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.model import model_table
-from analysis.results.tables.newest import Apart, newest_apart
-from analysis.results.tables.ratios import RATIO_KEY, ratios, ratios_by_round
-from analysis.results.tables.repeats import repeats
+from analysis.base.statistics import (
+    MIN_RUNS,
+    TIME,
+    estimate,
+    median_interval,
+    outside_of_others,
+    verdict,
+)
+from analysis.results.collect import KEY, chosen, fresh
+from analysis.results.tables.ratios import RATIO_KEY
 from analysis.results.tables.rows import RepeatabilityRow, columns
-from analysis.results.tables.summary import summarise, times_by_round
+from analysis.results.tables.summary import medians_by_round, rounds_by_run
 from analysis.study import Study
-from analysis.study.claims.verdicts import NOT_TESTED
 
 REPEATABILITY_COLUMNS: Final = columns(RepeatabilityRow)
-CLAIM_KEY: Final = ["machine", "study", "claim"]
 OPPOSITE: Final = {"faster": "slower", "slower": "faster"}
+
+Rounds = Mapping[str, list[float]]
+"""Medians of the rounds of each run, oldest first."""
+
+
+class _Ratio(NamedTuple):
+    """Counts of one comparison, over its left-out runs."""
+
+    left_out: int
+    inside: int
+    decided: int
+    contradicted: int
 
 
 def repeatability(
-    samples: pd.DataFrame,
-    studies: Mapping[str, Study],
-    published: Mapping[str, pd.DataFrame],
-    machines: Mapping[str, Mapping[str, object]],
-    fits: Mapping[str, Fit],
-    newer: int = 0,
+    samples: pd.DataFrame, ratios_by_round: pd.Series, studies: Mapping[str, Study]
 ) -> pd.DataFrame:
     """A row a machine and study with more than MIN_RUNS fresh runs, in REPEATABILITY_COLUMNS.
 
-    `samples` and `machines` are as `collect` gives them. The newest run of a study, or that with
-    `newer` runs after it, is held out; its medians are compared with the intervals and verdicts of
-    the other runs. Predictions use the `fits` to all runs on both sides.
+    Each run of each time and ratio is left out in turn, and compared with what the others predict
+    and decide.
     """
-
-    def of_machine(machine: str) -> list[RepeatabilityRow]:
-        apart = newest_apart(samples[samples["machine"] == machine], newer)
-        return list(_of_machine(apart, studies, published, {machine: machines[machine]}, fits))
-
-    rows = chain(*forked_map(of_machine, sorted(samples["machine"].unique())))
+    good = fresh(chosen(samples))
+    times = good[good["unit"] == "s"]
+    if times.empty:
+        return pd.DataFrame(columns=REPEATABILITY_COLUMNS)
+    by_study = good.groupby(["machine", "study"])
+    of_times = rounds_by_run(medians_by_round(times, studies))
+    of_ratios = rounds_by_run(ratios_by_round.droplevel("host"))
+    rows = (
+        _row(key, of_study, _of(of_times, KEY, key), _of(of_ratios, RATIO_KEY, key), studies)
+        for (machine, study), of_study in by_study[["run", "host"]]
+        for key in [(str(machine), str(study))]
+        if of_study["run"].nunique() > MIN_RUNS
+    )
     return pd.DataFrame(map(asdict, rows), columns=REPEATABILITY_COLUMNS)
 
 
-def _of_machine(
-    apart: Apart,
+def _of(
+    cells: Mapping[tuple[str, ...], Rounds], names: list[str], key: tuple[str, str]
+) -> dict[tuple[str, ...], Rounds]:
+    """The cells of a machine and study that have enough runs."""
+    places = [names.index(name) for name in ("machine", "study")]
+    return {
+        cell: runs
+        for cell, runs in cells.items()
+        if tuple(cell[place] for place in places) == key and len(runs) > MIN_RUNS
+    }
+
+
+def _row(
+    key: tuple[str, str],
+    runs: pd.DataFrame,
+    times: Mapping[tuple[str, ...], Rounds],
+    ratios: Mapping[tuple[str, ...], Rounds],
     studies: Mapping[str, Study],
-    published: Mapping[str, pd.DataFrame],
-    described: Mapping[str, Mapping[str, object]],
-    fits: Mapping[str, Fit],
-) -> Iterator[RepeatabilityRow]:
-    if apart.runs.empty:
-        return
-    (machine,) = described
-    before = _Tables.of(apart.kept, studies, published, described, fits)
-    after = _Tables.of(apart.held, studies, published, described, fits)
-    usual = before.times[before.times["runs"] >= MIN_RUNS].set_index(KEY)["median"]
-    held_times = _at_host_speed(apart.held, usual)
-    for study in map(str, apart.runs.index):
-        found = _compared(before.times, held_times, study, KEY, "median")
-        times = _compared(before.times, after.times, study, KEY, "median")
-        speed = _compared(before.ratios, after.ratios, study, RATIO_KEY, "ratio")
-        same = repeats(speed, studies)
-        judged = _compared(before.claims, after.claims, study, CLAIM_KEY, "measured")
-        decided = speed["verdict"].isin(list(OPPOSITE))
-        wrong = speed["verdict"].map(OPPOSITE) == speed["verdict_held"]
-        tested = (judged[["verdict", "verdict_held"]] != NOT_TESTED).all(axis=1)
-        yield RepeatabilityRow(
-            machine=machine,
-            study=study,
-            runs=len(apart.runs[study]) - 1,
-            held_run=apart.held_runs[study],
-            times=len(found),
-            times_inside=int(_inside(found, "median").sum()),
-            on_any_host=int(_inside(times, "median", "any").sum()),
-            half_width=float(((found["ci_high"] - found["ci_low"]) / 2 / found["median"]).median()),
-            ratios=len(speed),
-            ratios_inside=int(_inside(speed, "ratio").sum()),
-            decided=int(decided.sum()),
-            contradicted=int((decided & wrong).sum()),
-            repeats=len(same),
-            repeats_different=int(same["verdict"].isin(list(OPPOSITE)).sum()),
-            claims=int(tested.sum()),
-            claims_flipped=int((tested & (judged["verdict"] != judged["verdict_held"])).sum()),
-        )
-
-
-def _at_host_speed(samples: pd.DataFrame, usual: pd.Series) -> pd.DataFrame:
-    """The `median` of each time of the one run in `samples` at the speed of its host, by KEY."""
-    measured = chosen(samples)
-    by_round = times_by_round(measured[(measured["status"] == "ok") & (measured["unit"] == "s")])
-    return at_host_speed(by_round, usual).reset_index()
-
-
-class _Tables(NamedTuple):
-    """Times, ratios and verdicts on claims, from some runs."""
-
-    times: pd.DataFrame
-    ratios: pd.DataFrame
-    claims: pd.DataFrame
-
-    @classmethod
-    def of(
-        cls,
-        samples: pd.DataFrame,
-        studies: Mapping[str, Study],
-        published: Mapping[str, pd.DataFrame],
-        machines: Mapping[str, Mapping[str, object]],
-        fits: Mapping[str, Fit],
-    ) -> _Tables:
-        summary = summarise(samples)
-        model = model_table(summary, fits, machines, studies)
-        return cls(
-            times=summary[summary["unit"] == "s"],
-            ratios=ratios(ratios_by_round(samples, studies)),
-            # A claim is compared however few of the runs may judge it.
-            claims=claim_tables(samples, studies, published, model).claims.drop(columns="runs"),
-        )
-
-
-def _compared(
-    kept: pd.DataFrame, held: pd.DataFrame, study: str, key: list[str], value: str
-) -> pd.DataFrame:
-    """Rows of `kept` that are based on enough runs, beside the figures of the held-out run."""
-    rows = kept[kept["study"] == study]
-    rows = rows[rows["runs"] >= MIN_RUNS] if "runs" in rows else rows
-    names = [*key, value, *(["verdict"] if "verdict" in held else [])]
-    return rows.merge(held[names], on=key, suffixes=("", "_held"))
-
-
-def _inside(table: pd.DataFrame, value: str, interval: str = "ci") -> pd.Series:
-    """Whether the held-out figure lies in the interval, up to rounding."""
-    slack = 1e-9 * table[value].abs()
-    held = table[f"{value}_held"]
-    inside: pd.Series = held.between(
-        table[f"{interval}_low"] - slack, table[f"{interval}_high"] + slack
+) -> RepeatabilityRow:
+    machine, study = key
+    is_outside = [outside_of_others(_medians(of_time)) for of_time in times.values()]
+    widths = list(map(_half_width, times.values()))
+    compared = list(map(_compared, ratios.values()))
+    same = list(_verdicts_on_repeats(ratios, studies[study]))
+    return RepeatabilityRow(
+        machine=machine,
+        study=study,
+        runs=runs["run"].nunique(),
+        hosts=runs["host"].nunique(),
+        times=sum(map(len, is_outside)),
+        times_inside=sum(one.count(False) for one in is_outside),
+        half_width=median(widths) if widths else float("nan"),
+        ratios=sum(one.left_out for one in compared),
+        ratios_inside=sum(one.inside for one in compared),
+        decided=sum(one.decided for one in compared),
+        contradicted=sum(one.contradicted for one in compared),
+        repeats=len(same),
+        repeats_different=sum(one in OPPOSITE for one in same),
     )
-    return inside
+
+
+def _medians(runs: Rounds) -> list[float]:
+    return list(map(median, runs.values()))
+
+
+def _half_width(runs: Rounds) -> float:
+    """Half the width of a figure's interval, as a share of the figure."""
+    value, low, high = estimate(list(runs.values()))
+    return (high - low) / 2 / value
+
+
+def _compared(runs: Rounds) -> _Ratio:
+    medians, rounds = _medians(runs), list(runs.values())
+    decided = contradicted = 0
+    for index, one in enumerate(medians):
+        others = [*medians[:index], *medians[index + 1 :]]
+        by_others = verdict(median(others), *estimate([[other] for other in others])[1:], others)
+        if by_others in OPPOSITE:
+            decided += 1
+            own = verdict(one, *median_interval(rounds[index]))
+            contradicted += own == OPPOSITE[by_others]
+    is_outside = outside_of_others(medians, TIME)
+    return _Ratio(len(medians), is_outside.count(False), decided, contradicted)
+
+
+def _verdicts_on_repeats(ratios: Mapping[tuple[str, ...], Rounds], study: Study) -> Iterator[str]:
+    """The verdict of all runs on each comparison of one program with itself."""
+    same = {(one.name, one.after) for one in study.variants if study.is_repeat(one)}
+    variant, against = RATIO_KEY.index("variant"), RATIO_KEY.index("against")
+    for cell, runs in ratios.items():
+        if (cell[variant], cell[against]) in same:
+            medians = _medians(runs)
+            value, low, high = estimate(list(runs.values()))
+            yield verdict(value, low, high, medians)

@@ -39,11 +39,7 @@ class _OfMetric(_OfCase):
 @dataclass(frozen=True)
 class SummaryRow(_OfMetric):
     """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' medians, oldest first; `modes` is how many groups their rounds fall into.
-
-    Of a time from enough runs, `ci_low` and `ci_high` are for another run at the speed of its host,
-    `any_low` and `any_high` for one on any host; elsewhere they are the same. `host_factors` says
-    by how much the host of each run slowed down the times beside it; empty where not known.
+    the runs' medians, oldest first; `apart` of them lie outside the interval of the others.
     """
 
     unit: str
@@ -60,15 +56,12 @@ class SummaryRow(_OfMetric):
     runs: int
     hosts: int
     by_run: str
-    modes: int
-    any_low: float
-    any_high: float
-    host_factors: str
+    apart: int
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`; `runs`, `hosts`, `by_run` and `modes` as in
+    """The time of `against` over that of `variant`; `runs`, `hosts`, `by_run` and `apart` as in
     SummaryRow."""
 
     machine: str
@@ -84,27 +77,25 @@ class RatioRow:
     runs: int
     hosts: int
     by_run: str
-    modes: int
+    apart: int
 
 
 @dataclass(frozen=True)
 class RepeatabilityRow:
-    """The newest run of a study on a machine, compared with the intervals of its other `runs`.
+    """Each of the `runs` of a study on a machine, compared with the intervals of the others.
 
-    `half_width` is the median over times of half the interval's width over the time, without that
-    run. Counts: `times`, and how many lie inside, at the speed of the host and without regard to
-    it (`on_any_host`); `ratios`, and how many lie inside; `decided` verdicts (faster or
-    slower) and how many are `contradicted`; `repeats` of one program and how many are called
-    different; `claims` that both decide and how many flip.
+    `half_width` is the median over times of half the interval's width over the time. Counts:
+    `times` of runs that were left out, and how many lie inside; `ratios`, and how many lie inside;
+    `decided` comparisons (faster or slower by the other runs) and how many the left-out run
+    contradicts; `repeats` of one program and how many are called different.
     """
 
     machine: str
     study: str
     runs: int
-    held_run: str
+    hosts: int
     times: int
     times_inside: int
-    on_any_host: int
     half_width: float
     ratios: int
     ratios_inside: int
@@ -112,8 +103,6 @@ class RepeatabilityRow:
     contradicted: int
     repeats: int
     repeats_different: int
-    claims: int
-    claims_flipped: int
 
 
 @dataclass(frozen=True)

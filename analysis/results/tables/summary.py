@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.base.statistics import estimate
-from analysis.results.collect import CELL, KEY, chosen
-from analysis.results.host_speed import intervals_of_times
-from analysis.results.modes import count_modes
+from analysis.base.statistics import Kind, estimate, kind_of, outside_of_others
+from analysis.results.collect import CELL, KEY, chosen, visits
 from analysis.results.tables.rows import RunRow, SkippedRow, SummaryRow, columns, runs_text
+from analysis.study import Study
 
 SUMMARY_COLUMNS = columns(SummaryRow)
 RUN_COLUMNS = columns(RunRow)
 SKIPPED_COLUMNS = columns(SkippedRow)
 
 
-def summarise(samples: pd.DataFrame) -> pd.DataFrame:
+def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, in SUMMARY_COLUMNS.
 
-    `median` is the median over all fresh runs of each run's median over rounds. Intervals of times
-    come from `intervals_of_times`, all others from `statistics.estimate`. `verified` is 1 if every
-    sample is; `throttled` is the share of samples taken while the GPU
-    gave a reason to lower its clocks.
+    Figures and their intervals are those of `statistics.estimate` over all fresh runs. `verified`
+    is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave a reason
+    to lower its clocks.
     """
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
@@ -41,17 +40,9 @@ def summarise(samples: pd.DataFrame) -> pd.DataFrame:
         hosts=("host", "nunique"),
     )
     table["q1"], table["q3"] = _quartiles(measured["value"], cells.ngroup(), table["n"])
-    by_round = times_by_round(measured)
-    table["rounds"] = by_round["value"].groupby(KEY, sort=False).size()
-    table = table.join(over_runs(by_round["value"], KEY))
-    of_times = intervals_of_times(by_round, table)
-    for end in ("low", "high"):
-        by_rounds = table[f"ci_{end}"]
-        for name in (f"any_{end}", f"ci_{end}"):
-            table[name] = of_times[name].astype(float).reindex(table.index).fillna(by_rounds)
-    table["host_factors"] = (
-        of_times["host_factors"].map(runs_text).reindex(table.index, fill_value="")
-    )
+    by_round = medians_by_round(measured, studies)
+    table["rounds"] = by_round.groupby(KEY, sort=False).size()
+    table = table.join(over_runs(by_round, KEY, kinds(studies)))
     table["by_run"] = table["by_run"].map(runs_text)
     table["stale"] = table["stale"].astype(int)
     return table.reset_index()[SUMMARY_COLUMNS].sort_values(KEY, ignore_index=True)
@@ -73,20 +64,39 @@ def _quartiles(values: pd.Series, cells: pd.Series, sizes: pd.Series) -> npt.NDA
     return found
 
 
-def times_by_round(measured: pd.DataFrame) -> pd.DataFrame:
-    """The median `value` of each round, and when its first visit `started_at`, by KEY, run and
-    round."""
-    rounds = measured.groupby([*KEY, "run", "round"])
-    return rounds.agg(value=("value", "median"), started_at=("started_at", "first"))
+def kinds(studies: Mapping[str, Study]) -> Callable[[tuple[str, ...]], Kind]:
+    """The kind of values of a metric, by KEY; by its unit for one that no longer exists."""
+
+    def kind(key: tuple[str, ...]) -> Kind:
+        of = dict(zip(KEY, key, strict=True))
+        study = studies.get(of["study"])
+        metric = study.metrics.get(of["metric"]) if study else None
+        return metric.values if metric else kind_of(of["unit"])
+
+    return kind
 
 
-def over_runs(by_round: pd.Series, key: list[str]) -> pd.DataFrame:
-    """median, ci_low, ci_high, by_run (medians, oldest first) and modes of each `key`, from values
-    by `key`, run and round, in that order."""
+def medians_by_round(measured: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+    """The median over the visits of each round of a visit's median, by KEY, run and round."""
+    round_ = [*KEY, "run", "round"]
+    numbered = measured.assign(visit=visits(measured, studies))
+    by_visit = numbered.groupby([*round_, "visit"])["value"].median()
+    by_round: pd.Series = by_visit.groupby(round_).median()
+    return by_round
+
+
+def over_runs(
+    by_round: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
+) -> pd.DataFrame:
+    """median, ci_low, ci_high, by_run (medians, oldest first) and apart of each `key`, from values
+    by `key`, run and round, in that order. `kind` is that of the values of a key."""
+    rows = []
     cells = rounds_by_run(by_round)
-    runs = [list(by_run.values()) for by_run in cells.values()]
-    rows = [(*estimate(one), [median(rounds) for rounds in one], count_modes(one)) for one in runs]
-    names = ["median", "ci_low", "ci_high", "by_run", "modes"]
+    for cell, rounds in cells.items():
+        medians = [median(one) for one in rounds.values()]
+        apart = sum(outside_of_others(medians, kind(cell)))
+        rows.append((*estimate([*rounds.values()], kind(cell)), medians, apart))
+    names = ["median", "ci_low", "ci_high", "by_run", "apart"]
     return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
 
 

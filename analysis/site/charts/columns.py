@@ -16,7 +16,7 @@ COLUMNS: Final[Mapping[str, tuple[str, str]]] = {
     "rate": ("GB/s", "digits"),
     "payload_bytes": ("payload, B", "whole"),
     "n": ("samples", "whole"),
-    **{name: (name, "whole") for name in ("rounds", "runs", "hosts", "modes")},
+    **{name: (name, "whole") for name in ("rounds", "runs", "hosts", "apart")},
     "throttled": ("throttled", "percent"),
     "verified": ("verified", "yes"),
     "ratio": ("ratio", "ratio"),

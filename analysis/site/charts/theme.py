@@ -16,7 +16,7 @@ import pandas as pd
 import vl_convert
 from altair.utils.schemapi import disable_debug_mode
 
-from analysis.site.facts.basis import TIME_SPREAD
+from analysis.site.facts.basis import SPREAD
 from analysis.site.facts.points import CASE_PREFIX
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -301,7 +301,7 @@ def tooltip(facts: StudyFacts) -> list[alt.Tooltip]:
     value = "rate, GB/s" if facts.figures.are_rates else "time"
     return text_tooltip(
         *(("title", "what"), "variant", "machine", "case"),
-        *(("short", value), ("interval", TIME_SPREAD), "clock", "state"),
+        *(("short", value), ("interval", SPREAD), "clock", "state"),
         *(("n", "samples"), "rounds", "runs", "hosts", ("run", "newest run"), "note"),
     )
 

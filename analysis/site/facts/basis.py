@@ -1,7 +1,7 @@
 """The runs that a figure is based on: whether they allow an interval and a headline, and in words.
 
-A figure from fewer than MIN_RUNS runs or MIN_HOSTS hosts has no interval and is no headline. One
-whose runs fall into groups has no interval either. Its runs are shown instead.
+A figure from fewer than MIN_RUNS runs or MIN_HOSTS hosts has no interval and is no headline. Its
+runs are shown instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import pandas as pd
 
 from analysis.base.quantities import INTERVAL, runs_phrase
 from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
-from analysis.results.modes import count_groups
 from analysis.site.facts.rows import (
     RUN_SEPARATOR,
     ClaimPartRow,
@@ -35,14 +34,10 @@ LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL} (or single runs)"
 """Title of the texts by `spread`."""
-TIME_SPREAD: Final = f"{INTERVAL}, corrected for host speed (or single runs)"
-"""The same of a time, by the columns `ci_low` and `ci_high` of the summary."""
-ANY_HOST: Final = "next run on any host"
-"""Name of the interval of a time that is not corrected for host speed, as in claims."""
 FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
 
 
-_ENDS: Final = ("ci_low", "ci_high", "any_low", "any_high")
+_ENDS: Final = ("ci_low", "ci_high")
 """Columns with the ends of intervals."""
 
 
@@ -68,20 +63,9 @@ def is_enough(runs: int, hosts: int) -> bool:
     return runs >= MIN_RUNS and hosts >= MIN_HOSTS
 
 
-def is_settled(row: Based) -> bool:
+def is_headline(row: Based) -> bool:
     """Whether the figure may be a headline. Profiles and printed figures need no runs."""
     return not row.by_run or is_enough(len(figures_by_run(row)), row.hosts)
-
-
-def is_headline(row: Based) -> bool:
-    """Whether one figure stands for enough runs."""
-    return is_settled(row) and apart(row) == 1
-
-
-def apart(row: Based) -> float:
-    """The largest over the smallest figure of runs that fall into groups; 1 for one group."""
-    figures = figures_by_run(row)
-    return max(figures) / min(figures) if count_groups(figures) > 1 else 1.0
 
 
 def agreed(row: RatioRow) -> str:

@@ -244,12 +244,10 @@ class Comparison:
         place = (facts.study.name, variant, row.case, payload, row.metric)
         by_run = figures_by_run(row)
         enough = tuple(by_run) if is_enough(len(by_run), row.hosts) else ()
-        yield Subject(row.machine, MACHINE, row.machine), Figure(*place, row.median, enough)
+        machine = Subject(row.machine, MACHINE, row.machine)
+        yield machine, Figure(*place, row.median, enough)
         for host, seconds in _by_host(facts.figures.by_run(row)):
-            yield (
-                self.host(Subject(row.machine, MACHINE, row.machine), host),
-                Figure(*place, seconds),
-            )
+            yield self.host(machine, host), Figure(*place, seconds)
 
 
 def _by_host(runs: Sequence[tuple[RunFile, float]]) -> Iterator[tuple[str, float]]:

@@ -96,7 +96,7 @@ class Figures:
         value, low, high = (
             one * payload / other_payload for one in (row.ratio, row.ci_low, row.ci_high)
         )
-        found = verdict(value, low, high, by_run) if row.modes == 1 else row.verdict
+        found = verdict(value, low, high, by_run)
         rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
         return replace(rates, by_run=runs_text(by_run))
 

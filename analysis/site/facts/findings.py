@@ -6,27 +6,24 @@ import math
 from dataclasses import dataclass, replace
 
 from analysis.base.quantities import INTERVAL
-from analysis.site.facts.basis import ANY_HOST, figures_by_run, in_few, spread
+from analysis.site.facts.basis import figures_by_run, in_few, spread
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.claims import Claim
 from analysis.study.claims.comparison import Comparison
 from analysis.study.claims.findings import Finding
-from analysis.study.claims.kinds import MeanMeasured, Measured
+from analysis.study.claims.kinds import MeanMeasured
 
 Figures = ClaimRow | ClaimPartRow
 
 
 def written_interval(test: Comparison, figures: Figures) -> str:
-    """The interval of `figures` in the format of `test`; empty if it has no width. That of a time
-    is named, since tables of times have another."""
+    """The interval of `figures` in the format of `test`; empty if it has no width."""
     low, high = figures.ci_low, figures.ci_high
     if math.isnan(low) or math.isnan(high) or low == high:
         return ""
-    interval = test.write_interval(figures.measured, low, high, figures.unit)
-    is_time = type(test) is Measured and figures.unit == "s"
-    return f"{interval} for the {ANY_HOST}" if is_time and figures.by_run else interval
+    return test.write_interval(figures.measured, low, high, figures.unit)
 
 
 @dataclass(frozen=True)

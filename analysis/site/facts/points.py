@@ -19,7 +19,7 @@ from analysis.base.quantities import (
 )
 from analysis.base.records import columns
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import apart, basis_phrase, figures_by_run, is_headline, spread
+from analysis.site.facts.basis import basis_phrase, figures_by_run, is_headline, spread
 from analysis.site.facts.figures import NOT_MEASURED, Figures
 from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
 from analysis.study import Case, Variant, parse_case
@@ -65,7 +65,7 @@ class Point:
     hosts: float = math.nan
     by_run: str = ""
     verified: float = math.nan
-    modes: float = math.nan
+    apart: float = math.nan
     throttled: float = math.nan
     run: str = ""
     note: str = ""
@@ -118,7 +118,7 @@ def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> li
                 hosts=row.hosts,
                 by_run=_by_run(figures, case, row),
                 verified=row.verified,
-                modes=row.modes,
+                apart=row.apart,
                 throttled=row.throttled,
                 run=row.run,
             )
@@ -156,9 +156,9 @@ def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
     if is_headline(row):
         return values | {"note": note}
     write = partial(_short, figures, case)
-    note = f"runs {apart(row):.2g}× apart" if apart(row) > 1 else basis_phrase(row).split(",")[0]
     runs = spread(row, "", write)
-    return values | {"label": with_interval(values["short"], note), "interval": runs}
+    label = with_interval(values["short"], basis_phrase(row).split(",")[0])
+    return values | {"label": label, "interval": runs}
 
 
 def shortest_time(figures: Figures, case: Case, row: MeasuredRow) -> tuple[float, str]:

@@ -26,7 +26,7 @@ from analysis.base.statistics import MIN_RUNS
 from analysis.compare.judge import DIFFERENT
 from analysis.results.model.terms import ABOUT
 from analysis.site.charts.columns import delivered_bytes
-from analysis.site.facts.basis import basis_phrase, is_settled
+from analysis.site.facts.basis import basis_phrase, is_headline
 from analysis.site.facts.comparison import (
     EQUAL,
     FASTER,
@@ -224,7 +224,7 @@ def _cell(facts: StudyFacts, machine: Subject, variant: Variant) -> str:
         return f"{figure} (stale)"
     share = facts.figures.limit_share(machine.name, variant, case, row.metric)
     shown = f"{figure} · {percent(share.share)}" if share else figure
-    return with_interval(shown, "" if is_settled(row) else basis_phrase(row))
+    return with_interval(shown, "" if is_headline(row) else basis_phrase(row))
 
 
 @macro("machine_differences")

@@ -19,13 +19,11 @@ from analysis.base.quantities import (
 from analysis.site.facts.basis import (
     Based,
     agreed,
-    apart,
     basis_phrase,
     figures_by_run,
     inverse,
     is_headline,
     is_level,
-    is_settled,
     spread,
 )
 from analysis.site.facts.figures import LimitShare
@@ -39,7 +37,6 @@ from analysis.study.claims.kinds import Speedup
 SPEED: Final = "speed"
 RATE: Final = "payload rate"
 FEW: Final = "too few for a verdict"
-GROUPS: Final = "runs in groups"
 FASTER: Final = "be anything from {} slower to {} faster"
 LONGER: Final = "take anything from {} less to {} more time"
 "Ends of an interval around 1, of speeds and of times."
@@ -146,8 +143,8 @@ def _where(facts: StudyFacts, machine: str, case: str, row: Based | None) -> str
     """Beginning of a sentence about `case` and the figure `row`; the headline case is not named."""
     basis = basis_phrase(row) if row is not None else ""
     where = f"On {with_interval(facts.inputs.called(machine), basis)}"
-    is_headline = case == facts.study.headline
-    return f"{where} " if is_headline else f"{where}, {case_phrase(facts.study, case)}, "
+    is_shown = case == facts.study.headline
+    return f"{where} " if is_shown else f"{where}, {case_phrase(facts.study, case)}, "
 
 
 def _measured_by(facts: StudyFacts, row: RatioRow) -> tuple[str, str]:
@@ -164,7 +161,7 @@ def _this(variant: Variant) -> str:
 def fastest_phrase(facts: StudyFacts, machine: str, best: Variant) -> str:
     """Name of the fastest step in Markdown, with the steps that are measurably no slower."""
     row = facts.ranking.time(machine, best)
-    if row is not None and not is_settled(row) and facts.ranking.contenders(machine)[1:]:
+    if row is not None and not is_headline(row) and facts.ranking.contenders(machine)[1:]:
         few = basis_phrase(row)
         return f"`{best.name}` (without a verdict on the other steps: only {few})"
     ties = listing([f"`{other.name}`" for other in facts.ranking.ties(machine)])
@@ -241,22 +238,14 @@ def _figure(row: RatioRow, measure: str) -> str:
 
 def _undecided(row: RatioRow, this: str, other: str, measure: str) -> str:
     """The reason why there is no verdict, after the direction in which all runs agree, if any."""
-    reason = ""
-    if not is_settled(row):
-        reason = FEW
-    elif apart(row) > 1:
-        reason = GROUPS
-    elif row.modes > 1:
-        reason = "the ratios of the rounds have several modes"
-    if reason and (direction := agreed(row)):
+    if not is_headline(row) and (direction := agreed(row)):
         runs = len(figures_by_run(row))
         where = {1: "the only run", 2: "both runs"}.get(runs, f"all {runs} runs")
         higher = {"faster": "has a higher", "slower": "has a lower"}[direction]
         compared = f"{higher} {RATE}" if measure == RATE else f"is {direction}"
-        return f"{this} {compared} than {other} in {where} ({reason})"
-    if reason:
-        why = {FEW: f"the runs are {FEW}", GROUPS: "the runs form groups"}
-        return f"there is no verdict on {this} and {other}, since {why.get(reason, reason)}"
+        return f"{this} {compared} than {other} in {where} ({FEW})"
+    if not is_headline(row):
+        return f"there is no verdict on {this} and {other}, since the runs are {FEW}"
     if is_level(row):
         return f"there is no measurable difference between {this} and {other}"
     return f"there is no verdict, since either {this} or {other} may be faster in another run"

@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.base.quantities import ratio, speed
 from analysis.site.charts.columns import delivered_bytes
-from analysis.site.facts.basis import basis_phrase, is_settled
+from analysis.site.facts.basis import basis_phrase, is_headline
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -89,7 +89,7 @@ def _cells(
         return "", "", ""
     case = facts.study.shown_case(variant)
     shown = figure(speed(delivered_bytes(case, time.metric), time.median), time)
-    notes = [basis_phrase(time)] * (not is_settled(time)) + ["stale"] * time.stale
+    notes = [basis_phrase(time)] * (not is_headline(time)) + ["stale"] * time.stale
     clock = facts.study.metrics[time.metric].clock if has_clocks else ""
     lines = [shown, clock, ", ".join(notes), *_other_case(facts.study.headline, case)]
     after = facts.study.variant(variant.after) if variant.after else None

@@ -17,7 +17,7 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
-from analysis.site.facts.basis import TIME_SPREAD, basis_phrase, metric_spread
+from analysis.site.facts.basis import SPREAD, basis_phrase, metric_spread
 from analysis.site.facts.findings import findings
 from analysis.site.facts.rows import PublishedRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -167,7 +167,7 @@ def metric_table(facts: StudyFacts, *roles: str) -> str:
         for name, metric in facts.study.metrics.items()
         if (row := facts.figures.metric(machine, variant, name)) is not None
     ]
-    columns = ["operation", "machine", "metric", "median", TIME_SPREAD, "runs", "samples", ""]
+    columns = ["operation", "machine", "metric", "median", SPREAD, "runs", "samples", ""]
     return table(columns, rows, numeric=columns[3:6]) if rows else NOTHING
 
 

@@ -22,7 +22,7 @@ from analysis.base.quantities import (
 )
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import TIME_SPREAD, apart, basis_phrase, metric_spread, spread
+from analysis.site.facts.basis import SPREAD, basis_phrase, metric_spread, spread
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
@@ -47,8 +47,8 @@ SMOKE: Final = ROOT / "build" / "smoke"
 """Folder of all output of the smoke grid."""
 SHORT_LINES: Final = 30
 """Maximum number of lines of a difference in view."""
-MODES_MARK: Final = " ‡"
-"""Beside a time that does not stand for all rounds."""
+APART_MARK: Final = " ‡"
+"""Beside a time with runs outside the interval of the others."""
 
 
 @macro("variants")
@@ -198,8 +198,8 @@ def _columns(facts: StudyFacts, variant: Variant) -> dict[str, Column]:
     columns: dict[str, Column] = {
         "runs": lambda _, time: runs_phrase(time.runs, time.hosts),
         "clock": lambda _, time: study.clock_of(variant, time.metric) + _flags(time),
-        "time": lambda _, time: quantity(time.median, "s") + MODES_MARK * (time.modes > 1),
-        TIME_SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
+        "time": lambda _, time: quantity(time.median, "s") + APART_MARK * (time.apart > 0),
+        SPREAD: lambda _, time: metric_spread(time, study.metrics[time.metric]),
     }
     if case.payload_bytes:
         columns["rate"] = partial(_rate, case)
@@ -228,10 +228,8 @@ def _flags(row: MeasuredRow) -> str:
         flags.append("stale")
     if not row.verified:
         flags.append("not verified")
-    if apart(row) > 1:
-        flags.append(f"groups of runs up to {apart(row):.3g} times apart")
-    if row.modes > 1:
-        flags.append(f"{row.modes} modes")
+    if row.apart:
+        flags.append(f"{row.apart} of {row.runs} runs outside the interval of the others")
     if row.throttled > 0:
         flags.append(f"throttled in {percent(row.throttled)} of samples")
     if row.disturbed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from analysis.base.statistics import TIME, Kind
 from analysis.study.claims.verdicts import Figure
 
 if TYPE_CHECKING:
@@ -48,10 +49,16 @@ class Evidence(Protocol):
         """Seconds of each variant by run, round and visit, in one metric. If `metric` is empty, it
         is the preferred one that all variants have."""
 
-    def over_rounds(self, by_visit: pd.Series) -> Figure:
+    def kind(self, metric: str) -> Kind:
+        """The kind of values of a metric."""
+
+    def kind_of_ratios(self, metric: str) -> Kind:
+        """The kind of ratios of a metric, or of times if `metric` is empty."""
+
+    def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         """The figure over all runs in `by_visit`, by `statistics.estimate`."""
 
-    def over_hosts(self, by_visit: pd.Series) -> Figure:
+    def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         """The mean over the hosts in `by_visit`, by `statistics.mean_estimate`."""
 
     def payload(self, variant: str, case: str) -> int:

@@ -11,9 +11,10 @@ from pydantic import Field, Strict
 
 from analysis.base.keys import Name, Text, Unique, key
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.statistics import DIFFERENCE, SHARE
 from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
 from analysis.study.claims.evidence import Evidence
-from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED, Figure, Missing, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ class _Paired(Bounded):
         of_printed, over_printed = (
             evidence.published_seconds(name, self.case) for name in self.variants
         )
-        figure = evidence.over_rounds(pairs * scale)
+        figure = evidence.over_rounds(pairs * scale, evidence.kind_of_ratios(self.metric))
         return replace(figure, published=scale * over_printed / of_printed)
 
 
@@ -81,7 +82,7 @@ class AddedTime(_Paired, kind="added_time"):
         added: pd.Series = (of - over).dropna()
         if added.empty:
             raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(added)
+        return evidence.over_rounds(added, DIFFERENCE)
 
     def write(self, value: float, unit: str) -> str:
         return quantity(value, unit)
@@ -110,7 +111,7 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
         means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
         if means.empty:
             raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(means)
+        return evidence.over_rounds(means, evidence.kind_of_ratios(self.metric))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +145,9 @@ class BetweenCases(Bounded, kind="between_cases"):
         if pairs.empty:
             raise Missing(f"{self.of} has not been measured in both cases in one run")
         payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
-        return evidence.over_rounds(pairs * payloads[0] / payloads[1])
+        return evidence.over_rounds(
+            pairs * payloads[0] / payloads[1], evidence.kind_of_ratios(self.metric)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +181,7 @@ class NearBest(OfShares, kind="near_best"):
         share: pd.Series = (sum(near[1:], near[0]) / len(near)).dropna()
         if share.empty:
             raise Missing(f"{self.of} has not been measured in all cases in one run")
-        return evidence.over_rounds(share)
+        return evidence.over_rounds(share, SHARE)
 
     def _is_near(self, evidence: Evidence, case: str) -> pd.Series:
         """1 by run and round where the choice is near the best, else 0."""
@@ -224,16 +227,7 @@ class Measured(Bounded, kind="figure"):
         return replace(figure, published=published)
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_rounds(by_visit)
-
-    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
-        outcome = super()._judge(evidence, published)
-        figure = outcome.figure
-        if figure is None or figure.groups == 1:
-            return outcome
-        apart = max(figure.by_run) / min(figure.by_run)
-        reason = f"its runs fall into {figure.groups} groups, up to {apart:.3g} times apart"
-        return Outcome(NOT_TESTED, f"{reason}, which no single figure describes", figure)
+        return evidence.over_rounds(by_visit, evidence.kind(self.metric))
 
     def write(self, value: float, unit: str) -> str:
         return percent(value) if self.is_share else quantity(value, unit)
@@ -254,7 +248,7 @@ class MeanMeasured(Measured, kind="mean_figure"):
         return f"{super().title}, mean over hosts"
 
     def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_hosts(by_visit)
+        return evidence.over_hosts(by_visit, evidence.kind(self.metric))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,21 +42,17 @@ class Missing(NotTested):
 @dataclass(frozen=True)
 class Figure:
     """A figure and its interval in SI base units; `published` is the write-up's, NaN if none.
-    `mean` is the interval of the mean over hosts, `limit` that of the next run if many hosts with
-    the spread of these had been measured; NaN if there are too few. `by_run` are the figures of the
-    `runs`, oldest first, `hosts` the number of their hosts, and `groups` the number of groups that
-    they fall into."""
+    `mean` is the interval of the mean over hosts, NaN if there are too few. `by_run` are the
+    figures of the `runs`, oldest first, and `hosts` is the number of their hosts."""
 
     value: float
     low: float
     high: float
     published: float = math.nan
     mean: tuple[float, float] = (math.nan, math.nan)
-    limit: tuple[float, float] = (math.nan, math.nan)
     by_run: tuple[float, ...] = ()
     runs: frozenset[str] = frozenset()
     hosts: int = 0
-    groups: int = 1
 
     @property
     def has_interval(self) -> bool:
@@ -102,8 +98,6 @@ class Bound:
         within = f" within {runs} run{'s' * (runs > 1)}" if 0 < runs < MIN_RUNS else ""
         interval = f"interval{within} {_interval(figure.low, figure.high)}"
         reason = f"the {interval} does not decide whether it is {words}"
-        if not math.isnan(figure.limit[0]) and self._verdict(figure.limit, figure) == NOT_TESTED:
-            reason += ", nor would more runs, while hosts differ this much"
         on_average = self._verdict(figure.mean, figure)
         if on_average == NOT_TESTED:
             return Outcome(verdict, reason, figure)

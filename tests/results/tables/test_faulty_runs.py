@@ -39,10 +39,10 @@ def results(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def odd(samples: pd.DataFrame) -> pd.DataFrame:
+def odd(samples: pd.DataFrame, _: object) -> pd.DataFrame:
     if (samples["value"] == ODD_S).any():
         raise OverflowError("math range error")
-    return summarise(samples)
+    return summarise(samples, STUDIES)
 
 
 def test_a_run_that_tables_cannot_be_made_of_is_left_out_alone(results: Path) -> None:

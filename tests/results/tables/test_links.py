@@ -50,7 +50,7 @@ def measured(folder: Path, runs: dict[str, float], rounds: int) -> tuple[Collect
             noise=0.0,
         )
     found = collect(folder, STUDIES)
-    return found, calibration(found.samples, work_on(found.machines["box"], STUDIES))
+    return found, calibration(found.samples, STUDIES, work_on(found.machines["box"], STUDIES))
 
 
 def days(count: int) -> list[str]:
@@ -62,7 +62,7 @@ def test_a_case_is_its_median_over_runs_and_its_error_their_spread(tmp_path: Pat
     found, cases = measured(tmp_path, dict(zip(days(3), factors, strict=True)), rounds=2)
     spread = np.std(np.log(factors), ddof=1)
     np.testing.assert_allclose(cases.errors, spread, rtol=1e-3)
-    rows = predictable(summarise(found.samples), work_on(found.machines["box"], STUDIES))
+    rows = predictable(summarise(found.samples, STUDIES), work_on(found.machines["box"], STUDIES))
     medians = rows.loc[rows["held_back"] == FITTED, "measured"]
     np.testing.assert_array_equal(cases.seconds, medians)
     assert set(cases.runs) == {3}
@@ -74,7 +74,7 @@ def test_a_case_of_one_run_has_the_spread_of_the_others(tmp_path: Path) -> None:
     found, every = measured(tmp_path, dict(zip(days(3), factors, strict=True)), rounds=1)
     is_rare = found.samples["case"].str.startswith("row_bytes=32,")
     once = found.samples[~is_rare | (found.samples["run"] == name_of(days(1)[0]))]
-    cases = calibration(once, work_on(found.machines["box"], STUDIES))
+    cases = calibration(once, STUDIES, work_on(found.machines["box"], STUDIES))
     assert len(cases.seconds) == len(every.seconds) and sorted(set(cases.runs)) == [1, 3]
     np.testing.assert_allclose(cases.errors, every.errors, rtol=1e-3)
 
@@ -84,7 +84,7 @@ def test_only_fresh_and_checked_times_are_fitted(tmp_path: Path) -> None:
     known = work_on(found.machines["box"], STUDIES)
     assert len(cases.seconds) > 0
     for spoiled in ({"verified": 0}, {"stale": True}):
-        assert len(calibration(found.samples.assign(**spoiled), known).seconds) == 0
+        assert len(calibration(found.samples.assign(**spoiled), STUDIES, known).seconds) == 0
 
 
 @pytest.mark.parametrize("text", ["[project]", "[]", '{"box": {}}'])

@@ -170,28 +170,6 @@ def test_a_visit_counts_by_the_median_of_its_samples() -> None:
     assert only(ratios(ratios_by_round(samples, STUDIES)))["ratio"] == pytest.approx(4.0)
 
 
-def test_ratios_with_several_modes_are_unclear() -> None:
-    jumps = [8.0, 2.0, 2.1, 8.1, 8.2, 2.2]
-    found = by_names(
-        ratios(
-            ratios_by_round(
-                table(
-                    rounds("bytewise", jumps),
-                    rounds("vectors", [1.0] * 6),
-                    rounds("warps", [time / 10 for time in jumps]),
-                ),
-                STUDIES,
-            )
-        )
-    )
-    alone = found["vectors", "bytewise"]
-    assert (alone["ratio"], alone["ci_low"]) == (pytest.approx(5.1), 2.0)
-    assert alone["verdict"] == "unclear"
-    # If both are in the slower mode in the same rounds, the pairs have one mode.
-    samples = table(rounds("vectors", jumps), rounds("bytewise", [2 * time for time in jumps]))
-    assert only(ratios(ratios_by_round(samples, STUDIES)))["verdict"] == "faster"
-
-
 def test_repeats_are_no_reference() -> None:
     assert CALLS.is_repeat(CALLS.variant("again"))
     references = replace(

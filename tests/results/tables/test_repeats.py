@@ -47,7 +47,7 @@ def test_a_run_that_differs_is_called_different_between_runs_only(tmp_path: Path
 
 
 def test_equal_runs_are_not_called_different(tmp_path: Path) -> None:
-    assert set(measured(tmp_path, RUNS)["between_verdict"]) == {"same"}
+    assert set(measured(tmp_path, RUNS)["between_verdict"]) <= {"same", "unclear"}
 
 
 def test_too_few_other_runs_give_no_result(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_a_median_is_over_rounds_of_each_rounds_median() -> None:
         [row("bytewise", value, round=1) for value in (4.0, 4.0)],
         [row("bytewise", value, round=2, throttle="hw_slowdown") for value in (7.0,)],
     )
-    found = only(summarise(samples))
+    found = only(summarise(samples, STUDIES))
     assert list(found.index) == columns(SummaryRow)
     assert found["median"] == 5.0  # of 5, 4 and 7; of means, it is 7, of the samples 4.5
     assert found["ci_low"] <= 5.0 <= found["ci_high"]
@@ -36,11 +36,11 @@ def test_many_samples_of_one_round_do_not_outweigh_the_others() -> None:
         [row("bytewise", 9.0, round=0, sample=n) for n in range(40)],
         rounds("bytewise", [9.0, 1.0, 2.0, 3.0])[1:],
     )
-    assert only(summarise(samples))["median"] == 2.5
+    assert only(summarise(samples, STUDIES))["median"] == 2.5
 
 
 def test_a_single_round_has_no_interval() -> None:
-    found = only(summarise(table(rounds("bytewise", [3.0]))))
+    found = only(summarise(table(rounds("bytewise", [3.0])), STUDIES))
     assert found["median"] == 3.0
     assert math.isnan(found["ci_low"])
     assert math.isnan(found["ci_high"])
@@ -48,7 +48,7 @@ def test_a_single_round_has_no_interval() -> None:
 
 def test_an_unverified_sample_makes_its_row_unverified() -> None:
     samples = table(rounds("bytewise", [1.0, 1.0]), [row("bytewise", 1.0, verified=0)])
-    assert only(summarise(samples))["verified"] == 0
+    assert only(summarise(samples, STUDIES))["verified"] == 0
 
 
 def test_rows_are_one_a_machine_variant_case_and_metric() -> None:
@@ -60,7 +60,7 @@ def test_rows_are_one_a_machine_variant_case_and_metric() -> None:
         rounds("vectors", [5.0, 5.0]),
         [row("warps", None, status="skipped", reason="no GPU", verified=0)],
     )
-    found = summarise(samples)
+    found = summarise(samples, STUDIES)
     assert sorted(found["median"]) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert not found.duplicated(["machine", "variant", "case", "metric"]).any()
 
@@ -74,7 +74,7 @@ def test_summary_uses_all_fresh_runs_or_else_the_newest() -> None:
         rounds("warps", [5.0, 5.0], run=OLD),
         rounds("warps", [6.0, 6.0], run=NEW),
     )
-    found = summarise(samples).set_index("variant")
+    found = summarise(samples, STUDIES).set_index("variant")
     assert dict(found["median"]) == {
         "bytewise": 1.0,
         "vectors": 4.0,
@@ -104,19 +104,24 @@ def test_figure_is_based_on_all_fresh_runs_and_counts_hosts() -> None:
         ),
         rounds("bytewise", [90.0, 90.0], run="2025-01-01T00:00:00Z", stale=True),
     )
-    found = only(summarise(samples))
+    found = only(summarise(samples, STUDIES))
     assert found["median"] == 3.0  # of 2, 3 and 5
     assert found["ci_low"] < 2.0 and found["ci_high"] > 5.0
     assert (found["runs"], found["hosts"], found["rounds"], found["n"]) == (3, 2, 9, 9)
     assert found["by_run"] == "2|3|5"
 
 
-def test_modes_of_the_rounds_are_counted() -> None:
+def test_runs_outside_the_interval_of_the_others_are_counted() -> None:
+    runs = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
     samples = table(
-        rounds("bytewise", [1.0, 7.0, 1.1, 1.2, 7.1, 7.2]),
-        rounds("vectors", [1.0, 1.1, 1.2, 1.05, 1.15, 1.25]),
+        *(
+            rounds(name, [value], run=run)
+            for name, last in (("bytewise", 1.5), ("vectors", 1.02))
+            for run, value in zip(runs, (1.0, 1.01, 0.99, last), strict=True)
+        )
     )
-    assert dict(summarise(samples).set_index("variant")["modes"]) == {"bytewise": 2, "vectors": 1}
+    found = summarise(samples, STUDIES).set_index("variant")
+    assert dict(found["apart"]) == {"bytewise": 1, "vectors": 0}
 
 
 def test_disturbed_rounds_of_all_runs_are_counted() -> None:
@@ -135,7 +140,7 @@ def test_disturbed_rounds_of_all_runs_are_counted() -> None:
 def test_a_wrong_output_in_one_round_leaves_no_figure() -> None:
     wrong = row("bytewise", None, round=2, status="failed", reason="byte 3", verified=0)
     samples = table(rounds("bytewise", [1.0, 1.0]), [wrong], rounds("vectors", [2.0, 2.0]))
-    assert set(summarise(samples)["variant"]) == {"vectors"}
+    assert set(summarise(samples, STUDIES)["variant"]) == {"vectors"}
     assert ratios(ratios_by_round(samples, STUDIES)).empty
     found = only(skipped(samples))
     assert (found["variant"], found["status"], found["reason"]) == ("bytewise", "failed", "byte 3")
@@ -147,7 +152,7 @@ def test_the_run_is_chosen_case_by_case() -> None:
         rounds("bytewise", [1.0, 1.0], run=OLD, case=other),
         rounds("bytewise", [2.0, 2.0], run=NEW),
     )
-    assert dict(summarise(samples).set_index("case")["median"]) == {CASE: 2.0, other: 1.0}
+    assert dict(summarise(samples, STUDIES).set_index("case")["median"]) == {CASE: 2.0, other: 1.0}
 
 
 def test_case_without_a_measurement_gives_its_reason_once() -> None:
@@ -170,7 +175,7 @@ def test_case_without_a_measurement_gives_its_reason_once() -> None:
 
 def test_no_samples_are_empty_tables_with_their_columns() -> None:
     nothing = table()
-    assert list(summarise(nothing).columns) == columns(SummaryRow)
+    assert list(summarise(nothing, STUDIES).columns) == columns(SummaryRow)
     assert list(ratios(ratios_by_round(nothing, STUDIES)).columns) == RATIO_COLUMNS
     assert list(skipped(nothing).columns) == columns(SkippedRow)
     assert list(runs(nothing).columns) == columns(RunRow)
@@ -189,5 +194,5 @@ def test_skipped_run_does_not_hide_a_measured_one(tmp_path: Path) -> None:
     )
     provenance = provenance_of(CALLS, timed, run=later)
     add_run(tmp_path, "box", "calls", "python", [skipped_row], provenance)
-    table = summarise(collect(tmp_path, STUDIES).samples)
+    table = summarise(collect(tmp_path, STUDIES).samples, STUDIES)
     assert set(table["variant"]) == {"python"} and not table["stale"].any()

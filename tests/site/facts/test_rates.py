@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,12 +48,6 @@ def test_verdict_of_all_runs_is_decided(tmp_path: Path) -> None:
     assert row.ci_low < 1
     assert row.verdict == "faster"
     assert list(map(float, row.by_run.split("|"))) == pytest.approx([1.2, 1.5, 1.35])
-
-
-def test_no_sentence_with_several_modes(tmp_path: Path) -> None:
-    row = compared(tmp_path, [[2.0, 8.0, 2.1, 8.1, 8.2, 2.2]])
-    assert math.isnan(row.ci_low) and row.ratio == pytest.approx(5.1)
-    assert (row.verdict, row.modes) == ("unclear", 2)
 
 
 def test_the_slower_by_time_may_be_the_faster_by_rate(tmp_path: Path) -> None:

@@ -196,21 +196,23 @@ def test_missing_tables_of_results_are_rejected(measured: Path) -> None:
     assert not (measured / "never").exists()
 
 
-def test_disturbed_rounds_and_several_modes_are_marked_and_explained(tmp_path: Path) -> None:
+def test_disturbed_rounds_and_runs_unlike_the_others_are_marked(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     study = discover(root)["copy"]
     results = root / "results"
     first, second = study.with_role("step")[:2]
     write_machine(results, "noisy-box", study, variants=[first, second])
     note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
-    jumping = [
-        replace(s, value=(s.value or 0) * (6 if s.round % 2 else 1))
-        for s in samples_of(study, second)
-    ]
-    noted = provenance_of(study, second) | {"disturbed": [note]}
-    add_run(results, "noisy-box", "copy", second.name, jumping, noted)
+    for day in range(2, 5):
+        jumping = [
+            replace(s, value=(s.value or 0) * (6 if day == 4 else 1))
+            for s in samples_of(study, second, run=f"2026-01-0{day}T00:00:00Z")
+        ]
+        run = f"2026-01-0{day}T00:00:00Z"
+        noted = provenance_of(study, second, run=run)
+        add_run(results, "noisy-box", "copy", second.name, jumping, noted | {"disturbed": [note]})
     site = build(root)
     page = text_of(site / "studies" / "copy" / "index.html")
-    assert page.count("disturbed in 1 of 8 rounds") == 2
+    assert page.count("disturbed in 3 of 32 rounds") == 1
     assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
-    assert page.count(", 2 modes") == page.count(" ‡") == 1
+    assert page.count("1 of 4 runs outside") == 1 and page.count(" ‡") == 1

@@ -167,17 +167,6 @@ def edited(tmp_path: Path, change: Callable[[Sample], Sample], rounds: int = 8) 
     return row
 
 
-def test_rounds_with_several_modes_test_no_claim(tmp_path: Path) -> None:
-    def jump(sample: Sample) -> Sample:
-        assert sample.value is not None
-        is_slow = sample.round % 2 and sample.unit == "s"
-        return replace(sample, value=sample.value * (6 if is_slow else 1))
-
-    row = edited(tmp_path, jump)
-    assert row["verdict"] == "not tested"
-    assert row["reason"] == "the rounds have 2 modes, which no single figure describes"
-
-
 @pytest.mark.parametrize(
     ("reason", "rounds", "verdict"),
     [
