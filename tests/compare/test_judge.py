@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from analysis.compare.judge import Judged, judge, runs_needed
+from analysis.compare.judge import Judged, holm, judge, runs_needed
 from analysis.compare.side import Row, Run, run_of, spread_of, tick_of
 
 MARGIN = 0.01
@@ -26,7 +26,7 @@ def table(
 
 
 def verdicts(judged: Sequence[Judged]) -> dict[str, str]:
-    return {one.row[0]: one.verdict for one in judged}
+    return {one.row[0]: one.direction or one.verdict for one in judged}
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -36,13 +36,13 @@ def test_a_clear_difference_has_its_verdict(runs: int) -> None:
     assert not {"slower", "faster"} & {found[f"row{n}"] for n in range(2, 20)}
 
 
-def test_equal_rows_are_the_same_with_enough_runs() -> None:
-    assert set(verdicts(judge(table([0] * 20, 5, noise=0.001), MARGIN)).values()) == {"same"}
+def test_unchanged_rows_are_equal_with_enough_runs() -> None:
+    assert set(verdicts(judge(table([0] * 20, 5, noise=0.001), MARGIN)).values()) == {"equal"}
 
 
 def test_a_difference_below_the_margin_is_not_slower() -> None:
     found = verdicts(judge(table([0.02] * 10, 5, noise=1e-5), 0.05))
-    assert set(found.values()) == {"same"}
+    assert set(found.values()) == {"equal"}
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -91,6 +91,20 @@ def test_one_row_without_repeats_is_undecided() -> None:
     assert only.verdict == "undecided"
 
 
+def test_a_lack_of_difference_is_not_equality() -> None:
+    found = judge(table([0] * 20, 3, noise=0.1), MARGIN)
+    assert {one.verdict for one in found} == {"undecided"}
+
+
+def test_the_margin_is_five_percent_by_default() -> None:
+    found = verdicts(judge(table([0.03, 0.08], 5, noise=1e-4)))
+    assert found == {"row0": "equal", "row1": "slower"}
+
+
+def test_holm_multiplies_by_the_rows_left_and_keeps_the_order() -> None:
+    assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
+
+
 def test_no_rows() -> None:
     assert judge({}, MARGIN) == []
 
@@ -115,4 +129,4 @@ def test_a_step_of_the_timer_is_no_difference_of_a_single_run() -> None:
     rows = {(f"row{n}",): ([side(0)], [side(0)]) for n in range(19)}
     rows["moved",] = ([side(0)], [side(64e-9)])
     judged = judge(rows, MARGIN)
-    assert set(verdicts(judged).values()) <= {"same", "undecided"}
+    assert set(verdicts(judged).values()) <= {"equal", "undecided"}
