@@ -3,7 +3,6 @@
 A and B are each one of
   results, results/MACHINE  run files of this project: all machines, a machine, a study or a run;
                             @3: the 3 newest runs, @-3: all others, @2026-11: runs of that time
-  main:results/MACHINE      the same at a revision
   FILE.json, FOLDER         NVBench's JSON: a file is a run, a folder has several
   -                         CSV on standard input: a column `seconds` with a sample a line, perhaps
                             `run`, and names of the row; `-` without B needs a column `side`
@@ -14,7 +13,6 @@ from __future__ import annotations
 import sys
 import traceback
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +21,7 @@ from analysis.base.errors import FieldError, HotpathError, visible
 from analysis.compare.judge import EQUAL_WITHIN
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
-from analysis.compare.results import at_revision, read_results, study_folders
+from analysis.compare.results import read_results, study_folders
 from analysis.compare.samples import NAME, read_sides
 from analysis.compare.side import Side
 from analysis.results.store.folders import run_of
@@ -53,55 +51,44 @@ def main() -> None:
     add("--markdown", dest="form", action="store_const", const=as_markdown, help="to post")
     parser.set_defaults(form=as_text)
     arguments = parser.parse_args()
-    with ExitStack() as stack:
-        try:
-            a, b = _sides(arguments.a, arguments.b, stack, arguments.metric)
-        except (HotpathError, OSError) as error:
-            print(f"error: {visible(str(error))}", file=sys.stderr)
-            sys.exit(CANNOT_TELL)
+    try:
+        a, b = _sides(arguments.a, arguments.b, arguments.metric)
         found = compare(a, b, arguments.margin, arguments.only)
-    print(arguments.form(found))
-    if not found.judged:
-        expected = "rows of both sides, from different runs"
-        print(
-            f"error: expected {expected}, got {found.same_runs} of the same runs", file=sys.stderr
-        )
+        print(arguments.form(found))
+        if not found.judged:
+            expected = "rows of both sides, from different runs"
+            raise HotpathError(f"expected {expected}, got {found.same_runs} of the same runs")
+    except (HotpathError, OSError) as error:
+        print(f"error: {visible(str(error))}", file=sys.stderr)
+        sys.exit(CANNOT_TELL)
     sys.exit(found.exit_code)
 
 
-def _sides(a: str, b: str | None, stack: ExitStack, metric: str) -> list[Side]:
+def _sides(a: str, b: str | None, metric: str) -> list[Side]:
     """Both sides; HotpathError if an argument names none."""
     if STDIN not in (a, b):
         if b is None:
             raise FieldError("B", "another side, unless A is -", None)
-        return [read(text, stack, metric) for text in (a, b)]
-    given = read_sides(sys.stdin)
-    if len(given) != (2 if b is None else 1) or a == b:
-        expected = "two sides in a column `side`" if b is None else "samples of one side"
-        raise FieldError(NAME, expected, [*given])
-    if b is None:
-        return [*given.values()]
-    (side,) = given.values()
-    return [side if text == STDIN else read(text, stack, metric) for text in (a, b)]
+        return [read(text, metric) for text in (a, b)]
+    given = [*read_sides(sys.stdin).values()]
+    if b is None or a == b or len(given) != 1:
+        if b is not None or len(given) != 2:
+            raise FieldError(f"{NAME}: side", "two sides with `-` alone, or one", len(given))
+        return given
+    return [given[0] if text == STDIN else read(text, metric) for text in (a, b)]
 
 
-def read(text: str, stack: ExitStack, metric: str = "") -> Side:
+def read(text: str, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
     place, _, runs = (text, "", "") if Path(text).exists() else text.partition("@")
     path = Path(place)
-    if not path.exists():
-        revision, _, inner = place.partition(":")
-        root = stack.enter_context(at_revision(revision, Path.cwd()))
-        path = root / (inner or "results")
-        if ".." in path.parts or not path.exists():
-            raise HotpathError(f"{text}: expected a path at this revision")
     if path.is_file() and RUN.fullmatch(run_of(path)):
         path, runs = path.parent, run_of(path)
-    if path.is_dir() and study_folders(path):
+    if study_folders(path):
         return read_results(text, path, runs, metric)
     if files := [path] if path.is_file() else sorted(path.glob("*.json")):
         return read_files(text, files)
-    raise HotpathError(f"{text}: expected run files, or JSON files of NVBench")
+    raise HotpathError(f"{text}: expected run files of this project, or JSON files of NVBench")
 
 
 def _percent(text: str) -> float:

@@ -1,10 +1,8 @@
 """Verdicts on the rows of a table, with one false-alarm rate for the whole table: the comparison
 behind the command and behind every comparison of machines on pages.
 
-Runs differ more than the samples of one run, so runs are the unit. With several runs, a row's
-variance between runs is drawn towards that of the table (Smyth, "Linear models and empirical Bayes
-methods for assessing differential expression", 2004). It keeps the degrees of freedom of its runs
-only, since the rows of a run share its host. With one run on either side, the table shows the
+Runs differ more than the samples of one run, so runs are the unit: with several, the test is
+Student's on the logarithms of their medians. With one run on either side, the table shows the
 variance: most of its rows have not changed. Holm's procedure ("A simple sequentially rejective
 multiple test procedure", 1979) holds the rate for all rows, however they depend on each other.
 """
@@ -14,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -153,21 +150,17 @@ def runs_needed(effect: float, variance: float, level: float, margin: float) -> 
 def _variances(
     rows: Sequence[tuple[Sequence[Run], Sequence[Run]]], effects: Floats, counts: Any
 ) -> tuple[Floats, Floats]:
-    """The variance of one run of each row, and its degrees of freedom."""
+    """The variance of one run of each row, and its degrees of freedom. No row repeats better than
+    the samples of its runs show."""
     units = run_errors(rows)
     freedom = (counts.sum(axis=1) - 2).astype(float)
-    has_repeats = freedom > 0
-    variance = np.empty(len(rows))
-    if has_repeats.any():
-        squares = np.array([sum(map(_squares, pair)) for pair in rows])[has_repeats]
-        variance[has_repeats] = _moderated(
-            squares / freedom[has_repeats], freedom[has_repeats], units[has_repeats]
-        )
-    if not has_repeats.all():
-        single = ~has_repeats
+    squares: Floats = np.array([sum(map(_squares, pair)) for pair in rows])
+    variance = np.maximum(squares / np.maximum(freedom, 1), units**2)
+    single = freedom == 0
+    if single.any():
         variance[single] = _from_table(effects[single], units[single]) / 2
         freedom[single] = SINGLE_FREEDOM
-    return variance + FLOOR**2, freedom
+    return variance, freedom
 
 
 def _squares(runs: Sequence[Run]) -> float:
@@ -191,58 +184,17 @@ def run_errors(rows: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> Floats:
     )
 
 
-def _moderated(squares: Floats, freedom: Floats, units: Floats) -> Floats:
-    """Variances drawn towards the table's, in units of the error of a run (Smyth 2004)."""
-    if len(squares) < MIN_ROWS:
-        return squares
-    scaled = np.maximum(squares, 1e-12) / units**2
-    logs = np.log(scaled) - special.digamma(freedom / 2) + np.log(freedom / 2)
-    excess = float(np.var(logs, ddof=1) - np.mean(special.polygamma(1, freedom / 2)))
-    prior = 2 * _trigamma_inverse(excess) if excess > 0 else math.inf
-    weight = np.minimum(prior, freedom)
-    centre = np.mean(logs)
-    if math.isfinite(prior):
-        centre += special.digamma(prior / 2) - math.log(prior / 2)
-    moderated: Floats = (weight * np.exp(centre) * units**2 + freedom * squares) / (
-        weight + freedom
-    )
-    return moderated
-
-
-def _trigamma_inverse(value: float) -> float:
-    """Newton's method on 1 / trigamma, which is nearly linear."""
-    found = 0.5 + 1 / value
-    for _ in range(50):
-        of_found = special.polygamma(1, found)
-        found += of_found * (1 - of_found / value) / special.polygamma(2, found)
-    return float(found)
-
-
 def _from_table(effects: Floats, units: Floats) -> Floats:
     """The variance of each difference of two single runs.
 
-    Half of the rows lie in the shortest interval that holds half of them. Its width is that of rows
-    that have not changed, and where it lies is what moved them together, as a slower host does.
+    Most rows have not changed. Their median distance from the middle is the noise, and where the
+    middle lies is what moved them together, as a slower host does.
     """
-    if len(effects) < MIN_ROWS:
-        return (SINGLE_SCALE * units) ** 2 + np.median(effects) ** 2
-    width, _ = _shortest_half(effects / units)
-    _, shift = _shortest_half(effects)
-    scale = max(width / _usual_width(len(effects)), MIN_SINGLE_SCALE)
-    return (scale * units) ** 2 + shift**2
-
-
-def _shortest_half(values: Floats) -> tuple[float, float]:
-    """Half the width, and the middle, of the shortest interval with half of the values."""
-    ordered = np.sort(values)
-    count = (len(ordered) + 1) // 2
-    widths = ordered[count - 1 :] - ordered[: len(ordered) - count + 1]
-    start = int(np.argmin(widths))
-    return float(widths[start]) / 2, float(ordered[start] + widths[start] / 2)
-
-
-@cache
-def _usual_width(count: int) -> float:
-    """The median of that half width for draws of Student's t distribution, by simulation."""
-    draws = np.random.default_rng(1).standard_t(SINGLE_FREEDOM, (400, count))
-    return float(np.median([_shortest_half(one)[0] for one in draws]))
+    shift = float(np.median(effects))
+    scale = SINGLE_SCALE
+    if len(effects) >= MIN_ROWS:
+        scaled = effects / units
+        distance = float(np.median(abs(scaled - np.median(scaled))))
+        scale = max(distance / special.stdtrit(SINGLE_FREEDOM, 0.75), MIN_SINGLE_SCALE)
+    variance: Floats = (scale * units) ** 2 + shift**2
+    return variance

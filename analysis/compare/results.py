@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
-import tarfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
@@ -123,18 +118,3 @@ def _add(
             return
     reason = next((row.reason for _, row in rows if row.reason), "no time")
     side.absent[place] = visible(reason)
-
-
-@contextmanager
-def at_revision(revision: str, checkout: Path) -> Iterator[Path]:
-    """The files of a revision, in a folder that is removed at the end."""
-    command = ["git", "-C", str(checkout), "archive", "--end-of-options", revision]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        raise HotpathError(
-            f"expected a path or a revision of {checkout}, got {visible(revision)!r}"
-        )
-    with TemporaryDirectory(prefix="hotpath-compare-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-        yield Path(folder).resolve()

@@ -4,10 +4,8 @@ import io
 import json
 import random
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +71,7 @@ def test_only_some_rows_are_compared(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads(run(capsys, a, b, "--json", "--only", "case=1")[1])["rows"].__len__() == 3
 
 
-@pytest.mark.parametrize("given", ["no-such-place", "HEAD:no/such/place", "--no-such-revision"])
+@pytest.mark.parametrize("given", ["no-such-place", "no/such/place@3", "--no-such-place"])
 def test_an_unknown_place_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, error = run(capsys, "--", given, "results")
     assert (code, out) == (2, "")
@@ -230,8 +228,7 @@ def test_results_of_a_machine_and_their_runs(machine: Path) -> None:
 
 def test_a_study_and_a_run_can_be_named(machine: Path) -> None:
     def runs_in(place: Path) -> set[str]:
-        with ExitStack() as stack:
-            side = command.read(str(place), stack)
+        side = command.read(str(place))
         return {one.id for runs in side.runs.values() for one in runs}
 
     first, *_ = files_of(machine.parent, "m", "copy")
@@ -291,14 +288,14 @@ def test_samples_on_standard_input(
         ("", "header: expected"),
         ("side,run\na,1", "header: expected different names, one of them seconds"),
         ("seconds,seconds\n1,2", "header: expected different names"),
-        ("seconds\n1", "expected two sides in a column `side`, got ['']"),
+        ("seconds\n1", "side: expected two sides with `-` alone, or one, got 1"),
         ("side,seconds\na,1\nb,x", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb,nan", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb,1e308", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb", "line 3: expected 2 cells"),
         ("side,seconds\na,1\nb,1,2", "line 3: expected 2 cells"),
         ('side,seconds\n"a,1', "expected CSV"),
-        ("side,seconds\na,1\nb,1\nc,1", "expected two sides"),
+        ("side,seconds\na,1\nb,1\nc,1", "side: expected two sides"),
     ],
 )
 def test_a_bad_table_is_refused_in_one_line(
@@ -329,16 +326,3 @@ def test_damaged_results_are_named_and_the_rest_is_compared(machine: Path) -> No
     found = read_results("damaged", machine.parent)
     assert [note.startswith("refused: ") for note in found.notes] == [True]
     assert {len(runs) for runs in found.runs.values()} == {2}
-
-
-def test_a_revision_has_the_results_of_its_time(
-    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "results"]):
-        subprocess.run([*git, *arguments], check=True)
-    shutil.rmtree(machine.parent)
-    monkeypatch.chdir(tmp_path)
-    with ExitStack() as stack:
-        assert len(command.read("HEAD:results/m", stack).runs) > 30
-        assert len(command.read("HEAD", stack).runs) > 30
