@@ -20,9 +20,9 @@ from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import FieldError, HotpathError, visible
 from analysis.compare.judge import EQUAL_WITHIN
 from analysis.compare.nvbench import read_files
-from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
+from analysis.compare.report import CANNOT_TELL, as_json, as_text, compare
 from analysis.compare.results import read_results, study_folders
-from analysis.compare.samples import NAME, read_sides
+from analysis.compare.samples import read_sides
 from analysis.compare.side import Side
 from analysis.results.store.folders import run_of
 from analysis.results.store.keys import RUN
@@ -47,14 +47,12 @@ def main() -> None:
     add("--margin", type=_percent, default=EQUAL_WITHIN, metavar="PERCENT", help=margin)
     add("--only", nargs="+", default=(), metavar="WORD", help="rows with these words")
     add("--metric", default="", metavar="TIME", help="this time instead of the preferred one")
-    add("--json", dest="form", action="store_const", const=as_json, help="for programs")
-    add("--markdown", dest="form", action="store_const", const=as_markdown, help="to post")
-    parser.set_defaults(form=as_text)
+    add("--json", action="store_true", help="for programs")
     arguments = parser.parse_args()
     try:
         a, b = _sides(arguments.a, arguments.b, arguments.metric)
         found = compare(a, b, arguments.margin, arguments.only)
-        print(arguments.form(found))
+        print(as_json(found) if arguments.json else as_text(found))
         if not found.judged:
             expected = "rows of both sides, from different runs"
             raise HotpathError(f"expected {expected}, got {found.same_runs} of the same runs")
@@ -66,20 +64,17 @@ def main() -> None:
 
 def _sides(a: str, b: str | None, metric: str) -> list[Side]:
     """Both sides; HotpathError if an argument names none."""
-    if STDIN not in (a, b):
-        if b is None:
-            raise FieldError("B", "another side, unless A is -", None)
+    if b is not None:
         return [read(text, metric) for text in (a, b)]
-    given = [*read_sides(sys.stdin).values()]
-    if b is None or a == b or len(given) != 1:
-        if b is not None or len(given) != 2:
-            raise FieldError(f"{NAME}: side", "two sides with `-` alone, or one", len(given))
-        return given
-    return [given[0] if text == STDIN else read(text, metric) for text in (a, b)]
+    if a != STDIN:
+        raise FieldError("B", "another side, unless A is -", None)
+    return read_sides(sys.stdin, 2)
 
 
 def read(text: str, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
+    if text == STDIN:
+        return read_sides(sys.stdin, 1)[0]
     place, _, runs = (text, "", "") if Path(text).exists() else text.partition("@")
     path = Path(place)
     if path.is_file() and RUN.fullmatch(run_of(path)):

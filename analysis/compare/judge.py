@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,6 @@ FLOOR: Final = 0.001
 """No time is taken to repeat better than this share of it from run to run."""
 MIN_ROWS: Final = 8
 """Minimum number of rows that show the variance of a table."""
-TICKS: Final = 2.0
-"""No time is taken to repeat better than this many steps of the timer from run to run."""
 MEDIAN_ERROR: Final = math.sqrt(math.pi / 2 / BLOCKS)
 """Standard error of a run's median over the spread of its BLOCKS blocks."""
 SINGLE_FREEDOM: Final = 2.0
@@ -43,8 +41,6 @@ SINGLE_SCALE: Final = 4.5
 """That ratio for a table with fewer rows, which cannot show it."""
 MAX_EFFECT: Final = 100.0
 """Logarithm beyond which the end of an interval says nothing."""
-MAX_RUNS: Final = 20
-"""More runs a side are not advised."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,8 +48,7 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True)
 class Judged:
     """A row: times of A and B in seconds, `ratio` of B to A with its CONFIDENCE interval, `p` of
-    the whole table (Holm), and the `verdict`. `runs_needed` on either side decide an undecided row;
-    None if MAX_RUNS do not."""
+    the whole table (Holm), and the `verdict`."""
 
     row: Row
     a: float
@@ -64,7 +59,6 @@ class Judged:
     high: float
     p: float
     verdict: str
-    runs_needed: int | None = None
 
     @property
     def direction(self) -> str:
@@ -84,14 +78,18 @@ def judge(
     nothing."""
     if not rows:
         return []
-    means = [
-        [float(np.mean(np.log([run.seconds for run in side]))) for side in pair]
-        for pair in rows.values()
-    ]
-    effects: Floats = np.array([b - a for a, b in means])
-    counts = np.array([[len(a), len(b)] for a, b in rows.values()])
-    variance, freedom = _variances(list(rows.values()), effects, counts)
-    errors = np.sqrt(variance * (1 / counts).sum(axis=1))
+    logs = [[np.log([run.seconds for run in side]) for side in pair] for pair in rows.values()]
+    means: Floats = np.array([[side.mean() for side in pair] for pair in logs])
+    effects = means[:, 1] - means[:, 0]
+    counts = np.array([[len(side) for side in pair] for pair in logs])
+    freedom = (counts.sum(axis=1) - 2).astype(float)
+    squares: Floats = np.array([sum(len(s) * s.var() for s in pair) for pair in logs])
+    variance = squares / np.maximum(freedom, 1)
+    if (single := freedom == 0).any():
+        units = _run_errors(list(rows.values()))
+        variance[single] = _from_table(effects[single], units[single]) / 2
+        freedom[single] = SINGLE_FREEDOM
+    errors = np.sqrt((variance + FLOOR**2) * (1 / counts).sum(axis=1))
     p = holm(2 * special.stdtr(freedom, -abs(effects) / errors))
     reach = special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * errors
     limit = math.log1p(margin)
@@ -103,22 +101,17 @@ def judge(
             verdict = DIFFERENT
         elif abs(effect) + half <= limit:
             verdict = EQUAL
-        needed = None
-        if verdict == UNDECIDED:
-            level = FALSE_ALARMS / len(rows)
-            needed = runs_needed(effect, float(variance[place]), level, limit)
         judged.append(
             Judged(
                 row,
-                a=math.exp(means[place][0]),
-                b=math.exp(means[place][1]),
-                runs=(int(counts[place][0]), int(counts[place][1])),
+                a=math.exp(means[place, 0]),
+                b=math.exp(means[place, 1]),
+                runs=(int(counts[place, 0]), int(counts[place, 1])),
                 ratio=math.exp(effect),
                 low=math.exp(max(effect - half, -MAX_EFFECT)),
                 high=math.exp(min(effect + half, MAX_EFFECT)),
                 p=float(p[place]),
                 verdict=verdict,
-                runs_needed=needed,
             )
         )
     return sorted(judged, key=lambda row: (-abs(math.log(row.ratio)), row.row))
@@ -133,55 +126,14 @@ def holm(p: Floats) -> Floats:
     return adjusted
 
 
-def runs_needed(effect: float, variance: float, level: float, margin: float) -> int | None:
-    """Runs on either side that would decide a row with this effect; None beyond MAX_RUNS."""
-    for runs in range(2, MAX_RUNS + 1):
-        error = math.sqrt(2 * variance / runs)
-        if abs(effect) >= margin:
-            is_decided = special.stdtrit(2 * runs - 2, 1 - level / 2) * error <= abs(effect)
-        else:
-            same = special.stdtrit(2 * runs - 2, (1 + CONFIDENCE) / 2) * error
-            is_decided = same <= margin - abs(effect)
-        if is_decided:
-            return runs
-    return None
-
-
-def _variances(
-    rows: Sequence[tuple[Sequence[Run], Sequence[Run]]], effects: Floats, counts: Any
-) -> tuple[Floats, Floats]:
-    """The variance of one run of each row, and its degrees of freedom. No row repeats better than
-    the samples of its runs show."""
-    units = run_errors(rows)
-    freedom = (counts.sum(axis=1) - 2).astype(float)
-    squares: Floats = np.array([sum(map(_squares, pair)) for pair in rows])
-    variance = np.maximum(squares / np.maximum(freedom, 1), units**2)
-    single = freedom == 0
-    if single.any():
-        variance[single] = _from_table(effects[single], units[single]) / 2
-        freedom[single] = SINGLE_FREEDOM
-    return variance, freedom
-
-
-def _squares(runs: Sequence[Run]) -> float:
-    logs = np.log([run.seconds for run in runs])
-    return float(((logs - logs.mean()) ** 2).sum())
-
-
-def run_errors(rows: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> Floats:
-    """The relative error of a run of each row, as its samples show it: of its median and of the
-    timer, and at least FLOOR. Where the spread within the runs is unknown, it is that of the
-    table."""
+def _run_errors(rows: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> Floats:
+    """The relative error of the median of a run of each row, as its samples show it, and at least
+    FLOOR. Where the spread within the runs is unknown, it is that of the table."""
     spreads = [[run.spread for side in pair for run in side] for pair in rows]
     known = [[s for s in of_row if not math.isnan(s)] for of_row in spreads]
     usual = float(np.median([s for of_row in known for s in of_row] or [FLOOR]))
     within = [float(np.sqrt(np.mean(np.square(of_row or [usual])))) for of_row in known]
-    ticks = [max(run.tick_s / run.seconds for side in pair for run in side) for pair in rows]
-    return np.sqrt(
-        np.square(np.multiply(within, MEDIAN_ERROR))
-        + np.square(np.multiply(ticks, TICKS))
-        + FLOOR**2
-    )
+    return np.hypot(np.multiply(within, MEDIAN_ERROR), FLOOR)
 
 
 def _from_table(effects: Floats, units: Floats) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -51,11 +52,10 @@ class _Part(BaseModel, strict=True):
 
 
 class _Value(_Part):
+    """A value of a summary or an axis, or a device."""
+
     name: Text
     value: Text | int | float | None = None
-
-
-class _Axis(_Value):
     type: Text | None = None
     input_string: Text | None = None
 
@@ -68,7 +68,7 @@ class _Summary(_Part):
 class _State(_Part):
     name: Text
     device: int | None = None
-    axis_values: list[_Axis] | None = None
+    axis_values: list[_Value] | None = None
     summaries: list[_Summary] | None = None
     is_skipped: bool = False
     skip_reason: Text | None = None
@@ -79,17 +79,13 @@ class _Benchmark(_Part):
     states: list[_State] | None = None
 
 
-class _Device(_Part):
-    name: Text
-
-
 class _Meta(_Part):
     argv: list[str] | None = None
 
 
 class _File(_Part):
     meta: _Meta | None = None
-    devices: list[_Device] | None = None
+    devices: list[_Value] | None = None
     benchmarks: list[_Benchmark]
 
 
@@ -139,20 +135,16 @@ def _states(file: _File) -> Iterator[tuple[Row, _State]]:
             yield (program, visible(benchmark.name), visible(axes), device), state
 
 
-def _axis_value(axis: _Axis) -> str:
+def _axis_value(axis: _Value) -> str:
     """The value as text; a number in one form, so that `1` is `1.0`, except on an axis of text."""
     text = str(axis.value if axis.value is not None else axis.input_string or "")
     if axis.type in ("string", "type"):
         return text
-    try:
+    with suppress(ValueError):
         return str(int(text))
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return str(int(number) if number.is_integer() else number)
+    with suppress(ValueError):
+        return str(int(number) if (number := float(text)).is_integer() else number)
+    return text
 
 
 def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
@@ -161,40 +153,37 @@ def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
     if state.is_skipped:
         return "", None, ""
     found = {one.tag: {v.name: v.value for v in one.data or []} for one in state.summaries or []}
-    fault = ""
+    id, fault = str(path.resolve()), ""
     for tag, clock in SAMPLES.items():
         about = found.get(f"nv/json/bin:{tag}", {})
         if name := about.get("filename"):
             files = _sample_files(path, str(name))
             try:
-                samples = _samples(files, about.get("size"))
-                return f"{clock} median", run_of(samples, str(path.resolve())), ""
+                return f"{clock} median", run_of(_samples(files, about.get("size")), id), ""
             except HotpathError as error:
                 fault = str(error)
     for tag, clock in TIMES.items():
-        numbers = _numbers(found, tag)
-        for statistic in (name for name in STATISTICS if name in numbers):
-            spreads = [numbers[name] / unit for name, unit in SPREADS.items() if name in numbers]
-            run = Run(numbers[statistic], next(iter(spreads), math.nan), str(path.resolve()))
-            return f"{clock} {statistic}", run, fault
+        for statistic in STATISTICS:
+            if seconds := _number(found, f"{tag}/{statistic}", MIN_S, MAX_S):
+                spreads = (
+                    _number(found, f"{tag}/{s}", 0, MAX_SPREAD) / u for s, u in SPREADS.items()
+                )
+                run = Run(seconds, next(filter(None, spreads), math.nan), id)
+                return f"{clock} {statistic}", run, fault
     return "", None, fault
 
 
-def _numbers(found: Mapping[str, Mapping[str, Any]], tag: str) -> dict[str, float]:
-    """The finite numbers above 0 of a time, by the rest of their tag. FieldError for a time or a
-    spread beyond its limits."""
-    numbers = {}
-    for name in (*STATISTICS, *SPREADS):
-        try:
-            number = float(found.get(f"{tag}/{name}", {}).get("value"))  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            continue
-        if math.isfinite(number) and number > 0:
-            low, high = (MIN_S, MAX_S) if name in STATISTICS else (0, MAX_SPREAD)
-            if not low <= number <= high:
-                raise FieldError(f"{tag}/{name}", f"a number from {low:g} to {high:g}", number)
-            numbers[name] = number
-    return numbers
+def _number(found: Mapping[str, Mapping[str, Any]], tag: str, low: float, high: float) -> float:
+    """The number with this tag; 0 if none is finite and above 0. FieldError beyond its limits."""
+    try:
+        number = float(found.get(tag, {}).get("value"))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    if not math.isfinite(number) or number <= 0:
+        return 0.0
+    if not low <= number <= high:
+        raise FieldError(tag, f"a number from {low:g} to {high:g}", number)
+    return number
 
 
 def _sample_files(path: Path, name: str) -> list[Path]:

@@ -1,12 +1,11 @@
-"""The comparison as a table for a terminal, for a pull request, or as JSON."""
+"""The comparison as a table, or as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Final
 
 from analysis.base.quantities import quantity
@@ -15,7 +14,6 @@ from analysis.compare.judge import (
     EQUAL,
     EQUAL_WITHIN,
     FALSE_ALARMS,
-    MAX_RUNS,
     UNDECIDED,
     Judged,
     judge,
@@ -24,7 +22,6 @@ from analysis.compare.side import Row, Side, empty_common_parts
 
 REGRESSION, CANNOT_TELL = 1, 2
 MAX_LISTED: Final = 5
-MARKS: Final = {"slower": "🔴", "faster": "🟢", "": "⚪"}
 HEAD: Final = ("B against A", "95 % interval", "A", "B", "runs", "row")
 NO_VERDICT: Final = "no verdict"
 
@@ -115,7 +112,7 @@ def as_json(found: Comparison) -> str:
 
 
 def as_text(found: Comparison) -> str:
-    """For a terminal."""
+    """A table with all that was judged, and facts beside it."""
     table = [("", *HEAD), *((_verdict(row), *_cells(row)) for row in found.judged)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
@@ -123,28 +120,6 @@ def as_text(found: Comparison) -> str:
         for line in table
     ]
     return "\n".join([*(lines if found.judged else []), "", *_words(found)])
-
-
-def as_markdown(found: Comparison) -> str:
-    """For a pull request: equal rows are folded."""
-    head = f"| | {' | '.join(HEAD)} |\n|{'---|' * (len(HEAD) + 1)}"
-    rows: dict[bool, list[str]] = {False: [], True: []}
-    for row in found.judged:
-        mark = "🟡" if row.verdict == UNDECIDED else MARKS[row.direction]
-        cells = " | ".join(map(_escaped, _cells(row)))
-        rows[row.verdict == EQUAL].append(f"| {mark} {_verdict(row)} | {cells} |")
-    parts = ["\n".join([head, *rows[False]])] if rows[False] else []
-    if rows[True]:
-        title = f"<details><summary>{len(rows[True])} {EQUAL}</summary>"
-        parts.append("\n".join([title, "", head, *rows[True], "", "</details>"]))
-    return "\n\n".join([*parts, *map(_escaped, _words(found))])
-
-
-def _escaped(text: str) -> str:
-    """Foreign text in Markdown."""
-    for mark in "\\`*_[]|#":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _verdict(row: Judged) -> str:
@@ -178,31 +153,15 @@ def _words(found: Comparison) -> Iterator[str]:
     if found.same_runs:
         yield f"{found.same_runs} rows have the same runs on both sides and were left out."
     for title, rows in found.unjudged.items():
-        if rows:
-            names = (
-                f"{' '.join(filter(None, row))}{f' ({why})' * bool(why)}"
-                for row, why in sorted(rows.items())
-            )
-            yield f"{title}, {len(rows)}: {_listed(names, len(rows))}"
+        names = [
+            f"{' '.join(filter(None, row))}{f' ({why})' * bool(why)}"
+            for row, why in sorted(rows.items())
+        ]
+        if rest := names[MAX_LISTED:]:
+            names[MAX_LISTED:] = [f"and {len(rest)} more"]
+        if names:
+            yield f"{title}, {len(rows)}: {'; '.join(names)}"
     for letter, side in (("A", found.a), ("B", found.b)):
         yield from (f"{letter}: {note}" for note in side.notes)
-    yield from _next_steps([row for row in found.judged if row.verdict == UNDECIDED])
-
-
-def _listed(names: Iterable[str], count: int) -> str:
-    rest = [f"and {count - MAX_LISTED} more"] if count > MAX_LISTED else []
-    return "; ".join([*islice(names, MAX_LISTED), *rest])
-
-
-def _next_steps(undecided: Sequence[Judged]) -> Iterator[str]:
-    """Further measurements that would decide undecided rows."""
-    needed = sorted(row.runs_needed for row in undecided if row.runs_needed)
-    if needed:
-        half = needed[(len(needed) - 1) // 2]
-        yield (
-            f"Next: of {len(undecided)} undecided rows, {half} runs of either side, in turns, would"
-            f" decide about {sum(runs <= half for runs in needed)}, and {needed[-1]} runs"
-            f" {len(needed)}."
-        )
-    if rest := len(undecided) - len(needed):
-        yield f"{MAX_RUNS} runs of either side would leave {rest} undecided."
+    if count[UNDECIDED]:
+        yield "Undecided rows vary too much or differ by about the margin: measure more runs."

@@ -11,7 +11,6 @@ import numpy as np
 from analysis.base.errors import HotpathError, visible
 from analysis.compare.side import Row, Run, Side, spread_of
 from analysis.results.store.folders import described, listed, machines
-from analysis.results.store.runs import Run as RunFiles
 from analysis.results.store.runs import codes_of, read_runs
 from analysis.results.store.samples import Row as SampleRow
 from analysis.study import Study, discover
@@ -48,7 +47,9 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
     for folder in folders:
         study = studies.get(folder.name)
         found = list(read_runs(folder, study, refuse))
-        codes = codes_of(study) if studies else _newest_codes(found)
+        # Runs are newest first. Without studies, the code of each newest run counts.
+        newest = {v: a.source_sha256 for r in found[::-1] for v, a in r.about.variants.items()}
+        codes = codes_of(study) if studies else newest
         for variant in sorted({name for run in found for name in run.about.variants}):
             of_variant = [run for run in found if variant in run.about.variants]
             fresh = [r for r in of_variant if r.about.is_fresh(variant, codes.get(variant))]
@@ -67,15 +68,6 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
                 elif not fresh:
                     side.stale[place] = "its code has changed since"
     return side
-
-
-def _newest_codes(runs: Sequence[RunFiles]) -> dict[str, str]:
-    """The code of the newest of `runs`, which are newest first, by variant."""
-    return {
-        name: variant.source_sha256
-        for run in reversed(runs)
-        for name, variant in run.about.variants.items()
-    }
 
 
 def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.compare import __main__ as command
-from analysis.compare.report import as_json, as_markdown, as_text, compare
+from analysis.compare.report import as_text, compare
 from analysis.compare.results import read_results
 from analysis.compare.side import Row, Run, Side, run_of
 from tests.compare.nvbench_files import write_nvbench
@@ -52,18 +52,15 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     once = files(tmp_path / "once", {"3": 0.0065}, runs=1)
     code, out, _ = run(capsys, base, once, "--margin", 1)
     assert code == 2
-    assert "Next: " in out
+    assert "measure more runs" in out
     assert run(capsys, base, once)[0] == 0, "the margin is 5 % by default"
 
 
-def test_both_forms_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_form_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = files(tmp_path / "a", {}), files(tmp_path / "b", {"1": 0.1})
     code, out, _ = run(capsys, a, b, "--json")
     document = json.loads(out)
     assert (code, document["exit_code"], document["rows"][0]["verdict"]) == (1, 1, "different")
-    code, out, _ = run(capsys, a, b, "--markdown")
-    assert "| 🔴 different, slower | +10" in out
-    assert "<summary>11 equal</summary>" in out
 
 
 def test_only_some_rows_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +83,7 @@ def test_a_hostile_file_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "states: expected type array" in error
 
 
-@pytest.mark.parametrize("form", [(), ("--json",), ("--markdown",)])
+@pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_file_against_itself_ends_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
 ) -> None:
@@ -192,14 +189,6 @@ def test_shared_runs_are_no_repetition() -> None:
     assert row.direction == "slower"
 
 
-def test_foreign_names_do_no_harm_in_markdown() -> None:
-    hostile = "<img src=x>|`#1`"
-    a, b = side({hostile: steady()}), side({hostile: steady(seconds=2e-3)})
-    shown = as_markdown(compare(a, b, 0.01))
-    assert "<img" not in shown
-    assert json.loads(as_json(compare(a, b, 0.01)))["rows"][0]["row"][1] == hostile
-
-
 RUNS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
 
 
@@ -288,14 +277,14 @@ def test_samples_on_standard_input(
         ("", "header: expected"),
         ("side,run\na,1", "header: expected different names, one of them seconds"),
         ("seconds,seconds\n1,2", "header: expected different names"),
-        ("seconds\n1", "side: expected two sides with `-` alone, or one, got 1"),
+        ("seconds\n1", "side: expected 2 sides, got 1"),
         ("side,seconds\na,1\nb,x", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb,nan", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb,1e308", "line 3: seconds: expected a number from 1e-12"),
         ("side,seconds\na,1\nb", "line 3: expected 2 cells"),
         ("side,seconds\na,1\nb,1,2", "line 3: expected 2 cells"),
         ('side,seconds\n"a,1', "expected CSV"),
-        ("side,seconds\na,1\nb,1\nc,1", "side: expected two sides"),
+        ("side,seconds\na,1\nb,1\nc,1", "side: expected 2 sides, got 3"),
     ],
 )
 def test_a_bad_table_is_refused_in_one_line(
