@@ -97,12 +97,14 @@ def download(page: Page, name: str) -> str:
 
 @macro()
 def constant(name: str) -> str:
-    """A constant of the code; shares as percentages, sizes in MiB.
+    """A constant of the code; shares as percentages, sizes in MiB, text as it is.
 
     name: name of a constant in analysis/site/interface.py, such as `CONFIDENCE`
     """
     require_known("constant", name, sorted(CONSTANTS))
     value = CONSTANTS[name]
+    if isinstance(value, str):
+        return value
     if name.endswith("_BYTES"):
         return f"{value / 2**20:g} MiB"
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)

@@ -41,8 +41,11 @@ def repeatability_section(inputs: Inputs) -> str:
 
 @macro("interval")
 def interval(kind: str, *runs: Sequence[float]) -> str:
-    """The interval of an example: the rounds of each run, and the kind of their values as it is
-    called in analysis/base/statistics.py."""
+    """The interval of an example.
+
+    kind: of its values, as analysis/base/statistics.py calls it
+    runs: the rounds of each run
+    """
     _, low, high = estimate(runs, getattr(statistics, kind))
     return digits(low) if low == high else digits_interval(low, high)
 
