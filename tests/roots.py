@@ -21,6 +21,7 @@ from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.facts.inputs import Inputs, load_inputs
+from analysis.site.facts.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.site import build_site
 from analysis.study import Study, Variant, calibrating, discover
@@ -63,10 +64,14 @@ def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Input
 
 
 def settled(inputs: Inputs) -> Inputs:
-    """Inputs whose figures count as based on three runs on three hosts, whatever they are of."""
+    """Inputs whose figures count as based on three runs on three hosts, whatever they are of: the
+    runs of a time are its median and the ends of its interval."""
     enough = {"runs": 3, "hosts": 3}
     tables = {name: inputs.tables[name].assign(**enough) for name in ("summary", "ratios")}
-    tables = {name: table.assign(by_run="") for name, table in tables.items()}
+    times = tables["summary"][["ci_low", "median", "ci_high"]]
+    by_run = ["" if row.isna().any() else runs_text(row) for _, row in times.iterrows()]
+    tables["summary"] = tables["summary"].assign(by_run=by_run)
+    tables["ratios"] = tables["ratios"].assign(by_run="")
     claims = inputs.tables["claims"].assign(by_run="", **enough)
     many = claims["judging"].mask(claims["judging"] > 0, 3)
     parts = inputs.tables["claim_parts"].assign(by_run="", hosts=3)

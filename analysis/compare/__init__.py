@@ -1,2 +1,2 @@
-"""Compares two sets of results, or two NVBench files: faster, slower, same or undecided, with a
-false-alarm rate for the whole table."""
+"""Compares two sets of runs: different, equal within a margin or undecided, with a false-alarm rate
+for the whole table."""

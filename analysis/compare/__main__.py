@@ -1,11 +1,11 @@
-"""Compares two sets of results: faster, slower, same or undecided.
+"""Compares two sets of runs: each row is different, equal within the margin, or undecided.
 
-    python -m analysis.compare A B [--margin 1] [--json | --markdown]
-
-A and B are NVBench JSON files, folders of such files (each file is one run), folders of results,
-one machine's folder in these, or a revision such as `main` or `main:results/nvidia-h200`. After a
-folder, `@3` means its 3 newest runs, `@-3` all others, and `@2026-11` the runs of that time. The
-exit code is 0, 1 if B is slower somewhere, or 2 if the runs cannot decide that.
+A and B are each one of
+  results, results/MACHINE  run files of this project: all machines, a machine, a study or a run;
+                            @3: the 3 newest runs, @-3: all others, @2026-11: runs of that time
+  FILE.json, FOLDER         NVBench's JSON: a file is a run, a folder has several
+  -                         CSV on standard input: a column `seconds` with a sample a line, perhaps
+                            `run`, and names of the row; `-` without B needs a column `side`
 """
 
 from __future__ import annotations
@@ -13,21 +13,26 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from analysis.base.cli import fail_in_one_line
-from analysis.base.equivalence import FALSE_ALARMS
 from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.base.statistics import SAME_WITHIN
+from analysis.compare.judge import EQUAL_WITHIN
 from analysis.compare.nvbench import read_files
-from analysis.compare.report import CANNOT_TELL, as_json, as_markdown, as_text, compare
-from analysis.compare.results import at_revision, is_machine, read_results
+from analysis.compare.report import CANNOT_TELL, as_json, as_text, compare
+from analysis.compare.results import read_results, study_folders
+from analysis.compare.samples import read_sides
 from analysis.compare.side import Side
-from analysis.results.store.folders import machines
+from analysis.results.store.folders import run_of
+from analysis.results.store.keys import RUN
+
+STDIN: Final = "-"
+EXIT_CODES: Final = (
+    "The exit code is 0, 1 if B is slower somewhere, or 2 if the runs cannot decide that."
+)
 
 RUNS: Final = re.compile(r"-?0*[1-9]\d{0,2}|\d{4}[\dTZa-f:-]*", re.ASCII)
 """A selection of runs: a number of newest ones, or the start of a time."""
@@ -35,69 +40,57 @@ RUNS: Final = re.compile(r"-?0*[1-9]\d{0,2}|\d{4}[\dTZa-f:-]*", re.ASCII)
 
 def main() -> None:
     parser = ArgumentParser(
-        prog="python -m analysis.compare",
+        usage="compare A [B] [options]",
         description=__doc__,
+        epilog=EXIT_CODES,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("a", metavar="A")
-    parser.add_argument("b", metavar="B")
-    parser.add_argument(
-        "--margin",
-        type=_percent,
-        default=SAME_WITHIN,
-        metavar="PERCENT",
-        help="smallest difference that matters (default: 1)",
-    )
-    parser.add_argument(
-        "--false-alarms",
-        type=_percent,
-        default=FALSE_ALARMS,
-        metavar="PERCENT",
-        help="probability that any row is called faster or slower by chance (default: 5)",
-    )
-    parser.add_argument(
-        "--only", nargs="+", default=(), metavar="WORD", help="rows with these words"
-    )
-    parser.add_argument("--metric", default="", help="this time instead of the preferred one")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", dest="form", action="store_const", const=as_json, default=as_text)
-    form.add_argument("--markdown", dest="form", action="store_const", const=as_markdown)
+    add = parser.add_argument
+    add("a", metavar="A", help=SUPPRESS)
+    add("b", metavar="B", nargs="?", help=SUPPRESS)
+    margin = "smallest difference that matters (default: 5)"
+    add("--margin", type=_percent, default=EQUAL_WITHIN, metavar="PERCENT", help=margin)
+    add("--only", nargs="+", default=(), metavar="WORD", help="rows with these words")
+    add("--metric", default="", metavar="TIME", help="this time instead of the preferred one")
+    add("--json", action="store_true", help="for programs")
     arguments = parser.parse_args()
-    with ExitStack() as stack:
-        try:
-            a, b = (read(text, stack, arguments.metric) for text in (arguments.a, arguments.b))
-        except (HotpathError, OSError) as error:
-            print(f"error: {visible(str(error))}", file=sys.stderr)
-            sys.exit(CANNOT_TELL)
-        found = compare(a, b, arguments.margin, arguments.false_alarms, arguments.only)
-    print(arguments.form(found))
-    if not found.judged:
-        expected = "rows of both sides, from different runs"
-        print(
-            f"error: expected {expected}, got {found.same_runs} of the same runs", file=sys.stderr
-        )
+    try:
+        a, b = _sides(arguments.a, arguments.b, arguments.metric)
+        found = compare(a, b, arguments.margin, arguments.only)
+        print(as_json(found) if arguments.json else as_text(found))
+        if not found.judged:
+            expected = "rows of both sides, from different runs"
+            raise HotpathError(f"expected {expected}, got {found.same_runs} of the same runs")
+    except (HotpathError, OSError) as error:
+        print(f"error: {visible(str(error))}", file=sys.stderr)
+        sys.exit(CANNOT_TELL)
     sys.exit(found.exit_code)
 
 
-def read(text: str, stack: ExitStack, metric: str = "") -> Side:
+def _sides(a: str, b: str | None, metric: str) -> list[Side]:
+    """Both sides; HotpathError if an argument names none."""
+    if b is not None:
+        return [read(text, metric) for text in (a, b)]
+    if a != STDIN:
+        raise FieldError("B", "another side, unless A is -", None)
+    return read_sides(sys.stdin, 2)
+
+
+def read(text: str, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
+    if text == STDIN:
+        return read_sides(sys.stdin, 1)[0]
     place, at, runs = (text, "", "") if Path(text).exists() else text.partition("@")
     if at and not RUNS.fullmatch(runs):
         raise FieldError(text, "@3, @-3 or the start of a run's time, such as @2026-11", f"@{runs}")
     path = Path(place)
-    if not path.exists():
-        revision, _, inner = place.partition(":")
-        root = stack.enter_context(at_revision(revision, Path.cwd()))
-        path = root / (inner or "results")
-        if ".." in path.parts or not path.is_dir():
-            raise HotpathError(f"{text}: expected a folder of results at this revision")
-    elif path.is_file():
-        return _read_files(text, [path], runs, metric)
-    if is_machine(path) or any(is_machine(path / name) for name in machines(path)):
+    if path.is_file() and RUN.fullmatch(run_of(path)):
+        path, runs = path.parent, run_of(path)
+    if study_folders(path):
         return read_results(text, path, runs, metric)
-    if files := sorted(path.glob("*.json")):
+    if files := [path] if path.is_file() else sorted(path.glob("*.json")):
         return _read_files(text, files, runs, metric)
-    raise HotpathError(f"{text}: expected results, or JSON files of NVBench")
+    raise HotpathError(f"{text}: expected run files of this project, or JSON files of NVBench")
 
 
 def _read_files(text: str, files: Sequence[Path], runs: str, metric: str) -> Side:

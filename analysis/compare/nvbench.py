@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -20,7 +21,7 @@ from analysis.base import keys
 from analysis.base.errors import MAX_SHOWN, FieldError, HotpathError, visible
 from analysis.base.reading import read_bytes
 from analysis.base.schema import read_json
-from analysis.compare.side import Row, Run, Side, run_of
+from analysis.compare.side import MAX_S, MIN_S, Row, Run, Side, run_of
 
 LIMIT_BYTES: Final = 64 * 2**20
 PROGRAM, DEVICE = 0, 3
@@ -38,8 +39,8 @@ STATISTICS: Final = ("median", "mean")
 SPREADS: Final = {"iqr/relative": 1.349, "ir/relative": 1.349, "stdev/relative": 1.0}
 """Measures of the spread, each with its value for the normal distribution in standard deviations;
 `ir` is the older name of `iqr`."""
-MIN_S, MAX_S, MAX_SPREAD = 1e-12, 1e9, 1e6
-"""Limits of a time in seconds, and of its relative spread."""
+MAX_SPREAD: Final = 1e6
+"""Limit of the relative spread of a time."""
 MAX_NAME, MAX_PATH = 255, 3000
 """Maximum number of bytes of a file's name, and of its path."""
 
@@ -51,11 +52,10 @@ class _Part(BaseModel, strict=True):
 
 
 class _Value(_Part):
+    """A value of a summary or an axis, or a device."""
+
     name: Text
     value: Text | int | float | None = None
-
-
-class _Axis(_Value):
     type: Text | None = None
     input_string: Text | None = None
 
@@ -68,7 +68,7 @@ class _Summary(_Part):
 class _State(_Part):
     name: Text
     device: int | None = None
-    axis_values: list[_Axis] | None = None
+    axis_values: list[_Value] | None = None
     summaries: list[_Summary] | None = None
     is_skipped: bool = False
     skip_reason: Text | None = None
@@ -79,17 +79,13 @@ class _Benchmark(_Part):
     states: list[_State] | None = None
 
 
-class _Device(_Part):
-    name: Text
-
-
 class _Meta(_Part):
     argv: list[str] | None = None
 
 
 class _File(_Part):
     meta: _Meta | None = None
-    devices: list[_Device] | None = None
+    devices: list[_Value] | None = None
     benchmarks: list[_Benchmark]
 
 
@@ -141,20 +137,16 @@ def _states(file: _File) -> Iterator[tuple[Row, _State]]:
             yield (program, visible(benchmark.name), visible(axes), device), state
 
 
-def _axis_value(axis: _Axis) -> str:
+def _axis_value(axis: _Value) -> str:
     """The value as text; a number in one form, so that `1` is `1.0`, except on an axis of text."""
     text = str(axis.value if axis.value is not None else axis.input_string or "")
     if axis.type in ("string", "type"):
         return text
-    try:
+    with suppress(ValueError):
         return str(int(text))
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return str(int(number) if number.is_integer() else number)
+    with suppress(ValueError):
+        return str(int(number) if (number := float(text)).is_integer() else number)
+    return text
 
 
 def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
@@ -163,40 +155,37 @@ def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
     if state.is_skipped:
         return "", None, ""
     found = {one.tag: {v.name: v.value for v in one.data or []} for one in state.summaries or []}
-    fault = ""
+    id, fault = str(path.resolve()), ""
     for tag, clock in SAMPLES.items():
         about = found.get(f"nv/json/bin:{tag}", {})
         if name := about.get("filename"):
             files = _sample_files(path, str(name))
             try:
-                samples = _samples(files, about.get("size"))
-                return f"{clock} median", run_of(samples, str(path.resolve())), ""
+                return f"{clock} median", run_of(_samples(files, about.get("size")), id), ""
             except HotpathError as error:
                 fault = str(error)
     for tag, clock in TIMES.items():
-        numbers = _numbers(found, tag)
-        for statistic in (name for name in STATISTICS if name in numbers):
-            spreads = [numbers[name] / unit for name, unit in SPREADS.items() if name in numbers]
-            run = Run(numbers[statistic], next(iter(spreads), math.nan), str(path.resolve()))
-            return f"{clock} {statistic}", run, fault
+        for statistic in STATISTICS:
+            if seconds := _number(found, f"{tag}/{statistic}", MIN_S, MAX_S):
+                spreads = (
+                    _number(found, f"{tag}/{s}", 0, MAX_SPREAD) / u for s, u in SPREADS.items()
+                )
+                run = Run(seconds, next(filter(None, spreads), math.nan), id)
+                return f"{clock} {statistic}", run, fault
     return "", None, fault
 
 
-def _numbers(found: Mapping[str, Mapping[str, Any]], tag: str) -> dict[str, float]:
-    """The finite numbers above 0 of a time, by the rest of their tag. FieldError for a time or a
-    spread beyond its limits."""
-    numbers = {}
-    for name in (*STATISTICS, *SPREADS):
-        try:
-            number = float(found.get(f"{tag}/{name}", {}).get("value"))  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            continue
-        if math.isfinite(number) and number > 0:
-            low, high = (MIN_S, MAX_S) if name in STATISTICS else (0, MAX_SPREAD)
-            if not low <= number <= high:
-                raise FieldError(f"{tag}/{name}", f"a number from {low:g} to {high:g}", number)
-            numbers[name] = number
-    return numbers
+def _number(found: Mapping[str, Mapping[str, Any]], tag: str, low: float, high: float) -> float:
+    """The number with this tag; 0 if none is finite and above 0. FieldError beyond its limits."""
+    try:
+        number = float(found.get(tag, {}).get("value"))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    if not math.isfinite(number) or number <= 0:
+        return 0.0
+    if not low <= number <= high:
+        raise FieldError(tag, f"a number from {low:g} to {high:g}", number)
+    return number
 
 
 def _sample_files(path: Path, name: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The comparison as a table for a terminal, for a pull request, or as JSON."""
+"""The comparison as a table, or as JSON."""
 
 from __future__ import annotations
 
@@ -6,66 +6,51 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 from analysis.base.quantities import quantity
-from analysis.compare.judge import MAX_RUNS, Judged, judge
+from analysis.compare.judge import (
+    DIFFERENT,
+    EQUAL,
+    EQUAL_WITHIN,
+    FALSE_ALARMS,
+    UNDECIDED,
+    Judged,
+    judge,
+)
 from analysis.compare.side import Row, Side, empty_common_parts
 
-VERDICTS: Final = ("slower", "faster", "undecided", "same")
 REGRESSION, CANNOT_TELL = 1, 2
 MAX_LISTED: Final = 5
-MARKS: Final = {"slower": "🔴", "faster": "🟢", "undecided": "🟡", "same": "⚪"}
+HEAD: Final = ("B against A", "95 % interval", "A", "B", "runs", "row")
+NO_VERDICT: Final = "no verdict"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`judged` rows of both sides; `unlike` rows have no verdict, for the given reason; `same_runs`
-    counts rows that have the same runs on both."""
+    """`judged` rows of both sides. `unjudged` has all others by what is said of them, each with its
+    reason. `same_runs` counts rows that have the same runs on both sides."""
 
     a: Side
     b: Side
     judged: Sequence[Judged]
-    unlike: Mapping[Row, str]
+    unjudged: Mapping[str, Mapping[Row, str]]
     same_runs: int
     margin: float
-    false_alarms: float
-
-    @property
-    def failed(self) -> dict[Row, str]:
-        """Rows that B failed to run and A did not."""
-        bare = {_bare(row, self.b.absent) for row in self.a.runs}
-        return {
-            r: why for r, why in self.b.absent.items() if why.startswith("failed") and r in bare
-        }
-
-    @property
-    def missing(self) -> list[Row]:
-        """Rows of A that B does not have."""
-        return self._only(self.a, self.b)
-
-    @property
-    def added(self) -> list[Row]:
-        """Rows of B that A does not have."""
-        return self._only(self.b, self.a)
-
-    def _only(self, one: Side, other: Side) -> list[Row]:
-        return sorted(row for row in {*one.runs} - {*other.runs} if row[:-1] not in self.unlike)
 
     @property
     def exit_code(self) -> int:
         """REGRESSION; CANNOT_TELL if B may be slower by more than the margin somewhere; or 0."""
-        verdicts = {one.verdict for one in self.judged}
-        if "slower" in verdicts or self.failed:
+        known = {*self.a.runs, *(row[:-1] for row in self.a.runs)}
+        fails = any(r in known and why.startswith("failed") for r, why in self.b.absent.items())
+        if fails or any(row.direction == "slower" for row in self.judged):
             return REGRESSION
-        may_be = (one.verdict == "undecided" and one.high > 1 + self.margin for one in self.judged)
-        is_undecided = any(may_be) or self.missing or self.unlike or not self.judged
-        return CANNOT_TELL if is_undecided else 0
+        may_be = (r.verdict == UNDECIDED and r.high > 1 + self.margin for r in self.judged)
+        lacks = self.unjudged["only in A"] or self.unjudged[NO_VERDICT] or not self.judged
+        return CANNOT_TELL if lacks or any(may_be) else 0
 
 
-def compare(
-    a: Side, b: Side, margin: float, false_alarms: float, only: Sequence[str] = ()
-) -> Comparison:
+def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] = ()) -> Comparison:
     """Compare the rows of two sides, or those whose names contain every word of `only`."""
     empty_common_parts(a, b)
     for side in (a, b):
@@ -78,9 +63,18 @@ def compare(
         for row, (old, both) in common.items()
         if (new := [run for run in both if run.id not in {one.id for one in old}])
     }
-    judged = judge(changed, margin, false_alarms)
-    same_runs = len(common) - len(changed)
-    return Comparison(a, b, judged, _unlike(a, b), same_runs, margin, false_alarms)
+    unlike = _unlike(a, b)
+    unjudged = {
+        NO_VERDICT: unlike,
+        "only in A": {row: "" for row in a.runs if row not in b.runs and row[:-1] not in unlike},
+        "only in B": {row: "" for row in b.runs if row not in a.runs and row[:-1] not in unlike},
+        "no time in A": a.absent,
+        "no time in B": b.absent,
+        "stale in A": a.stale,
+        "stale in B": b.stale,
+    }
+    judged = judge(changed, margin)
+    return Comparison(a, b, judged, unjudged, len(common) - len(changed), margin)
 
 
 def _unlike(a: Side, b: Side) -> dict[Row, str]:
@@ -96,78 +90,48 @@ def _unlike(a: Side, b: Side) -> dict[Row, str]:
     }
 
 
-def _bare(row: Row, absent: dict[Row, str]) -> Row:
-    """The row as `absent` names it, which has no metric."""
-    return row if row in absent else row[:-1]
-
-
 def as_json(found: Comparison) -> str:
-    document: dict[str, Any] = {
+    rows = {
+        title.replace(" ", "_").lower(): [[*row, why] for row, why in sorted(of_title.items())]
+        for title, of_title in found.unjudged.items()
+    }
+    document = {
         "format": "hotpath-comparison",
-        "version": 2,
+        "version": 3,
         "a": found.a.name,
         "b": found.b.name,
         "margin": found.margin,
-        "false_alarms": found.false_alarms,
+        "false_alarms": FALSE_ALARMS,
         "exit_code": found.exit_code,
-        "rows": [asdict(one) for one in found.judged],
+        "rows": [asdict(row) for row in found.judged],
         "rows_with_the_same_runs": found.same_runs,
-        "no_verdict": [[*row, why] for row, why in found.unlike.items()],
-        "only_in_a": found.missing,
-        "only_in_b": found.added,
+        "notes_a": found.a.notes,
+        "notes_b": found.b.notes,
     }
-    for letter, side in (("a", found.a), ("b", found.b)):
-        for kind in ("absent", "stale"):
-            listed = getattr(side, kind)
-            document[f"{kind}_in_{letter}"] = [[*row, why] for row, why in sorted(listed.items())]
-        document[f"notes_{letter}"] = side.notes
-    return json.dumps(document, indent=1)
+    return json.dumps(document | rows, indent=1)
 
 
 def as_text(found: Comparison) -> str:
-    """For a terminal."""
-    table: list[tuple[str, ...]] = [("", "B against A", "95 % interval", "A", "B", "runs", "row")]
-    table += [(one.verdict, *_cells(one)) for one in found.judged]
-    widths = [max(len(line[column]) for line in table) for column in range(6)]
+    """A table with all that was judged, and facts beside it."""
+    table = [("", *HEAD), *((_verdict(row), *_cells(row)) for row in found.judged)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
-        "  ".join(
-            [*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]
-        )
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in table
     ]
     return "\n".join([*(lines if found.judged else []), "", *_words(found)])
 
 
-def as_markdown(found: Comparison) -> str:
-    """For a pull request: rows called same are folded."""
-    head = "| | B against A | 95 % interval | A | B | runs | row |\n|---|---|---|---|---|---|---|"
-    rows = {
-        is_same: [
-            f"| {MARKS[one.verdict]} {one.verdict} | {' | '.join(map(_escaped, _cells(one)))} |"
-            for one in found.judged
-            if (one.verdict == "same") == is_same
-        ]
-        for is_same in (False, True)
-    }
-    parts = ["\n".join([head, *rows[False]])] if rows[False] else []
-    if rows[True]:
-        title = f"<details><summary>{len(rows[True])} same</summary>"
-        parts.append("\n".join([title, "", head, *rows[True], "", "</details>"]))
-    return "\n\n".join([*parts, *map(_escaped, _words(found))])
+def _verdict(row: Judged) -> str:
+    """`different, slower`, `equal` or `undecided`."""
+    return ", ".join(filter(None, (row.verdict, row.direction)))
 
 
-def _escaped(text: str) -> str:
-    """Foreign text in Markdown."""
-    for mark in "\\`*_[]|#":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _cells(one: Judged) -> tuple[str, ...]:
-    ends = f"{_change(one.low)} to {_change(one.high)}"
-    runs = f"{one.runs[0]}, {one.runs[1]}"
-    times = (quantity(one.a, "s"), quantity(one.b, "s"))
-    return _change(one.ratio), ends, *times, runs, " ".join(filter(None, one.row))
+def _cells(row: Judged) -> tuple[str, ...]:
+    ends = f"{_change(row.low)} to {_change(row.high)}"
+    runs = f"{row.runs[0]}, {row.runs[1]}"
+    times = (quantity(row.a, "s"), quantity(row.b, "s"))
+    return _change(row.ratio), ends, *times, runs, " ".join(filter(None, row.row))
 
 
 def _change(ratio: float) -> str:
@@ -176,58 +140,28 @@ def _change(ratio: float) -> str:
 
 def _words(found: Comparison) -> Iterator[str]:
     """Facts beside the table, a line each."""
-    count = Counter(one.verdict for one in found.judged)
-    counts = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS)
-    yield f"{len(found.judged)} rows: {counts}. A is {found.a.name}, B is {found.b.name}."
+    count = Counter(one for row in found.judged for one in (row.verdict, row.direction))
     yield (
-        f"That any row of this table is called slower or faster by chance: at most"
-        f" {found.false_alarms:.2g}. Differences below {found.margin * 100:g} % count as same."
+        f"{len(found.judged)} rows: {count[DIFFERENT]} different ({count['slower']} slower,"
+        f" {count['faster']} faster), {count[EQUAL]} equal within {found.margin * 100:g} %,"
+        f" {count[UNDECIDED]} undecided. A is {found.a.name}, B is {found.b.name}."
+    )
+    yield (
+        "Probability that any row of this table is called different by chance: at most"
+        f" {FALSE_ALARMS:.2g}."
     )
     if found.same_runs:
         yield f"{found.same_runs} rows have the same runs on both sides and were left out."
-    for title, rows in (
-        ("no verdict", found.unlike),
-        ("only in A", dict.fromkeys(found.missing, "")),
-        ("only in B", dict.fromkeys(found.added, "")),
-        *(
-            (f"{kind} in {letter}", getattr(side, name))
-            for kind, name in (("no time", "absent"), ("stale", "stale"))
-            for letter, side in (("A", found.a), ("B", found.b))
-        ),
-    ):
-        if rows:
-            yield f"{title}, {len(rows)}: {'; '.join(_listed(rows))}"
+    for title, rows in found.unjudged.items():
+        names = [
+            f"{' '.join(filter(None, row))}{f' ({why})' * bool(why)}"
+            for row, why in sorted(rows.items())
+        ]
+        if rest := names[MAX_LISTED:]:
+            names[MAX_LISTED:] = [f"and {len(rest)} more"]
+        if names:
+            yield f"{title}, {len(rows)}: {'; '.join(names)}"
     for letter, side in (("A", found.a), ("B", found.b)):
         yield from (f"{letter}: {note}" for note in side.notes)
-    yield from next_steps(found)
-
-
-def _listed(rows: Mapping[Row, str]) -> list[str]:
-    words = [
-        f"{' '.join(filter(None, row))}{f' ({why})' if why else ''}"
-        for row, why in list(rows.items())[:MAX_LISTED]
-    ]
-    return words if len(rows) <= MAX_LISTED else [*words, f"and {len(rows) - MAX_LISTED} more"]
-
-
-def next_steps(found: Comparison) -> Iterator[str]:
-    """Further measurements that would decide undecided rows."""
-    undecided = [one for one in found.judged if one.verdict == "undecided"]
-    if not undecided:
-        return
-    needed = sorted(one.runs_needed for one in undecided if one.runs_needed)
-    if needed:
-        half = needed[(len(needed) - 1) // 2]
-        decided = sum(runs <= half for runs in needed)
-        yield (
-            f"Next: {half} runs of either side, in turns, decide about {decided} of the"
-            f" {len(undecided)} undecided rows; {needed[-1]} runs decide {len(needed)}."
-        )
-    if hopeless := len(undecided) - len(needed):
-        yield (
-            f"{MAX_RUNS} runs of either side would leave {hopeless} undecided: they vary too much,"
-            " or differ by about the margin."
-        )
-    names = sorted({" ".join(filter(None, one.row[:-1])) for one in undecided if one.runs_needed})
-    if names:
-        yield f"Measure again: {'; '.join(_listed({(name,): '' for name in names}))}"
+    if count[UNDECIDED]:
+        yield "Undecided rows vary too much or differ by about the margin: measure more runs."

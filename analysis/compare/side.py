@@ -14,14 +14,8 @@ import numpy.typing as npt
 
 BLOCKS: Final = 8
 """Consecutive blocks that samples are divided into; their medians show drift within a run."""
-ROUNDING: Final = 1e-6
-"""Relative differences of samples up to this are rounding."""
-MIN_STEPS: Final = 4
-"""Minimum number of steps between samples that show a tick."""
-TOLERANCE: Final = 0.1
-"""Ticks by which a step may miss a multiple."""
-MIN_MULTIPLES: Final = 0.9
-"""Minimum share of steps that are multiples of a tick."""
+MIN_S, MAX_S = 1e-12, 1e9
+"""Limits of a time in seconds."""
 
 Row = tuple[str, ...]
 """Names of a row, its case and its time, such as `h2d_gather`, `v3_loads_first`, `bs=1`,
@@ -31,13 +25,11 @@ Row = tuple[str, ...]
 @dataclass(frozen=True)
 class Run:
     """One run of a row: its time in seconds, and the relative spread within the run, NaN if
-    unknown. `id` is equal for one run on both sides. `tick_s` is the step of the timer in seconds,
-    0 if unknown."""
+    unknown. `id` is equal for one run on both sides."""
 
     seconds: float
     spread: float = math.nan
     id: str = ""
-    tick_s: float = 0.0
 
 
 @dataclass
@@ -89,9 +81,8 @@ def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
 
 def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:
     """The run with these samples, in their order, all above 0."""
-    seconds = np.asarray(samples, np.float64)
-    logs = np.log(seconds)
-    return Run(float(np.exp(np.median(logs))), spread_of(logs), id, tick_of(seconds))
+    logs = np.log(np.asarray(samples, np.float64))
+    return Run(float(np.exp(np.median(logs))), spread_of(logs), id)
 
 
 def spread_of(logs: npt.NDArray[np.float64]) -> float:
@@ -103,15 +94,3 @@ def spread_of(logs: npt.NDArray[np.float64]) -> float:
         logs if len(logs) < 2 * BLOCKS else [np.median(b) for b in np.array_split(logs, BLOCKS)]
     )
     return float(np.std(blocks, ddof=1))
-
-
-def tick_of(seconds: npt.NDArray[np.float64]) -> float:
-    """The step of the timer: neighbouring samples differ by multiples of it. 0 if they do not."""
-    steps = np.diff(np.unique(seconds))
-    # Samples of 4 bytes differ by less than a tick through rounding.
-    steps = steps[steps > ROUNDING * seconds.max()]
-    if len(steps) < MIN_STEPS:
-        return 0.0
-    tick = float(steps.min())
-    is_multiple = abs(steps / tick - np.round(steps / tick)) < TOLERANCE
-    return tick if is_multiple.mean() >= MIN_MULTIPLES else 0.0

@@ -22,7 +22,6 @@ from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
 from analysis.measure.commit import commit_of
-from analysis.measure.forecast import Forecast, forecasts
 from analysis.measure.journal import discard_outdated
 from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
@@ -37,6 +36,7 @@ from analysis.measure.plan import (
     wrong_output,
     wrong_variants,
 )
+from analysis.measure.progress import Progress, expected
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
@@ -157,11 +157,9 @@ class Session:
         failures: dict[str, str] = {}
         digests = [plan.digest for plan in plans]
         provisions = [self._places.of(plan.study).provision for plan in plans]
-        for plan, digest, forecast in zip(
-            plans, digests, forecasts(plans, provisions), strict=True
-        ):
+        for plan, digest, progress in zip(plans, digests, expected(plans, provisions), strict=True):
             try:
-                self._measure(plan, digest, forecast, runnable[plan.study.name])
+                self._measure(plan, digest, progress, runnable[plan.study.name])
             except StudyError as error:
                 failures[plan.study.name] = str(error)
                 if plan is not plans[-1]:
@@ -171,7 +169,7 @@ class Session:
         return failures
 
     def _measure(
-        self, plan: Plan, digest: str, forecast: Forecast, runnable: Sequence[Variant]
+        self, plan: Plan, digest: str, progress: Progress, runnable: Sequence[Variant]
     ) -> None:
         """Run one plan and publish it."""
         provision = self._places.of(plan.study).provision
@@ -188,7 +186,7 @@ class Session:
             round_limit_s=self._config.round_limit_s,
             command=self._command,
         )
-        run_rounds(plan, provision, host, forecast)
+        run_rounds(plan, provision, host, progress)
         require_same_code(plan, digest)
         for line in publish(plan, provision, host):
             print(line, file=sys.stderr)

@@ -39,11 +39,11 @@ def whole_machine(busy: str, what: str) -> Iterator[None]:
         print(f"waiting until this machine is free: it is in use by {holder}", flush=True)
 
     me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
-    file = take(_folder() / NAME, f"{me}, since {utc_now('seconds')}", held)
+    lock = take(_folder() / NAME, f"{me}, since {utc_now('seconds')}", held)
     try:
         yield
     finally:
-        os.close(file)
+        lock.release()
 
 
 def _folder() -> Path:

@@ -23,11 +23,10 @@ from analysis.base.processes import killed
 from analysis.base.schema import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import Conditions, conditions, recent_conditions
-from analysis.measure.forecast import Forecast, round_seconds
 from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, StudyError
-from analysis.measure.progress import Line, Progress, Signs
+from analysis.measure.progress import Progress, expected
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.keys import Disturbance, Look, Stages
@@ -66,7 +65,7 @@ class Host:
 
 
 def run_rounds(
-    plan: Plan, provision: Provision, host: Host, forecast: Forecast | None = None
+    plan: Plan, provision: Provision, host: Host, progress: Progress | None = None
 ) -> None:
     """Run the rounds of `plan` that are missing from its journal, and repeat disturbed ones.
 
@@ -80,13 +79,12 @@ def run_rounds(
     journal.begin()
     context = multiprocessing.get_context("forkserver")
     import_once(imported(plan.study, runnable))
-    forecast = forecast or Forecast(round_seconds(plan, provision))
-    progress = Progress(Line(sys.stdout), plan.study.name, plan.grid.rounds, forecast)
+    progress = progress or expected([plan], [provision])[0]
     with _telemetry(plan, journal, host, context):
         while missing := journal.missing():
             for number in missing:
-                job = _job(plan, runnable, journal, number, host)
-                _run_one(job, journal, host, context, progress)
+                print(progress.line(plan, number, len(journal.missing())), flush=True)
+                _run_one(_job(plan, runnable, journal, number, host), journal, host, context)
             discard_disturbed(journal)
 
 
@@ -150,9 +148,7 @@ def discard_disturbed(journal: Journal) -> None:
         print(f"{journal.study}: round {entry.round + 1} is repeated: {why}", flush=True)
 
 
-def _run_one(
-    job: RoundJob, journal: Journal, host: Host, context: ForkServerContext, progress: Progress
-) -> None:
+def _run_one(job: RoundJob, journal: Journal, host: Host, context: ForkServerContext) -> None:
     for left_over in (job.file("failure"), job.file("cell"), job.out):
         remove(left_over)
     before = recent_conditions()
@@ -163,12 +159,10 @@ def _run_one(
     start, started = utc_now(), time.monotonic()
     process = context.Process(target=run_round, args=(replace(job, started_s=started),))
     process.start()
-    signs = Signs(job.file("cell"), journal.telemetry_file, before.busy_share, host.others)
-    left = len(journal.missing())
     late = ""
     try:
         limit_s = host.round_limit_s
-        progress.watch(process, limit_s, job.number, left, signs)
+        process.join(limit_s)
         late = f"took longer than {limit_s:g} s (round_limit_s)"
     finally:  # also where this process is interrupted
         if is_late := process.is_alive():
@@ -195,7 +189,6 @@ def _run_one(
         samples_sha256=digest_of(job.out),
     )
     journal.finish(job.number, record)
-    progress.round_done(job.number, left - 1, signs)
 
 
 def _finish_without_cells(job: RoundJob, journal: Journal, conditions: Conditions) -> None:

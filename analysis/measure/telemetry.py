@@ -29,9 +29,6 @@ PERIOD_S = 0.08
 PCIE_EVERY = 6
 """Number of periods between queries of PCIe throughput, about 2 Hz: one query takes 20 ms."""
 
-ROW_BYTES = 400
-"""More than a row of COLUMNS takes."""
-
 CELL_COLUMNS = ("variant", "case", "round")
 COLUMNS = READING_COLUMNS[len(CELL_COLUMNS) :]
 
@@ -65,18 +62,6 @@ def record(gpu_keys: Sequence[int | str], out: Path, stop: Connection) -> None:
 def _row(gpu: Gpu, with_pcie: bool) -> list[Any]:
     readings = gpu.readings(with_pcie)
     return [utc_now(), *(readings[column] for column in COLUMNS[1:-1])]
-
-
-def latest(path: Path) -> dict[str, str] | None:
-    """The last whole row that `record` has written to `path`, by column; None before the first."""
-    if not path.exists():
-        return None
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 2 * ROW_BYTES))
-        lines = file.read().decode().split("\n")[:-1]
-    rows = [line.split(",") for line in lines]
-    whole = [row for row in rows if len(row) == len(COLUMNS)]
-    return dict(zip(COLUMNS, whole[-1], strict=True)) if whole else None
 
 
 def whole_rows(path: Path) -> tuple[list[list[str]], int]:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final
 
-from analysis.base import equivalence, statistics
+from analysis.base import statistics
+from analysis.compare import judge
 from analysis.results import disturbance, store
 from analysis.results.model import fit
 from analysis.results.store import (
@@ -31,8 +32,8 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,
-    "EQUAL_WITHIN": equivalence.EQUAL_WITHIN,
-    "FALSE_ALARMS": equivalence.FALSE_ALARMS,
+    "EQUAL_WITHIN": judge.EQUAL_WITHIN,
+    "FALSE_ALARMS": judge.FALSE_ALARMS,
     "BUSY_CORES": disturbance.BUSY_CORES,
     "STEAL_SHARE": disturbance.STEAL_SHARE,
     "METHOD_VERSION": store.METHOD_VERSION,

@@ -26,16 +26,16 @@ def test_lock_names_its_holder(tmp_path: Path) -> None:
     first = take(path, "the first\n\x1b[31m", refuse)
     with pytest.raises(Held, match=r"^the first\[31m$"):
         take(path, "the second", refuse)
-    os.close(first)
+    first.release()
     second = take(path, "the second", refuse)
     with pytest.raises(Held, match=r"^the second$"):
         take(path, "the third", refuse)
-    os.close(second)
+    second.release()
 
 
 def test_any_user_may_take_the_lock_next(tmp_path: Path) -> None:
     mask = os.umask(0o077)
-    os.close(take(tmp_path / "lock", "", refuse))
+    take(tmp_path / "lock", "", refuse).release()
     os.umask(mask)
     assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o666
 
@@ -46,13 +46,13 @@ def test_lock_file_removed_during_a_wait_locks_nothing(tmp_path: Path) -> None:
 
     def clean(holder: str) -> None:
         path.unlink()
-        os.close(first)
+        first.release()
 
     second = take(path, "second", clean)
     assert path.read_text() == "second"
     with pytest.raises(Held, match="second"):
         take(path, "third", refuse)
-    os.close(second)
+    second.release()
 
 
 def test_only_plain_files_are_locked(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from analysis.base.errors import HotpathError
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import Comparison, as_text, compare
 from analysis.compare.side import Run
-from analysis.compare.trial.files import plant, write_nvbench
+from tests.compare.nvbench_files import write_nvbench
 
 STEADY = {("copy", "1"): [1e-5, 1.01e-5] * 8}
 ROWS = {("copy", "1"): [1e-5, 1.2e-5, 1.1e-5], ("copy", "2"): [2e-5], ("sum", "1"): [3e-5] * 40}
@@ -45,7 +45,7 @@ def runs_of(paths: list[Path], name: str = "copy case=1") -> list[Run]:
 
 
 def compared(a: Path, b: Path) -> Comparison:
-    return compare(read_files("a", [a]), read_files("b", [b]), 0.01, 0.05)
+    return compare(read_files("a", [a]), read_files("b", [b]), 0.01)
 
 
 def test_times_are_medians_of_samples(file: Path) -> None:
@@ -60,7 +60,7 @@ def test_times_are_medians_of_samples(file: Path) -> None:
 
 def test_every_file_of_a_side_is_a_run(file: Path, tmp_path: Path) -> None:
     second = tmp_path / "b.json"
-    plant(file, second, 0.1, [("copy", "case=1")])
+    write_nvbench(second, {row: [1.1 * one for one in times] for row, times in ROWS.items()})
     runs = runs_of([file, second])
     assert runs[1].seconds / runs[0].seconds == pytest.approx(1.1)
 
@@ -211,12 +211,12 @@ def test_programs_are_told_apart_by_as_much_of_their_path_as_needed(tmp_path: Pa
 
     old = side("a", {"/old/sort/bench": 1e-5, "/old/scan/bench": 3e-5, "/old/sum/bench": 9e-5})
     new = side("b", {"/new/sort/bench": 1.3e-5, "/new/scan/bench": 3e-5, "/new/sum/bench": 9e-5})
-    found = compare(read_files("", old), read_files("", new), 0.01, 0.05)
-    slower = {one.row[0]: one.ratio for one in found.judged if one.verdict == "slower"}
+    found = compare(read_files("", old), read_files("", new), 0.01)
+    slower = {one.row[0]: one.ratio for one in found.judged if one.direction == "slower"}
     assert slower == {"sort/bench": pytest.approx(1.3)}
     assert len(found.judged) == 27
     (one,) = side("c", {"./renamed": 1.3e-5})
-    found = compare(read_files("", old[:1]), read_files("", [one]), 0.01, 0.05)
+    found = compare(read_files("", old[:1]), read_files("", [one]), 0.01)
     assert {judged.row[0] for judged in found.judged} == {""}
 
 
@@ -236,8 +236,8 @@ def test_other_clocks_and_statistics_have_no_verdict(
         write_nvbench(path, STEADY)
     found = compared(a, changed(b, lambda d: _summaries(d, values, tag)))
     assert not found.judged and found.exit_code == 2
-    assert list(found.unlike.values()) == [f"A has {said}"]
-    assert not found.missing and not found.added
+    assert list(found.unjudged["no verdict"].values()) == [f"A has {said}"]
+    assert not found.unjudged["only in A"] and not found.unjudged["only in B"]
     assert f"no verdict, 1: copy case=1 (A has {said})" in as_text(found)
 
 
@@ -264,7 +264,11 @@ def test_cpu_only_rows_have_no_gpu(tmp_path: Path, device: int | None) -> None:
     found = compared(
         a, changed(b, lambda d: _summaries(d, {"mean": "2e-5"}, "nv/cpu_only/time/cpu"))
     )
-    assert len(found.judged) == 3 and not found.missing and not found.added
+    assert (
+        len(found.judged) == 3
+        and not found.unjudged["only in A"]
+        and not found.unjudged["only in B"]
+    )
 
 
 def on_devices(path: Path, devices: list[int], times: list[float]) -> Path:
@@ -302,8 +306,8 @@ def test_a_gpu_is_compared_with_itself_or_if_alone(
     after = on_devices(tmp_path / "b.json", b, [2e-5, 3e-5][: len(b)])
     found = compared(before, after)
     assert {one.row[3]: round(one.ratio) for one in found.judged} == ratios
-    assert [row[3] for row in found.missing] == missing
-    assert [row[3] for row in found.added] == added
+    assert [row[3] for row in found.unjudged["only in A"]] == missing
+    assert [row[3] for row in found.unjudged["only in B"]] == added
 
 
 @pytest.mark.parametrize(
@@ -338,7 +342,7 @@ def test_files_without_a_program_are_none_of_a_named_one(tmp_path: Path) -> None
         write_nvbench(path, STEADY)
     changed(paths[0], lambda d: d.pop("meta"))
     assert {len(runs) for runs in read_files("a", paths).runs.values()} == {1, 2}
-    (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01, 0.05).judged
+    (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01).judged
     assert judged.runs == (1, 2)
     for of_side, unnamed in ((paths, True), (paths[:1], False), (paths[1:], False)):
         notes = " ".join(read_files("a", of_side).notes)
@@ -350,7 +354,7 @@ def test_a_run_whose_gpu_has_no_id_is_one_of_the_only_gpu(tmp_path: Path) -> Non
     for path in paths:
         write_nvbench(path, STEADY)
     changed(paths[0], lambda d: state(d).pop("device"))
-    (judged,) = compare(read_files("a", paths[:2]), read_files("b", paths[2:]), 0.01, 0.05).judged
+    (judged,) = compare(read_files("a", paths[:2]), read_files("b", paths[2:]), 0.01).judged
     assert judged.runs == (2, 1)
 
 

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from analysis.measure import run as runs
 from analysis.measure.conditions import Conditions
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target
-from analysis.measure.progress import Progress
 from analysis.measure.run import disturbed, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.results.store.keys import RunFile
@@ -110,13 +108,13 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pids: list[int | None] = []
-    watch = Progress.watch
+    join = BaseProcess.join
 
-    def noted(self: Progress, process: BaseProcess, *others: Any) -> None:
+    def noted(process: BaseProcess, timeout: float | None = None) -> None:
         pids.append(process.pid)
-        watch(self, process, *others)
+        join(process, timeout)
 
-    monkeypatch.setattr(Progress, "watch", noted)
+    monkeypatch.setattr(BaseProcess, "join", noted)
     monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
     joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
     monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +18,6 @@ from analysis.measure import memory, rig
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
 from analysis.measure.plan import Plan, Target, pending
-from analysis.measure.progress import Progress
 from analysis.measure.rig import Bound
 from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
@@ -106,13 +106,13 @@ def test_a_round_without_cells_starts_no_process(
     tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
-    watch = Progress.watch
+    start = BaseProcess.start
 
-    def noted(self: Progress, *arguments: Any) -> None:
-        started.append(arguments)
-        watch(self, *arguments)
+    def noted(process: BaseProcess) -> None:
+        started.append(process)
+        start(process)
 
-    monkeypatch.setattr(Progress, "watch", noted)
+    monkeypatch.setattr(BaseProcess, "start", noted)
     study = write_study(tmp_path / "seldom", {"name": "one"}, sizes={"every": 3})
     grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
     run(Plan(study, study.variants, grid, where), tmp_path)

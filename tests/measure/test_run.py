@@ -24,7 +24,6 @@ from analysis.measure import run as runs
 from analysis.measure import telemetry
 from analysis.measure.journal import Journal
 from analysis.measure.plan import Plan, Target, pending
-from analysis.measure.progress import Line
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, imported, run_rounds
 from analysis.measure.telemetry import PERIOD_S
@@ -159,17 +158,6 @@ class Impatient:
             return self._host.round_limit_s
         wait_for(self._mark.exists)
         return 0.01
-
-
-def test_round_is_reported_after_it_is_kept(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = write_study(tmp_path / "reported", {"name": "one"})
-    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
-    kept = []
-    monkeypatch.setattr(Line, "say", lambda *_: kept.append(sorted(Journal(plan).records)))
-    run_rounds(plan, HERE, host(tmp_path))
-    assert kept == [[0]]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -137,7 +136,7 @@ def test_a_second_run_refuses_a_checkout_in_use(copy: Path) -> None:
     (copy / ".snakemake").mkdir(exist_ok=True)
     lock = take(copy / ".snakemake" / "hotpath.lock", "the first run", lambda holder: None)
     done = snakemake(copy, "build/cpu_cache.so")
-    os.close(lock)
+    lock.release()
     assert done.returncode != 0
     message = "error: this checkout is in use by the first run; wait until that has ended"
     assert message in done.stdout.splitlines()

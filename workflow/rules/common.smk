@@ -93,16 +93,22 @@ def valid_targets(unknown):
 suggest_targets(valid_targets)
 
 
+LOCKS = []
+"""Held until this process ends."""
+
+
 def refuse_second_run(holder):
     sys.exit(f"error: this checkout is in use by {holder}; wait until that has ended")
 
 
 onstart:
     # Snakemake's lock outlives a killed process; this one does not.
-    take(
-        Path(".snakemake/hotpath.lock"),
-        f"snakemake, process {os.getpid()}",
-        refuse_second_run,
+    LOCKS.append(
+        take(
+            Path(".snakemake/hotpath.lock"),
+            f"snakemake, process {os.getpid()}",
+            refuse_second_run,
+        )
     )
     # Programs that read results require their folder, even an empty one.
     RESULTS.mkdir(parents=True, exist_ok=True)

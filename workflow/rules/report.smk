@@ -109,9 +109,7 @@ rule report:
             "docs/**/*.*",
             "tools/**/*.*",
             "analysis/**/*.py",
-            "analysis/compare/trial/figures.csv",
             "analysis/results/model/*.yaml",
-            "analysis/results/predictions/*.csv",
             "analysis/site/templates/*.html",
         ),
     output:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 
 import numpy as np
 
-from analysis.base.equivalence import EQUAL_WITHIN
 from analysis.base.quantities import listing
-from analysis.base.statistics import SAME_WITHIN
+from analysis.compare.judge import DIFFERENT, EQUAL_WITHIN, UNDECIDED, Judged, judge
+from analysis.compare.judge import EQUAL as IS_EQUAL
+from analysis.compare.side import Row, Run
+from analysis.site.facts.basis import figures_by_run, is_enough
 from analysis.site.facts.figures import NOT_MEASURED
 from analysis.site.facts.inputs import Inputs, RunFile
 from analysis.site.facts.rows import MeasuredRow
@@ -35,11 +37,17 @@ class Subject:
     machine: str = ""
 
 
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+EQUAL: Final = f"equal within {EQUAL_WITHIN * 100:g} %"
+UNCLEAR: Final = UNDECIDED
+"""Verdicts on a ratio. FASTER and SLOWER ones are different."""
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A time in s of a variant in a case. `low` and `high` are the ends of a machine's interval,
-    NaN without one. Figures of a host and printed figures have no interval and count as exact.
-    """
+    """A time in s of a variant in a case. `by_run` has the medians of a machine's runs in s if they
+    are enough to compare machines by; otherwise, it is empty."""
 
     study: str
     variant: Variant
@@ -47,8 +55,7 @@ class Figure:
     payload_bytes: int
     metric: str
     seconds: float
-    low: float
-    high: float
+    by_run: tuple[float, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -57,72 +64,39 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Speed of `of` relative to `against`, two figures of one variant in one case."""
+    """Speed of `of` relative to `against`, two figures of one variant in one case, and what the
+    runs of both decide; None where either has too few."""
 
     base: Subject
     other: Subject
     of: Figure
     against: Figure
+    judged: Judged | None = None
 
     @property
     def value(self) -> float:
-        return self.against.seconds / self.of.seconds
+        """The ratio of the geometric means over runs; without a decision, of the figures."""
+        return self.judged.ratio if self.judged else self.against.seconds / self.of.seconds
 
-    @cached_property
+    @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the ratio, with both figures' intervals taken as independent: the root of the
-        sum of their squared logarithmic distances from the medians. NaN if one has none, or one
-        that reaches 0."""
-        of, against = self.of, self.against
-        if min(of.low, against.low) <= 0:
-            return math.nan, math.nan
-        below = _root(against.seconds / against.low, of.high / of.seconds)
-        above = _root(against.high / against.seconds, of.seconds / of.low)
-        return self.value * math.exp(-below), self.value * math.exp(above)
+        """Interval of the ratio of means; NaN without a decision."""
+        return (self.judged.low, self.judged.high) if self.judged else (math.nan, math.nan)
 
     @property
     def verdict(self) -> str:
-        """EQUAL only if the whole interval is near 1: a wide one shows nothing."""
-        low, high = self.interval
-        if low >= 1 / (1 + EQUAL_WITHIN) and high <= 1 + EQUAL_WITHIN:
+        if self.judged is None or self.judged.verdict == UNDECIDED:
+            return UNCLEAR
+        if self.judged.verdict == IS_EQUAL:
             return EQUAL
-        if low > 1 and self.value >= 1 + SAME_WITHIN:
-            return FASTER
-        return SLOWER if high < 1 and self.value <= 1 - SAME_WITHIN else UNCLEAR
+        return FASTER if self.value > 1 else SLOWER
 
     @property
-    def has_interval(self) -> bool:
-        return not any(map(math.isnan, self.interval))
-
-    @property
-    def surprise(self) -> float:
-        """Distance of the nearer end of the interval from 1, as a logarithm; 0 without a sure
-        difference."""
-        if self.verdict not in (FASTER, SLOWER):
-            return 0.0
-        low, high = self.interval
-        return math.log(low) if self.verdict == FASTER else -math.log(high)
-
-    @property
-    def rank(self) -> tuple[float, bool, float]:
-        """The largest sure difference is the greatest, then ratios with an interval, then all
-        others, each kind by its size."""
-        return self.surprise, self.has_interval, abs(math.log(self.value))
-
-
-FASTER: Final = "faster"
-SLOWER: Final = "slower"
-EQUAL: Final = f"equal within {EQUAL_WITHIN * 100:g} %"
-UNCLEAR: Final = "too few runs to tell"
-"""Verdicts of a ratio."""
-
-
-def _root(*ratios: float) -> float:
-    """The root of the sum of the squared logarithms of `ratios`. A ratio below 1, from a median
-    outside its interval, counts as 1."""
-    if any(map(math.isnan, ratios)):
-        return math.nan
-    return math.hypot(*(max(math.log(ratio), 0.0) for ratio in ratios))
+    def rank(self) -> tuple[bool, bool, float]:
+        """The largest difference is the greatest, then come other decisions, then ratios without
+        one, each kind by its size."""
+        is_different = self.judged is not None and self.judged.verdict == DIFFERENT
+        return is_different, self.judged is not None, abs(math.log(self.value))
 
 
 @dataclass(frozen=True)
@@ -176,13 +150,21 @@ class Comparison:
 
     def ratios(self, base: Subject, other: Subject) -> list[Ratio]:
         """Ratios of all variants and cases that both have, in the order of the studies, each by the
-        preferred metric."""
+        preferred metric. The verdicts are on all of them together."""
         of, against = self.figures.get(base, {}), self.figures.get(other, {})
-        found: dict[tuple[str, str, str], Ratio] = {}
+        pairs: dict[Row, tuple[Figure, Figure]] = {}
         for key, figure in of.items():
             if key in against:
-                found.setdefault(key[:3], Ratio(base, other, figure, against[key]))
-        return list(found.values())
+                pairs.setdefault(key[:3], (figure, against[key]))
+        judged = judge(
+            {
+                row: (list(map(Run, one.by_run)), list(map(Run, two.by_run)))
+                for row, (one, two) in pairs.items()
+                if one.by_run and two.by_run
+            }
+        )
+        decided = {row.row: row for row in judged}
+        return [Ratio(base, other, *pair, decided.get(row)) for row, pair in pairs.items()]
 
     def others(self, base: Subject) -> list[Subject]:
         """Subjects to compare the machine `base` with: other machines, its hosts if it has several,
@@ -260,14 +242,12 @@ class Comparison:
     ) -> Iterator[tuple[Subject, Figure]]:
         """Figures of the machine and of its hosts."""
         place = (facts.study.name, variant, row.case, payload, row.metric)
-        figure = Figure(*place, row.median, row.ci_low, row.ci_high)
+        by_run = figures_by_run(row)
+        enough = tuple(by_run) if is_enough(len(by_run), row.hosts) else ()
         machine = Subject(row.machine, MACHINE, row.machine)
-        yield machine, figure
+        yield machine, Figure(*place, row.median, enough)
         for host, seconds in _by_host(facts.figures.by_run(row)):
-            yield (
-                self.host(machine, host),
-                replace(figure, seconds=seconds, low=seconds, high=seconds),
-            )
+            yield self.host(machine, host), Figure(*place, seconds)
 
 
 def _by_host(runs: Sequence[tuple[RunFile, float]]) -> Iterator[tuple[str, float]]:
@@ -290,4 +270,4 @@ def _printed(facts: StudyFacts) -> Iterator[tuple[Subject, Figure]]:
     for row in facts.figures.printed:
         variant = facts.study.variant(row.variant)
         place = (facts.study.name, variant, row.case, row.payload_bytes, row.metric)
-        yield Subject(f"published: {row.source}", PUBLISHED), Figure(*place, *(row.seconds,) * 3)
+        yield Subject(f"published: {row.source}", PUBLISHED), Figure(*place, row.seconds)

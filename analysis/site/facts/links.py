@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.base.equivalence import EQUAL_WITHIN
+from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.hardware import (
     Link,
     Prediction,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
@@ -18,15 +19,19 @@ from analysis.base.quantities import (
     ratio,
     ratio_interval,
     speed,
+    times_phrase,
     with_interval,
 )
-from analysis.base.statistics import CONFIDENCE, MIN_RUNS
+from analysis.base.statistics import MIN_RUNS
+from analysis.compare.judge import DIFFERENT
 from analysis.results.model.terms import ABOUT
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.basis import basis_phrase, is_headline
 from analysis.site.facts.comparison import (
     EQUAL,
+    FASTER,
     PUBLISHED,
+    SLOWER,
     UNCLEAR,
     Comparison,
     Ratio,
@@ -79,62 +84,78 @@ def _ranked(comparison: Comparison, one: Subject, other: Subject) -> list[Ratio]
 
 def _pair(comparison: Comparison, names: str, ratios: Sequence[Ratio]) -> str:
     """A paragraph about two machines, and a table of the largest of their `ratios`: of those with
-    an interval, if there are any."""
+    enough runs, if there are any."""
     one, other = ratios[0].base, ratios[0].other
-    tested = [each for each in ratios if each.has_interval]
+    tested = [each for each in ratios if each.judged]
     architectures = [
         comparison.inputs.machines.get(each.name, {}).get("arch") for each in (one, other)
     ]
+    enough = "All have" if len(tested) == len(ratios) > 1 else f"{len(tested) or 'None'} with"
     sentences = [
         f"**{names}.**",
         f"{len(ratios)} variant{'s' * (len(ratios) > 1)} ran on both.",
-        _comparable(len(ratios), tested),
+        f"{enough} enough runs to compare{f': {_counts(tested)}' if tested else ''}.",
     ]
     if architectures[0] and architectures[0] == architectures[1]:
         sentences.append(f"Both GPUs have the same architecture, {code(architectures[0])}.")
     called = [comparison.called(each) for each in (one, other)]
-    columns = ["variant", *(f"on {name}" for name in called), "faster", "times as fast", INTERVAL]
+    columns = ["variant", *(f"on {name}" for name in called), "verdict", "faster"]
+    columns += ["times as fast", INTERVAL]
     rows = [_pair_row(each, called) for each in (tested or ratios)[:NAMED]]
     columns, rows = without_empty(columns, rows)
-    numeric = [*columns[1:3], *columns[4:]]
+    numeric = [*columns[1:3], *columns[-2:]]
     return f"{' '.join(sentences)}\n\n{table(columns, rows, numeric=numeric)}"
 
 
 def _pair_row(one: Ratio, called: Sequence[str]) -> list[object]:
-    """A variant with its figure on both machines, and the faster one only if it surely is."""
+    """A variant with its figure on both machines, and the faster one if they are different."""
     value, ends, faster = one.value, one.interval, called[0]
     if value < 1:
         value, ends, faster = 1 / value, (1 / ends[1], 1 / ends[0]), called[1]
+    is_different = one.verdict in (FASTER, SLOWER)
     return [
         code(f"{one.of.study}/{one.of.variant.name}"),
         *(speed(each.payload_bytes, each.seconds) for each in (one.of, one.against)),
-        one.verdict if one.verdict in (EQUAL, UNCLEAR) else faster,
+        DIFFERENT if is_different else one.verdict,
+        faster if is_different else "",
         ratio(value),
         ratio_interval(*ends),
     ]
 
 
-def _comparable(ran: int, tested: Sequence[Ratio]) -> str:
-    """Number of variants with enough runs on both machines, and the numbers by verdict."""
-    if not tested:
-        return "None has enough runs on both to compare."
-    verdicts = [one.verdict for one in tested]
-    different = len(tested) - verdicts.count(EQUAL) - verdicts.count(UNCLEAR)
-    have = "has" if len(tested) == 1 else "have"
-    enough = (
-        f"{'All' if len(tested) == ran > 1 else len(tested)} {have} enough runs for an interval"
+def _counts(tested: Sequence[Ratio]) -> str:
+    """`3 are different, 2 are equal within 5 % and 1 is undecided`."""
+    verdicts = Counter(DIFFERENT if r.verdict in (FASTER, SLOWER) else r.verdict for r in tested)
+    return listing(
+        [
+            f"{verdicts[name]} {'is' if verdicts[name] == 1 else 'are'} {name}"
+            for name in (DIFFERENT, EQUAL, UNCLEAR)
+            if verdicts[name]
+        ]
     )
-    if verdicts.count(UNCLEAR) == len(tested):
-        return f"{enough}, but no interval is narrow enough to tell which machine is faster."
-    differ = "differs" if different == 1 else "differ"
-    counts = [f"{different or 'none'} {differ if different else 'differs'}"]
-    if equal := verdicts.count(EQUAL):
-        counts.append(f"{equal} {'is' if equal == 1 else 'are'} {EQUAL}")
-    if unclear := verdicts.count(UNCLEAR):
-        counts.append(f"{unclear} {'has' if unclear == 1 else 'have'} too wide an interval to tell")
-    chance = f"{len(tested) * (1 - CONFIDENCE):.0f}"
-    by_chance = f" If the machines were equal, about {chance} would differ by chance."
-    return f"{enough}: {listing(counts)}.{by_chance if different else ''}"
+
+
+@macro("machines_in_brief", may_be_empty=True)
+def in_brief(comparison: Comparison) -> str:
+    """Numbers of variants by verdict, and the largest difference, of the two machines with most
+    tested variants; empty without any."""
+    tested = [
+        [each for each in _ranked(comparison, one, other) if each.judged]
+        for one, other in combinations(comparison.machines, 2)
+    ]
+    ratios = max(tested, key=len, default=[])
+    if not ratios:
+        return ""
+    first = ratios[0]
+    called = [comparison.called(each) for each in (first.base, first.other)]
+    counts = f"Of {len(ratios)} variants on {listing(called)}, {_counts(ratios)}"
+    if first.verdict not in (FASTER, SLOWER):
+        return f"{counts}."
+    if first.verdict == SLOWER:
+        called.reverse()
+    times = times_phrase(max(first.value, 1 / first.value))
+    name = code(f"{first.of.study}/{first.of.variant.name}")
+    return f"{counts}. The largest difference: {name} is {times} as fast on {called[0]}."
 
 
 @macro("machine_gaps")

@@ -124,7 +124,7 @@ _COMPARED: Final = {
     FASTER: "{0} is faster than {1}",
     SLOWER: "{0} is slower than {1}",
     EQUAL: "{0} and {1} are " + EQUAL,
-    UNCLEAR: "These runs cannot tell whether {0} or {1} is faster",
+    UNCLEAR: "No difference found between {0} and {1}",
 }
 """Beginnings of a sentence by the verdict on the first machine."""
 

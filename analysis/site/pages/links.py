@@ -8,7 +8,6 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.equivalence import EQUAL_WITHIN
 from analysis.base.quantities import (
     digits,
     gigabytes_per_second,
@@ -16,6 +15,7 @@ from analysis.base.quantities import (
     quantity,
     signed_percent,
 )
+from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.hardware import MEANING, Parameter, read_links
 from analysis.site.facts.links import (
     HeldAgainst,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from analysis.site.facts.comparison import (
@@ -36,40 +39,48 @@ from tests.synthetic import (
 BOX, OTHER = (Subject(name, "machine", name) for name in ("box", "other-box"))
 
 
-def figure(seconds: float, low: float, high: float) -> Figure:
-    return Figure("copy", COPY.variants[0], "n=1", 1, "gpu_time", seconds, low, high)
+def ratio(runs: Sequence[float], of_other: Sequence[float]) -> Ratio:
+    """Two machines with these times of their runs."""
+
+    def figure(by_run: Sequence[float]) -> Figure:
+        place = ("copy", COPY.variants[0], "n=1", 1, "gpu_time")
+        return Figure(*place, float(np.median(by_run)), tuple(by_run))
+
+    of, against = figure(runs), figure(of_other)
+    figures = {BOX: {of.key: of}, OTHER: {against.key: against}}
+    comparison = Comparison(cast(Any, None), {})
+    vars(comparison)["figures"] = figures
+    (found,) = comparison.ratios(BOX, OTHER)
+    return found
 
 
-def ratio(of: Figure, against: Figure) -> Ratio:
-    return Ratio(BOX, OTHER, of, against)
-
-
-def test_an_interval_combines_both_as_independent() -> None:
-    one = ratio(figure(1.0, 0.9, 1.1), figure(2.0, 1.9, 2.2))
-    low, high = one.interval
-    assert one.value == 2.0
-    assert math.log(2 / low) == pytest.approx(math.hypot(math.log(2 / 1.9), math.log(1.1)))
-    assert math.log(high / 2) == pytest.approx(math.hypot(math.log(1.1), math.log(1 / 0.9)))
-    # An exact figure adds no error.
-    assert ratio(figure(1, 1, 1), figure(2, 1.9, 2.2)).interval == pytest.approx((1.9, 2.2))
+STEADY = (0.999, 1.0, 1.001)
 
 
 @pytest.mark.parametrize(
-    ("against", "verdict"),
+    ("factor", "spread", "verdict"),
     [
-        (figure(2, 1.9, 2.1), FASTER),
-        (figure(0.5, 0.45, 0.55), SLOWER),
-        (figure(1.05, 0.9, 1.2), UNCLEAR),
-        (figure(1.005, 1.004, 1.006), EQUAL),
-        (figure(0.995, 0.96, 1.04), EQUAL),
-        (figure(2, math.nan, math.nan), UNCLEAR),
+        (2, 1, FASTER),
+        (0.5, 1, SLOWER),
+        (1.005, 1, EQUAL),
+        (1.04, 1, EQUAL),
+        (1.0, 60, UNCLEAR),
+        (1.2, 150, UNCLEAR),
     ],
 )
-def test_only_figures_beyond_noise_surprise(against: Figure, verdict: str) -> None:
-    one = ratio(figure(1, 1, 1), against)
+def test_machines_are_compared_by_their_runs(factor: float, spread: float, verdict: str) -> None:
+    runs = [factor * (1 + spread * (one - 1)) for one in STEADY]
+    one = ratio(STEADY, runs)
     assert one.verdict == verdict
-    nearer = {FASTER: math.log(1.9), SLOWER: -math.log(0.55)}
-    assert one.surprise == pytest.approx(nearer.get(verdict, 0))
+    assert one.judged and one.value == one.judged.ratio == pytest.approx(factor, rel=0.01)
+    low, high = one.interval
+    assert low < one.value < high
+
+
+def test_without_enough_runs_there_is_no_verdict() -> None:
+    one = replace(ratio(STEADY, STEADY), judged=None)
+    assert (one.judged, one.verdict) == (None, UNCLEAR)
+    assert all(map(math.isnan, one.interval))
 
 
 A, B = "a" * 8, "b" * 8
@@ -116,7 +127,7 @@ def test_hosts_and_printed_figures_are_held_against_a_machine(tmp_path: Path) ->
     assert comparison.unmeasured(printed) == []
     (of_printed,) = comparison.ratios(BOX, printed)
     assert of_printed.of.variant.name == "bytewise"
-    assert of_printed.has_interval  # a printed figure counts as exact
+    assert of_printed.judged is None  # a printed figure has no runs
 
 
 def test_incomparable_variants_are_named_with_their_reason(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from tests.synthetic import (
 ON_PAGES = (
     *("journeys", "findings", "other_studies", "freshness", "machine_table", "provenance"),
     *("machine_pairs", "machine_gaps", "machine_figures", "machine_differences", "machine_hosts"),
-    *("predicted_links", "stated_links"),
+    *("machines_in_brief", "predicted_links", "stated_links"),
     *("machine_parameters", "physical_machines"),
 )
 """The macros of the pages about no one study."""
@@ -160,7 +160,7 @@ def test_machine_without_a_gpu_has_no_unknown_gpu() -> None:
 
 def test_three_machines_are_compared_in_pairs(several: dict[int, dict[str, str]]) -> None:
     text = several[3]["machine_pairs"].split('<div class="hp-pair"')[1:]
-    of_14 = "14 variants ran on both. All have enough runs for an interval: 14 differ."
+    of_14 = "14 variants ran on both. All have enough runs to compare: 14 are different."
     pairs = ("a-box and b-box", "a-box and c-box", "b-box and c-box")
     for pair, one in zip(pairs, text, strict=True):
         assert f'data-pair="{pair}"' in one and f"**{pair}.** {of_14}" in one
@@ -279,12 +279,13 @@ def test_one_sample_changes_sentence_chart_card_verdict_and_comparison(tmp_path:
     assert "on other-box, " in after["findings"] and "on box" not in after["findings"]
     assert "4.00 GB/s" in before["machine_figures"]
     assert "4.00 GB/s" not in after["machine_figures"]
-    assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "too few runs to tell")
+    assert (drawn["verdict"], redrawn["verdict"]) == ("faster", "undecided")
     assert drawn["ratio"] == pytest.approx(2, rel=0.01)
-    assert redrawn["ratio"] == pytest.approx(1, rel=0.01)
-    enough = "All have enough runs for an interval: "
-    assert f"{enough}1 differs and 1 is equal within 5 %." in before["machine_pairs"]
-    assert f"{enough}none differs, 1 is equal within 5 % and 1 has" in after["machine_pairs"]
+    assert redrawn["ratio"] == pytest.approx(1.1, rel=0.01)  # of geometric means
+    enough = "All have enough runs to compare: "
+    assert f"{enough}1 is different and 1 is equal within 5 %." in before["machine_pairs"]
+    assert f"{enough}1 is equal within 5 % and 1 is undecided." in after["machine_pairs"]
+    assert "<code>copy/vectors</code> is 2.00 times as fast on box." in before["machines_in_brief"]
     verdicts = inputs.tables["claims"].set_index(["claim", "machine"])["verdict"]
     assert verdicts["vectors", "box"] == "not tested"
     assert verdicts["vectors", "other-box"] == "holds"

@@ -115,16 +115,16 @@ def test_every_page_names_licence_citation_and_write_ups(
 
 @pytest.mark.long  # the walk over all pages finds one that is too wide
 @pytest.mark.parametrize("width", [390])
-def test_properties_of_machines_fit_a_phone(visit: Visit, address: str, width: int) -> None:
-    visit.page.goto(f"{address}hardware/#properties")
+def test_pairs_of_machines_fit_a_phone(visit: Visit, address: str, width: int) -> None:
+    visit.page.goto(f"{address}hardware/#variants")
     visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     fits = "box => box.scrollWidth <= box.clientWidth"
     boxes = visit.page.locator(".hp-table:visible").all()
     assert boxes and all(box.evaluate(fits) for box in boxes)
-    properties = visit.page.locator(".hp-table:has(th:text-is('decision'))")
-    first = properties.locator("tbody tr").first.locator("td").nth(1)
+    pairs = visit.page.locator(".hp-table:has(th:text-is('verdict')):visible")
+    first = pairs.first.locator("tbody tr").first.locator("td").nth(3)
     shown = first.evaluate("cell => getComputedStyle(cell, '::before').content")
-    assert shown == '"decision"'
+    assert shown == '"verdict"'
 
 
 def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(

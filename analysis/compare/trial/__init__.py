@@ -1,1 +1,0 @@
-"""Judges comparers of NVBench files: false alarms on identical programs, power on slow-downs."""
