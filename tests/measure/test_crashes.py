@@ -232,7 +232,7 @@ def test_a_damaged_run_is_named_and_measured_again(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("changed", ["forecasts", "run_rounds"])
+@pytest.mark.parametrize("changed", ["expected", "run_rounds"])
 def test_code_that_changes_meanwhile_publishes_nothing(
     study: Study,
     where: Target,

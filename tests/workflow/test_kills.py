@@ -168,7 +168,7 @@ def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     trial = Trial(copy, "snakemake")
     (copy / WAITING).touch()
     running = trial.start()
-    wait_for(lambda: "calls: round 1 of" in trial.output())
+    wait_for(lambda: "calls: round 2 of" in trial.output())
     left_by_a_kill = list((copy / "tmp").iterdir())
     running.send_signal(number)
     try:

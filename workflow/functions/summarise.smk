@@ -31,6 +31,7 @@ SUMMARISING = [
 DRAWING = [
     *SUMMARISING,
     *sources(
+        "analysis/compare/*.py",
         "analysis/site/__init__.py",
         "analysis/site/charts/*.py",
         "analysis/site/facts/*.py",
