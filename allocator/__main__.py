@@ -54,7 +54,7 @@ def report(path: Path) -> Iterator[str]:
 
 
 def describe(recording: Recording, on_gpu: bool) -> str:
-    """What is replayed, and what is not."""
+    """The replayed events, and a line on those left out."""
     parts = [
         f"device {recording.device}: {recording.allocations:,} allocations",
         f"{recording.live:,} of them live at the start",

@@ -91,7 +91,7 @@ class Journal:
         self._begun = self._read()
 
     def _read(self) -> Begun | None:
-        """What is finished, None without a finished round. A round with a damaged file is removed,
+        """The finished rounds, None without any. A round with a damaged file is removed,
         with a word, so it is measured again."""
         begun = None
         if self._file.exists():

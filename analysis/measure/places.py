@@ -14,7 +14,7 @@ from analysis.study.config import Config
 
 
 class Place(NamedTuple):
-    """What a study may use, and where its results go."""
+    """The GPUs and packages that a study may use, and the folder of its results."""
 
     where: Target
     provision: Provision

@@ -141,7 +141,7 @@ def _describe(nvcc: Path) -> Toolchain:
 
 
 def _output(*command: str) -> str:
-    """What a compiler prints; HotpathError in its own words if it fails."""
+    """Output of a compiler; HotpathError in its words if it fails."""
     try:
         done = subprocess.run(
             command, env=compiling(), capture_output=True, text=True, errors="replace", check=False

@@ -33,7 +33,7 @@ LEAST_RATE: Final = 1e7
 
 
 class Place(NamedTuple):
-    """What a question names besides size and number: the machine, the memory or ANY, the direction,
+    """A question but for size and number: the machine, the memory or ANY, the direction,
     the layouts, and whether the stream has unfinished work. One block is packed on both sides."""
 
     machine: str

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from analysis import ROOT
+from analysis.site.pages.citing import EXAMPLE
 from tests.compare.test_command import files, run
 from tests.repository import STUDIES
 
@@ -30,8 +31,7 @@ def test_the_example_is_what_the_command_prints(
     files(Path("before"), {})
     files(Path("after"), {"3": 0.1, "7": 0.0492})
     _, printed, _ = run(capsys, "before", "after")
-    example, *_ = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-    assert printed == example
+    assert printed == EXAMPLE.read_text(encoding="utf-8")
 
 
 def test_the_example_of_ci_calls_the_gate() -> None:

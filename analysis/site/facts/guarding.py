@@ -14,7 +14,7 @@ from analysis.site.facts.inputs import Inputs
 T = TypeVar("T")
 
 LEFT_OUT: Final = "left_out.json"
-"""What the charts of a study had to leave out: a reason by `<machine>/<study>`."""
+"""Reasons for results that charts of a study leave out, by `<machine>/<study>`."""
 
 
 def guarded(

@@ -20,6 +20,7 @@ FOLDER: Final = "hotpath"
 """Folder of a clone in examples."""
 ADDRESS: Final = "ADDRESS"
 """In commands, if the settings name no address of the repository."""
+EXAMPLE: Final = ROOT / "docs" / "assets" / "compare_example.txt"
 MEANING: Final = f"{code(ADDRESS)} is the address that you cloned from"
 
 
@@ -62,6 +63,12 @@ def comparer_command(page: Page) -> str:
     )
     meaning = "" if address else f"\n\n{MEANING}."
     return f"```sh\n{command}\n```{meaning}"
+
+
+@macro()
+def comparer_example() -> str:
+    """The output of the comparison for made-up times, which a test prints anew."""
+    return f"```text\n{EXAMPLE.read_text(encoding='utf-8')}```"
 
 
 def _repository(page: Page) -> str:

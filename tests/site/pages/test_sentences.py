@@ -113,7 +113,9 @@ def test_step_shows_its_gain_and_its_share_of_the_limit(
     sentence = result_sentence(measured, "box", second)
     assert sentence.startswith(step_sentence(measured, "box", second))
     assert sentence.endswith(f"It reaches {reached}")
-    assert result_sentence(measured, "box", first).startswith("On box (3 runs, 3 hosts) this step reaches ")
+    assert result_sentence(measured, "box", first).startswith(
+        "On box (3 runs, 3 hosts) this step reaches "
+    )
 
 
 @pytest.mark.parametrize(
