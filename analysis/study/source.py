@@ -23,7 +23,6 @@ from pygments.lexer import include
 from pygments.lexers.c_cpp import CppLexer
 from pygments.token import Comment, String, Text
 
-from analysis.base.errors import HotpathError
 from analysis.study import Study, Variant
 
 ENGINE: Final = "analysis"
@@ -155,10 +154,12 @@ def _normal_form(path: Path, modified_ns: int) -> str:
 
 @cache
 def _parsed(path: Path, _modified_ns: int) -> ast.Module:
+    """The syntax tree. A file that is no Python counts by its bytes: it stops only its study, when
+    a round imports it."""
     try:
         return ast.parse(path.read_text(), str(path))
-    except (SyntaxError, ValueError) as error:
-        raise HotpathError(f"{path}: expected Python source, got {error}") from error
+    except (SyntaxError, ValueError):
+        return ast.parse(f"unparsed = {path.read_bytes()!r}")
 
 
 class CoarseCpp(CppLexer):  # type: ignore[misc]
