@@ -200,14 +200,6 @@ def test_the_summary_has_the_measured_cases(copy: Path) -> None:
     assert (copy / "build" / "refused.json").read_text().strip() == "{}"
 
 
-def test_a_variant_that_is_no_python_stops_its_study_alone(copy: Path) -> None:
-    (copy / "kernels" / "calls" / "python.py").write_text("def call(:\n")
-    failed = snakemake(copy, "measure")
-    assert failed.returncode != 0
-    (line,) = (one for one in failed.stdout.splitlines() if one.startswith("error: calls: "))
-    assert "invalid syntax (python.py, line 1)" in line
-
-
 def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
     source = copy / "kernels" / "calls" / "python.py"
     text = source.read_text()
@@ -221,3 +213,14 @@ def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
     source.write_text(text)
     assert planned(copy) == set()
     succeed(copy, "measure")
+
+
+def test_a_variant_that_is_no_python_stops_its_study_alone(copy: Path) -> None:
+    source = copy / "kernels" / "calls" / "python.py"
+    text = source.read_text()
+    source.write_text("def call(:\n")
+    failed = snakemake(copy, "measure")
+    source.write_text(text)
+    assert failed.returncode != 0
+    (line,) = (one for one in failed.stdout.splitlines() if one.startswith("error: calls: "))
+    assert "invalid syntax (python.py, line 1)" in line
