@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.base.errors import FieldError
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.results.model.terms import TERMS, Parameters, term_seconds, work_of
 from analysis.results.model.traffic import traffic_of
 from analysis.study.access import Access
