@@ -3,6 +3,7 @@ what the others say."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from statistics import median
@@ -85,7 +86,8 @@ def _row(
 ) -> RepeatabilityRow:
     machine, study = key
     is_outside = [outside_of_others(_medians(of_time)) for of_time in times.values()]
-    widths = list(map(_half_width, times.values()))
+    # A program that no provider refuses spends no time on refused posts.
+    widths = [width for width in map(_half_width, times.values()) if math.isfinite(width)]
     compared = list(map(_compared, ratios.values()))
     same = list(_verdicts_on_repeats(ratios, studies[study]))
     return RepeatabilityRow(
@@ -95,7 +97,7 @@ def _row(
         hosts=runs["host"].nunique(),
         times=sum(map(len, is_outside)),
         times_inside=sum(one.count(False) for one in is_outside),
-        half_width=median(widths) if widths else float("nan"),
+        half_width=median(widths) if widths else math.nan,
         ratios=sum(one.left_out for one in compared),
         ratios_inside=sum(one.inside for one in compared),
         decided=sum(one.decided for one in compared),
@@ -110,9 +112,9 @@ def _medians(runs: Rounds) -> list[float]:
 
 
 def _half_width(runs: Rounds) -> float:
-    """Half the width of a figure's interval, as a share of the figure."""
+    """Half the width of a figure's interval, as a share of the figure; NaN for a figure of 0."""
     value, low, high = estimate(list(runs.values()))
-    return (high - low) / 2 / value
+    return (high - low) / 2 / value if value else math.nan
 
 
 def _compared(runs: Rounds) -> _Ratio:

@@ -109,3 +109,9 @@ def test_decided_comparisons_that_a_run_turns_round_are_counted(tmp_path: Path) 
     assert row["ratios"] == 4 * clocks
     # The other runs agree only where the last is left out, and it contradicts them by both clocks.
     assert (row["decided"], row["contradicted"]) == (clocks, clocks)
+
+
+def test_a_time_of_0_has_no_relative_width() -> None:
+    never = (rounds("bytewise", [0.0, 0.0], run=run) for run in RUNS)
+    (row,) = compared(table(*never), STUDIES).to_dict("records")
+    assert row["times_inside"] == 4 and pd.isna(row["half_width"])
