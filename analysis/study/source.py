@@ -17,11 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeGuard
-
-from pygments.lexer import include
-from pygments.lexers.c_cpp import CppLexer
-from pygments.token import Comment, String, Text
+from typing import Final, TypeGuard
 
 from analysis.study import Study, Variant
 
@@ -33,6 +29,12 @@ _LOOSE_SPACE = re.compile(
     r"|(?<=[\w\0]) (?![\w\0])"  # after a word that a non-word follows
     r"|(?<=[^-+<>&|=*/%!^]) (?=\W)"  # after a character that cannot begin a longer operator
     r"| $"
+)
+_CPP_TOKEN = re.compile(
+    r"//(?:\\\n|[^\n])*\n?|/\*.*?\*/"  # comments
+    r'|R"(?P<mark>[^()\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\])*"'  # strings
+    r"|(?:(?<=\bu8)|(?<![0-9a-fA-F]))'(?:\\.|[^'\\])+'",  # characters, but no 1'000
+    re.DOTALL,
 )
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -162,54 +164,29 @@ def _parsed(path: Path, _modified_ns: int) -> ast.Module:
         return ast.parse(f"unparsed = {path.read_bytes()!r}")
 
 
-class CoarseCpp(CppLexer):  # type: ignore[misc]
-    """Splits C++ into comments, strings, directives and a few large tokens. Every command computes
-    hashes first, and this takes a tenth of the time of a full lexer."""
-
-    tokens: ClassVar = {
-        "root": [
-            # Words that no literal continues, operators, and space that no directive follows.
-            (r"([\w$]+(?![\w$'\"])|[^\w$\s/\"'#\\]|[ \t]+(?![ \t#/])|\n(?!\s*[#/]))+", Text),
-            include("whitespace"),
-            include("statements"),
-            (r"[{};]", Text),
-        ]
-    }
-
-
 def normalise_cpp(text: str) -> str:
     """`text` without comments and without insignificant white space.
 
-    White space is significant in string literals, between two words or two operators, and in and
-    after preprocessor directives, where a space can change a macro.
+    White space is significant in literals, between two words or two operators, and in and after
+    preprocessor directives, where a space can change a macro.
     """
-    strings: list[str] = []
+    literals: list[str] = []
 
-    def held(literal: str) -> str:
-        strings.append(literal)
-        return f"\0{len(strings) - 1}\0"
+    def kept(found: re.Match[str]) -> str:
+        if found[0].startswith(("//", "/*")):
+            return "\n" if found[0].endswith("\n") else " "  # of a line comment, the line's end
+        literals.append(found[0])
+        return f"\0{len(literals) - 1}\0"
 
-    def kept(kind: Any, value: str) -> str:
-        if kind in Comment and kind not in (Comment.Preproc, Comment.PreprocFile):
-            return "\n" if value.endswith("\n") else " "  # line comments include the line's end
-        return held(value) if kind in String else value
-
-    code = "".join(kept(kind, value) for kind, value in CoarseCpp().get_tokens(text))
     lines = []
-    for line in code.replace("\\\n", " ").splitlines():
-        words = " ".join(line.split())
-        if not words:
-            continue
-        lines.append(f"\n{words}\n" if words.startswith("#") else f"{words} ")
-    squeezed = "".join(_squeeze(part) for part in re.split(r"(\n#.*\n)", "".join(lines)))
-    return re.sub("\0(\\d+)\0", lambda found: strings[int(found[1])], squeezed)
-
-
-def _squeeze(code: str) -> str:
-    """Drop every space that does not separate two words or two operators."""
-    if code.startswith("\n#"):
-        return code
-    return _LOOSE_SPACE.sub("", code)
+    for line in _CPP_TOKEN.sub(kept, text).replace("\\\n", " ").splitlines():
+        if words := " ".join(line.split()):
+            lines.append(f"\n{words}\n" if words.startswith("#") else f"{words} ")
+    squeezed = "".join(
+        part if part.startswith("\n#") else _LOOSE_SPACE.sub("", part)
+        for part in re.split(r"(\n#.*\n)", "".join(lines))
+    )
+    return re.sub("\0(\\d+)\0", lambda found: literals[int(found[1])], squeezed)
 
 
 def normalise_python(text: str) -> str:

@@ -223,7 +223,7 @@ def _resolved(
     where: str,
 ) -> Comparison:
     """The comparison in the headline case, unless it names another; its references are checked."""
-    test = dataclasses.replace(test, case=test.case or headline)
+    test = test.model_copy(update={"case": test.case or headline})
     for key in ("of", "over"):
         if hasattr(test, key):
             require_known(f"{where}.{key}", getattr(test, key), cases)
@@ -240,7 +240,7 @@ def _resolved(
             if case not in cases[variant]:
                 raise FieldError(where, f"cases that {variant} has", case)
     if isinstance(test, OfMetric) and metrics[test.metric].share:
-        object.__setattr__(test, "form", "share")
+        test.write_as_share()
     return test
 
 

@@ -9,10 +9,9 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
-from pydantic import Field, model_validator
-from pydantic.dataclasses import dataclass
+from pydantic import BaseModel, Field, model_validator
 
-from analysis.base.keys import KEYS, Fault, Positive, Sentence, Unique
+from analysis.base.keys import Fault, Positive, Sentence, Unique
 from analysis.base.quantities import (
     digits,
     percent,
@@ -50,46 +49,24 @@ Metric = Annotated[
         " operation that the variants have, but not gpu_time if the CPU works in one of them."
     ),
 ]
-CaseId = Annotated[
-    str,
-    Field(
-        description="key=value pairs joined by commas, as in results; the headline case if omitted."
-    ),
-]
-Cases = Annotated[Unique[str], Field(min_length=1, description="Further cases of the mean.")]
-Least = Annotated[
-    Positive, Field(description="The figure's whole interval must lie at or above this.")
-]
-Most = Annotated[
-    Positive, Field(description="The figure's whole interval must lie at or below this.")
-]
-Within = Annotated[
-    float,
-    Field(
-        gt=0,
-        le=1,
-        description="The figure's whole interval must lie within this margin around the published"
-        " figure, a share of that.",
-    ),
-]
 Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
+Form = Literal["ratio", "share", "quantity", "digits"]
 DataRate = Literal["B/s", "MB/s", "GB/s", "MiB/s", "GiB/s", "Gbps"]
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class Comparison:
+class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """One test of a claim, in the case with the id `case`.
 
     `on_rows`: it uses only the published rows, so that it is judged once and not per machine.
-    `on_counters`: it uses only the counters of a profiler, and no samples. `form`: how its figure
-    is written.
+    `on_counters`: it uses only the counters of a profiler, and no samples.
     """
 
     on_rows: ClassVar[bool] = False
     on_counters: ClassVar[bool] = False
-    form: ClassVar[Literal["ratio", "share", "quantity", "digits"]] = "ratio"
+    _form: Form = "ratio"
 
-    case: CaseId = ""
+    case: str = ""
+    """key=value pairs joined by commas, as in results; the headline case if omitted."""
 
     @property
     def variants(self) -> list[str]:
@@ -141,26 +118,29 @@ class Comparison:
 
     def write(self, value: float, unit: str) -> str:
         """Its figure in `unit`, as text for pages."""
-        if self.form == "quantity":
+        if self._form == "quantity":
             return quantity(value, unit)
-        return {"ratio": ratio, "share": percent, "digits": digits}[self.form](value)
+        return {"ratio": ratio, "share": percent, "digits": digits}[self._form](value)
 
     def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
         """The interval of its figure `value`."""
-        if self.form == "quantity":
+        if self._form == "quantity":
             return quantity_interval(value, low, high, unit)
-        if self.form == "share":
+        if self._form == "share":
             return percent_interval(value, low, high)
         return ratio_interval(low, high)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Bounded(Comparison):
     """A comparison whose figure must meet a bound: exactly one of its three keys."""
 
-    at_least: Least | None = None
-    at_most: Most | None = None
-    within: Within | None = None
+    at_least: Positive | None = None
+    """The figure's whole interval must lie at or above this."""
+    at_most: Positive | None = None
+    """The figure's whole interval must lie at or below this."""
+    within: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The figure's whole interval must lie within this margin around the published figure, a share
+    of that."""
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Self:
@@ -188,7 +168,6 @@ class Bounded(Comparison):
         return self.bound.room(figure)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Paired(Bounded):
     """Times of `of` and `over`, visit by visit in every run that has both."""
 
@@ -217,7 +196,6 @@ class Paired(Bounded):
         return replace(figure, published=scale * over_printed / of_printed)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Speedup(Paired):
     """Speedup of one variant over another; by rate if rows differ in size."""
 
@@ -233,12 +211,11 @@ class Speedup(Paired):
         return self._ratio(evidence, by_rate=self.by == "rate")
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class AddedTime(Paired):
     """Time of one variant minus that of another: what a wait of fixed length adds."""
 
     kind: Literal["added_time"] = "added_time"
-    form = "quantity"
+    _form: Form = "quantity"
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return "s"
@@ -248,12 +225,12 @@ class AddedTime(Paired):
         return evidence.over_rounds(self._known(of - over), DIFFERENCE)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class MeanSpeedup(Paired):
     """Speedup of one variant over another: geometric mean over several cases."""
 
     kind: Literal["mean_speedup"] = "mean_speedup"
-    also: Cases
+    also: Annotated[Unique[str], Field(min_length=1)]
+    """Further cases of the mean."""
 
     @property
     def title(self) -> str:
@@ -268,18 +245,16 @@ class MeanSpeedup(Paired):
         return evidence.over_rounds(self._known(means), evidence.kind_of_ratios(self.metric))
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Share(Paired):
     """Payload rate of a variant as a share of another variant's."""
 
     kind: Literal["share"] = "share"
-    form = "share"
+    _form: Form = "share"
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._ratio(evidence, by_rate=True)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class BetweenCases(Bounded):
     """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
 
@@ -303,13 +278,12 @@ class BetweenCases(Bounded):
         return evidence.over_rounds(scaled, evidence.kind_of_ratios(self.metric))
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class NearBest(Bounded):
     """Share of the cases in which a variant that chooses the value of a key is nearly as fast as
     with the best of some given values."""
 
     kind: Literal["near_best"] = "near_best"
-    form = "share"
+    _form: Form = "share"
     of: Of
     metric: Metric = ""
     also: Unique[str] = ()
@@ -349,12 +323,11 @@ class NearBest(Bounded):
         return is_near
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class ModelShare(Bounded):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
     kind: Literal["model_share"] = "model_share"
-    form = "share"
+    _form: Form = "share"
     of: Of
     metric: Metric = ""
 
@@ -364,13 +337,16 @@ class ModelShare(Bounded):
         return evidence.over_rounds(predicted / seconds)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class OfMetric(Bounded):
-    """A metric of a variant, in its unit; written as a share if the metric is one."""
+    """A metric of a variant, in its unit."""
 
-    form = "quantity"
+    _form: Form = "quantity"
     of: Of
     metric: Metric
+
+    def write_as_share(self) -> None:
+        """Write its figures as shares of 1."""
+        self._form = "share"
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return units[self.metric]
@@ -383,14 +359,12 @@ class OfMetric(Bounded):
         return replace(over(visits, evidence.kind(self.metric)), published=published)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Measured(OfMetric):
     """A metric of a variant, in its unit."""
 
     kind: Literal["figure"] = "figure"
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class MeanMeasured(OfMetric):
     """Mean of a metric of a variant over all possible hosts, in its unit. All other kinds predict
     the next run."""
@@ -402,7 +376,6 @@ class MeanMeasured(OfMetric):
         return f"{super().title}, mean over hosts"
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Correct(Comparison):
     """A check of correctness: the variant must pass in every round of the runs in use.
 
@@ -419,16 +392,14 @@ class Correct(Comparison):
         return Outcome(HOLDS, f"passed its check in {check.rounds} rounds", runs=check.runs)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Counted(Bounded):
     """Its figures are ratios of hardware counters of one launch. They have no interval, because
     the same program with the same data counts the same."""
 
-    on_counters = True
+    on_counters: ClassVar[bool] = True
     of: Of
-    counter: Annotated[
-        Counter, Field(description="A counter of Nsight Compute, summed over a kernel.")
-    ]
+    counter: Counter
+    """A counter of Nsight Compute, summed over a kernel."""
 
     def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
         counted = evidence.count(self.of, self.case, self.counter)
@@ -438,12 +409,11 @@ class Counted(Bounded):
         return Figure(counted / base, counted / base, counted / base)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class CountsPer(Counted):
     """A hardware counter of a variant over another of its counters, `per`, by a profile."""
 
     kind: Literal["counts_per"] = "counts_per"
-    form = "digits"
+    _form: Form = "digits"
     per: Counter
     """The counter in the denominator."""
 
@@ -455,7 +425,6 @@ class CountsPer(Counted):
         return self._ratio(evidence, self.of, self.per)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class CountsOver(Counted):
     """A hardware counter of one variant as a multiple of the same counter of another, by their
     profiles."""
@@ -471,12 +440,11 @@ class CountsOver(Counted):
         return self._ratio(evidence, self.over, self.counter)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Units(Comparison):
     """Whether the rates printed in `printed` agree with the printed times only in `meant`."""
 
     kind: Literal["units"] = "units"
-    on_rows = True
+    on_rows: ClassVar[bool] = True
     printed: DataRate
     """The printed unit of the rates."""
     meant: DataRate
@@ -508,13 +476,12 @@ class Units(Comparison):
         return Outcome(HOLDS if holds else FAILS, reason, figure)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class PrintedShare(Bounded):
     """The printed rate over a limit, both as printed and as payload over printed time."""
 
     kind: Literal["printed_share"] = "printed_share"
-    on_rows = True
-    form = "share"
+    on_rows: ClassVar[bool] = True
+    _form: Form = "share"
     of: Of
     limit: Positive
     """The limit of the printed rate, in `unit`."""
@@ -531,12 +498,11 @@ class PrintedShare(Bounded):
         return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class PrintedSpeedup(Bounded):
     """The printed rate of one variant over that of another, where `source` printed both."""
 
     kind: Literal["printed_speedup"] = "printed_speedup"
-    on_rows = True
+    on_rows: ClassVar[bool] = True
     of: Of
     over: Over
     source: Sentence
@@ -604,7 +570,7 @@ Kind = Annotated[
 
 
 def _kind_of(model: Any) -> str:
-    return str(get_args(model.__pydantic_fields__["kind"].annotation)[0])
+    return str(get_args(model.model_fields["kind"].annotation)[0])
 
 
 KINDS: Final[Mapping[str, type[Comparison]]] = {
