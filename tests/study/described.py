@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,21 +56,16 @@ def load(folder: Path, data: Mapping[str, Any]) -> Study:
     return load_study(folder / "study.yaml")
 
 
-def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], None]:
-    """An edit that puts `value` at `path` of a description."""
-
-    def edit(data: Any) -> None:
-        for key in path[:-1]:
-            data = data[key]
-        data[path[-1]] = value
-
-    return edit
+GONE = object()
+"""In place of a value that is left out."""
 
 
-def drop(*path: str | int) -> Callable[[dict[str, Any]], None]:
-    def edit(data: Any) -> None:
-        for key in path[:-1]:
-            data = data[key]
-        del data[path[-1]]
-
-    return edit
+def edit(data: Any, path: str, value: object) -> None:
+    """Put `value` at `path` in a description: keys and indices with dots between."""
+    *outer, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    for key in outer:
+        data = data[key]
+    if value is GONE:
+        del data[last]
+    else:
+        data[last] = value

@@ -5,155 +5,121 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.study import discover, find_study, load_study
 from analysis.study.loading import NO_STUDIES
-from tests.study.described import description, drop, load, put
+from tests.study.described import GONE, description, edit, load
 from tests.synthetic import ROOT as SYNTHETIC
 
 CLAIM = {"kind": "speedup", "of": "first", "over": "second", "at_least": 1}
 FINDING = {"verdict": "holds", "headline": "It is {measured} faster."}
 
 
-def places(data: object) -> Iterator[list[str | int]]:
+WARP = {"reads": "warp_rows"}
+OTHER_CASE = [{"case": {"rows": 3}}]
+OTHER_CONSTANT = [{"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}}]
+
+
+def places(data: object, path: str = "") -> Iterator[str]:
     """The path to every value within."""
-    inner = (
-        data.items()
-        if isinstance(data, dict)
-        else enumerate(data if isinstance(data, list) else ())
-    )
-    for key, value in inner:
-        yield [key]
-        yield from ([key, *rest] for rest in places(value))
+    inner = dict(enumerate(data)) if isinstance(data, list) else data
+    for key, value in inner.items() if isinstance(inner, dict) else ():
+        yield f"{path}{key}"
+        yield from places(value, f"{path}{key}.")
 
 
 @pytest.mark.parametrize(
-    ("edit", "field", "expected", "got"),
+    ("path", "value", "field", "expected", "got"),
     [
-        (put("Copy", "titel"), "titel", "no such key", "'Copy'"),
-        (drop("question"), "question", "a value", "None"),
-        (put([], "variants", 0, "neds"), "variants.first.neds", "no such key", "[]"),
-        (put("x", "metrics", "host_time", "lable"), "metrics.host_time.lable", "no such key", "x"),
-        (put("ms", "metrics", "host_time", "unit"), "metrics.host_time.unit", "one of", "'ms'"),
+        ("titel", "Copy", "titel", "no such key", "'Copy'"),
+        ("question", GONE, "question", "a value", "None"),
+        ("budget_s", 0, "budget_s", "at least 1", "0"),
+        ("budget_s", float("nan"), "budget_s", "a finite number", "nan"),
+        ("goal", "limit", "goal", "'first'", "'limit'"),
+        ("constants.row_bytes", 0, "constants.row_bytes", "at least 1", "0"),
+        ("headline.rows", 3, "headline", "some variant", "rows=3"),
+        ("headline.darw", "once", "headline", "some variant", "darw=once"),
+        ("captured", OTHER_CASE, "captured[0].case", "some variant", "rows=3"),
+        ("captured", OTHER_CONSTANT, "captured[0].constants", "one of", "size"),
+        ("fitted_range", {"row": [1, 2]}, "fitted_range.row", "a key of the cases", "[1, 2]"),
+        ("fitted_range", {"draw": [1, 2]}, "fitted_range.draw", "numbers, ['once'", "[1, 2]"),
+        ("fitted_range", {"rows": [3]}, "fitted_range.rows.1", "more items", "[3]"),
+        ("fitted_range", {"rows": [3, 9]}, "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
+        ("metrics.host_time.lable", "x", "metrics.host_time.lable", "no such key", "x"),
+        ("metrics.host_time.unit", "ms", "metrics.host_time.unit", "one of", "'ms'"),
+        ("metrics.host_time.share", True, "metrics.host_time.unit", "1 of a share", "s"),
+        ("metrics.host_time.part_of", "host", "metrics.host_time.part_of", "in s", "host"),
+        ("cases.small.grid", "fulll", "cases.small.grid", "one of", "'fulll'"),
+        ("cases.small.payload_bytes", GONE, "cases.small.payload_bytes", "a value", "None"),
+        ("cases.small.payload_bytes", "rows - 2", "cases.small.payload_bytes", "at least 0", "-1"),
+        ("cases.small.rows", [-1], "cases.small.rows.0", "at least 0", "-1"),
+        ("cases.small.rows", [1.5], "cases.small.rows.0", "whole number", "1.5"),
+        ("cases.small.rows", [True], "cases.small.rows.0", "whole number", "True"),
+        ("cases.small.rows", [1, 1], "cases.small.rows", "differ", "[1, 1]"),
+        ("cases.small.rows", [], "cases.small.rows", "not empty", "[]"),
+        ("cases.small.draw", ["a,b"], "cases.small.draw.0", "a name like", "'a,b'"),
+        ("cases.large.rows", [2], "variants.first.cases", "once", "'rows=2,draw=once'"),
+        ("cases.large.metrics", ["gpu"], "cases.large.metrics", "'host_time'", "'gpu'"),
+        ("cases.large.samples", 0, "cases.large.samples", "at least 1", "0"),
+        ("cases.spare", {"rows": [1], "payload_bytes": "x"}, "cases.spare.payload_bytes", "", "x"),
+        ("variants", [], "variants", "not empty", "[]"),
+        ("variants.0.neds", [], "variants.first.neds", "no such key", "[]"),
+        ("variants.0.captures", ["sass"], "variants.first.captures.0", "one of", "'sass'"),
+        ("variants.0.role", "stepp", "variants.first.role", "one of", "'stepp'"),
+        ("variants.0.name", "First", "variants.First.name", "text like", "'First'"),
+        ("variants.0.after", "second", "variants.first.after", "after first", "'second'"),
+        ("variants.0.options", {"lanes": 2}, "variants.first.options.lanes", "string", "2"),
+        ("variants.0.options", {"lanes": "2x"}, "variants.first.options.lanes", "text like", "2x"),
+        ("variants.0.options", {"row_bytes": "wide"}, "variants.first.options", "constant", "row"),
+        ("variants.1.name", "first", "variants", "every entry once", "'first'"),
+        ("variants.1.after", "none", "variants.second.after", "'first'", "'none'"),
+        ("variants.1.after", "second", "variants.second.after", "itself", "'second'"),
+        ("variants.1.ceilings", ["first"], "variants.second.ceilings", "'limit'", "'first'"),
+        ("variants.1.cases", ["huge"], "variants.second.cases", "'small'", "'huge'"),
+        ("variants.1.constants", {"row": 3}, "variants.second.constants", "'row_bytes'", "'row'"),
+        ("variants.2.source", "../first", "variants.again.source", "text like", "'../first'"),
+        ("variants.2.source", "gone", "variants.again.source", "'gone.cu'", "[]"),
+        ("variants.4.needs", GONE, "variants.kernel.needs", "gpu among them", "None"),
+        ("variants.4.needs", ["torch"], "variants.kernel.needs", "gpu", "['torch']"),
+        ("variants.4.needs", [{"peers": 1}], "variants.kernel.needs.0", "<2 to 64>", "'peers': 1"),
         (
-            put(True, "metrics", "host_time", "share"),
-            *("metrics.host_time.unit", "1 of a share", "s"),
-        ),
-        (
-            put("host_tim", "metrics", "host_time", "part_of"),
-            *("metrics.host_time.part_of", "in s", "tim"),
-        ),
-        (put("fulll", "cases", "small", "grid"), "cases.small.grid", "one of", "'fulll'"),
-        (drop("cases", "small", "payload_bytes"), "cases.small.payload_bytes", "a value", "None"),
-        (put(["sass"], "variants", 0, "captures"), "variants.first.captures.0", "one of", "'sass'"),
-        (put("stepp", "variants", 0, "role"), "variants.first.role", "one of", "'stepp'"),
-        (put("First", "variants", 0, "name"), "variants.First.name", "text like", "'First'"),
-        (put("none", "variants", 1, "after"), "variants.second.after", "'first'", "'none'"),
-        (
-            put(["first"], "variants", 1, "ceilings"),
-            *("variants.second.ceilings", "'limit'", "'first'"),
-        ),
-        (put("second", "variants", 1, "after"), "variants.second.after", "itself", "'second'"),
-        (put("second", "variants", 0, "after"), "variants.first.after", "after first", "'second'"),
-        (
-            put("../first", "variants", 2, "source"),
-            *("variants.again.source", "text like", "'../first'"),
-        ),
-        (put(["huge"], "variants", 1, "cases"), "variants.second.cases", "'small'", "'huge'"),
-        (put([-1], "cases", "small", "rows"), "cases.small.rows.0", "at least 0", "-1"),
-        (put([1.5], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "1.5"),
-        (put([True], "cases", "small", "rows"), "cases.small.rows.0", "whole number", "True"),
-        (put(["a,b"], "cases", "small", "draw"), "cases.small.draw.0", "a name like", "'a,b'"),
-        (put([1, 1], "cases", "small", "rows"), "cases.small.rows", "differ", "[1, 1]"),
-        (put([], "cases", "small", "rows"), "cases.small.rows", "not empty", "[]"),
-        (put("first", "variants", 1, "name"), "variants", "every entry once", "'first'"),
-        (put([2], "cases", "large", "rows"), "variants.first.cases", "once", "'rows=2,draw=once'"),
-        (put("gone", "variants", 2, "source"), "variants.again.source", "'gone.cu'", "[]"),
-        (
-            put({"row_byte": 3}, "variants", 1, "constants"),
-            *("variants.second.constants", "'row_bytes'", "'row_byte'"),
-        ),
-        (drop("variants", 4, "needs"), "variants.kernel.needs", "gpu among them", "None"),
-        (put(["torch"], "variants", 4, "needs"), "variants.kernel.needs", "gpu", "['torch']"),
-        (
-            put(["gpu", {"peers": 1}], "variants", 4, "needs"),
-            *("variants.kernel.needs.1", "<2 to 64>", "{'peers': 1}"),
-        ),
-        (put(0, "constants", "row_bytes"), "constants.row_bytes", "at least 1", "0"),
-        (
-            put({"lanes": 2}, "variants", 0, "options"),
-            *("variants.first.options.lanes", "string", "2"),
-        ),
-        (
-            put({"lanes": "2x"}, "variants", 0, "options"),
-            *("variants.first.options.lanes", "text like", "'2x'"),
-        ),
-        (
-            put({"row_bytes": "wide"}, "variants", 0, "options"),
-            *("variants.first.options", "names that no constant has", "'row_bytes'"),
-        ),
-        (put(0, "budget_s"), "budget_s", "at least 1", "0"),
-        (put("limit", "goal"), "goal", "'first'", "'limit'"),
-        (put([{"case": {"rows": 3}}], "captured"), "captured[0].case", "some variant", "rows=3"),
-        (
-            put([{"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}}], "captured"),
-            *("captured[0].constants", "one of", "size"),
-        ),
-        (put({"rows": 3, "draw": "once"}, "headline"), "headline", "some variant", "rows=3"),
-        (put({"rows": 2, "darw": "once"}, "headline"), "headline", "some variant", "darw=once"),
-        (put([], "variants"), "variants", "not empty", "[]"),
-        (
-            put({"rows": [1], "payload_bytes": "nothing"}, "cases", "spare"),
-            *("cases.spare.payload_bytes", "'row_bytes', 'rows'", "'nothing'"),
-        ),
-        (
-            put("rows - 2", "cases", "small", "payload_bytes"),
-            *("cases.small.payload_bytes", "a value of at least 0", "-1"),
-        ),
-        (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
-        (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
-        (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
-        (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "[1, 2]"),
-        (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers, ['once'", "[1, 2]"),
-        (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
-        (put({"rows": [3]}, "fitted_range"), "fitted_range.rows.1", "more items", "[3]"),
-        (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
-        (
-            put({"reads": "copy_engine", "warps": 1}, "variants", 1, "link"),
+            "variants.1.link",
+            {"reads": "copy_engine", "warps": 1},
             *("variants.second.link", "for copy_engine", "['warps']"),
         ),
         (
-            put({"reads": "warp_rows", "row_bytes": "row_bytez"}, "variants", 1, "link"),
+            "variants.1.link",
+            WARP | {"row_bytes": "row_bytez"},
             *("variants.second.link.row_bytes", "arithmetic of the case", "'row_bytez'"),
         ),
         (
-            put({"reads": "warp_rows", "row_bytes": "rows - 1"}, "variants", 1, "link"),
+            "variants.1.link",
+            WARP | {"row_bytes": "rows - 1"},
             *("variants.second.link.row_bytes", "at least 1", "0"),
         ),
         (
-            put(
-                {"reads": "warp_rows", "row_bytes": 16, "layout": "draw"}, *("variants", 1, "link")
-            ),
+            "variants.1.link",
+            WARP | {"row_bytes": 16, "layout": "draw"},
             *("variants.second.link.layout", "scattered, distinct", "'once'"),
         ),
     ],
 )
 def test_a_fault_in_a_study_is_one_error_naming_field_expected_and_got(
-    tmp_path: Path, edit: Callable[[dict[str, Any]], None], field: str, expected: str, got: str
+    tmp_path: Path, path: str, value: object, field: str, expected: str, got: str
 ) -> None:
     data = description()
-    edit(data)
+    edit(data, path, value)
     with pytest.raises(FieldError) as caught:
         load(tmp_path / "copy", data)
-    assert caught.value.field == (f"copy/study.yaml: {field}" if field else "copy/study.yaml")
+    assert caught.value.field == f"copy/study.yaml: {field}"
     said_expected, _, said_got = str(caught.value).partition(", got ")
     assert expected in said_expected.partition(": expected ")[2]
     assert got in said_got
@@ -178,7 +144,7 @@ def test_a_wrong_value_anywhere_is_no_other_error(tmp_path: Path, value: object)
     load(tmp_path / "copy", whole)
     for place in places(whole):
         data = copy.deepcopy(whole)
-        put(value, *place)(data)
+        edit(data, place, value)
         with suppress(FieldError):
             load(tmp_path / "copy", data)
 

@@ -1,4 +1,4 @@
-"""Invalid claims, rejected when study.yaml is read."""
+"""Invalid claims and findings, rejected when study.yaml is read."""
 
 from __future__ import annotations
 
@@ -8,73 +8,77 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
+from analysis.study.claims.claim import BEARINGS
 from tests.study.claims.studies import CASE, SPEEDUP, claim, write_study
+
+BETWEEN = {"kind": "between_cases", "of": "slow", "at_least": 1}
+NEAR = {"kind": "near_best", "of": "fast", "given": ["share=9"], "slower": 1.05, "at_least": 0.9}
+UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
+FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in SPEEDUP.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("test", "field", "expected"),
+    [
+        (SPEEDUP | {"kind": "speed"}, "", "one of ['speedup'"),
+        (SPEEDUP | {"of": "gone"}, ".of", "one of ['slow'"),
+        (SPEEDUP | {"over": "gone"}, ".over", "one of ['slow'"),
+        (SPEEDUP | {"case": "rows=2"}, ".case", "a case that fast has"),
+        (BETWEEN | {"over_case": "gone"}, ".over_case", "a case that slow has"),
+        (BETWEEN | {"over_case": CASE}, ": case, over_case", "every entry once"),
+        (SPEEDUP | {"kind": "mean_speedup", "also": ["rows=2"]}, ".also.0", "a case that fast"),
+        (NEAR, "", "cases that fast has"),
+        (SPEEDUP | {"over": "fast"}, ": of, over", "every entry once"),
+        (SPEEDUP | {"metric": "gone"}, ".metric", "['gpu_time'"),
+        (SPEEDUP | {"limit": 3}, ".limit", "no such key, got 3"),
+        (SPEEDUP | {"by": "bytes"}, ".by", "['time', 'rate']"),
+        (SPEEDUP | {"at_most": 3}, "", "exactly one of ['at_least'"),
+        (SPEEDUP | {"at_least": 0}, ".at_least", "above 0"),
+        (without("over"), ".over", "a value"),
+        (without("at_least"), "", "exactly one of ['at_least'"),
+        (UNITS | {"at_least": 1}, ".at_least", "no such key"),
+        (UNITS | {"meant": "GB"}, ".meant", "'GiB/s'"),
+    ],
+)
+def test_a_fault_in_a_comparison_is_one_error(
+    tmp_path: Path, test: dict[str, Any], field: str, expected: str
+) -> None:
+    for place, entry in (("test", {"test": test}), ("all.1", {"all": [SPEEDUP, test]})):
+        with pytest.raises(FieldError) as caught:
+            write_study(tmp_path, {"id": "it", "says": "It is so."} | entry)
+        assert caught.value.field == f"copy/study.yaml: claims.it.{place}{field}"
+        assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("entry", "field", "expected"),
     [
-        ({"test": SPEEDUP | {"kind": "speed"}}, "claims.it.test", "one of ['speedup'"),
-        ({"test": SPEEDUP | {"of": "gone"}}, "claims.it.test.of", "one of ['slow'"),
-        ({"test": SPEEDUP | {"over": "gone"}}, "claims.it.test.over", "one of ['slow'"),
-        ({"test": SPEEDUP | {"case": "rows=2"}}, "claims.it.test.case", "a case that fast has"),
-        (
-            {"test": {"kind": "between_cases", "of": "slow", "over_case": "gone", "at_least": 1}},
-            "claims.it.test.over_case",
-            "a case that slow has",
-        ),
-        (
-            {"test": SPEEDUP | {"kind": "mean_speedup", "also": ["rows=2"]}},
-            "claims.it.test.also.0",
-            "a case that fast has",
-        ),
-        (
-            {
-                "test": {"kind": "near_best", "of": "fast", "given": ["share=9"]}
-                | {"slower": 1.05, "at_least": 0.9}
-            },
-            "claims.it.test",
-            "cases that fast has",
-        ),
-        ({"test": SPEEDUP | {"over": "fast"}}, "claims.it.test: of, over", "every entry once"),
-        (
-            {"test": {"kind": "between_cases", "of": "slow", "over_case": CASE, "at_least": 1}},
-            "claims.it.test: case, over_case",
-            "every entry once",
-        ),
-        ({"test": SPEEDUP | {"metric": "gone"}}, "claims.it.test.metric", "['gpu_time'"),
-        ({"test": SPEEDUP | {"limit": 3}}, "claims.it.test.limit", "no such key, got 3"),
-        ({"test": SPEEDUP | {"by": "bytes"}}, "claims.it.test.by", "['time', 'rate']"),
-        ({"test": SPEEDUP | {"at_most": 3}}, "claims.it.test", "exactly one of ['at_least'"),
-        ({"test": SPEEDUP | {"at_least": 0}}, "claims.it.test.at_least", "above 0"),
-        (
-            {"test": {"kind": "speedup", "of": "fast", "at_least": 1}},
-            "claims.it.test.over",
-            "a value",
-        ),
-        (
-            {"test": {"kind": "figure", "of": "fast", "at_most": 1}},
-            "claims.it.test.metric",
-            "a value",
-        ),
-        (
-            {"test": {"kind": "units", "printed": "GB/s", "meant": "GiB/s", "at_least": 1}},
-            "claims.it.test.at_least",
-            "no such key",
-        ),
-        ({"all": [SPEEDUP, SPEEDUP | {"of": "gone"}]}, "claims.it.all.1.of", "one of ['slow'"),
         ({"all": [SPEEDUP]}, "claims.it.all", ""),
         ({}, "claims.it", "exactly one of test, all and untested"),
         ({"test": SPEEDUP, "untested": "why"}, "claims.it", "exactly one of test, all"),
         ({"untested": ""}, "claims.it.untested", "not empty"),
-        (
-            {"test": SPEEDUP, "published": {"value": 1, "unit": "s"}},
-            "claims.it.published.unit",
-            "'1'",
-        ),
+        ({"test": SPEEDUP, "published": {"value": 1, "unit": "s"}}, "claims.it.published.unit", ""),
         ({"test": SPEEDUP, "published": {"value": 1}}, "claims.it.published.unit", "a value"),
         ({"test": SPEEDUP, "ours": "perhaps"}, "claims.it.ours", "boolean"),
         ({"test": SPEEDUP, "verdict": "holds"}, "claims.it.verdict", "no such key"),
+        *(
+            (
+                {"test": SPEEDUP, "finding": FINDING | {"headline": text}},
+                "claims.it.finding",
+                "a headline with only ['measured', 'published'] in braces",
+            )
+            for text in ("{best}", "{", "{}", "{measured:d}", "{measured!r}")
+        ),
+        ({"test": SPEEDUP, "finding": FINDING | {"part": 2}}, "claims.it", "claim, 1 to 1, got 2"),
+        (
+            {"test": SPEEDUP, "finding": FINDING | {"bears_on": "taste"}},
+            "claims.it.finding.bears_on",
+            "['design',",
+        ),
     ],
 )
 def test_a_fault_in_a_claim_is_one_error(
@@ -95,3 +99,14 @@ def test_study_without_a_write_up_has_no_claims_of_others(tmp_path: Path) -> Non
     for write_up in (True, False):
         study = write_study(tmp_path, claim(**SPEEDUP), write_up=write_up)
         assert [one.ours for one in study.claims] == [not write_up]
+
+
+def test_findings_come_in_the_order_of_the_readers_that_they_concern(tmp_path: Path) -> None:
+    entries = [*(FINDING | {"bears_on": one} for one in BEARINGS), FINDING]
+    claims = [
+        claim(**SPEEDUP) | {"id": f"speed_{place}", "finding": entry}
+        for place, entry in enumerate(entries)
+    ]
+    found = [one.finding for one in write_study(tmp_path, *claims).claims if one.finding]
+    assert [one.precedence for one in found] == [0, 1, 2, 2]
+    assert found[0].sentence({"measured": "2×", "published": ""}) == "One is 2× faster."

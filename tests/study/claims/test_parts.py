@@ -1,4 +1,4 @@
-"""Claims of several comparisons."""
+"""Claims of several comparisons, and of hardware counters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from analysis.results.tables.rows import ClaimPartRow
-from analysis.study.claims.verdicts import together
 from tests.study.claims.studies import (
     CASE,
     claim,
     claims_of,
+    count,
     measure,
     parts_of,
     publish,
@@ -76,14 +76,19 @@ def test_sentence_names_the_case_if_parts_have_several() -> None:
     assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
 
 
-def test_comparison_of_cases_names_their_difference(tmp_path: Path) -> None:
-    one = {"kind": "between_cases", "of": "slow", "over_case": "rows=2"}
-    parts = [one | {"at_least": 4e5}, one | {"at_most": 6e5}]
-    row = verdict_on(tmp_path, {"id": "it", "says": "So.", "all": parts})
-    assert row["reason"].startswith("slow over its rate at rows=2: 5")
-
-
-def test_one_part_that_fails_decides_though_another_is_unknown() -> None:
-    assert together(["holds", "holds"]) == "holds"
-    assert together(["holds", "not tested"]) == "not tested"
-    assert together(["not tested", "does not hold"]) == "does not hold"
+def test_counters_decide_without_an_interval(tmp_path: Path) -> None:
+    test = {"kind": "counts_over", "over": "slow", "of": "fast", "counter": "lts__t_sectors.sum"}
+    study, results = write_study(tmp_path, claim(**test, at_least=1.9)), tmp_path / "results"
+    no_profile = "missing: no fresh profile of fast has lts__t_sectors.sum in this case"
+    measure(results, study)
+    (row,) = claims_of(results, study)
+    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
+    count(results, study, fast=200, slow=100)
+    (row,) = claims_of(results, study)
+    assert row["verdict"] == "holds"
+    assert row["measured"] == row["ci_low"] == row["ci_high"] == 2
+    (tmp_path / "copy" / "fast.py").write_text("CHANGED = True\n")
+    for _ in range(2):
+        (row,) = claims_of(results, study)
+        assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
+        count(results, study, fast=200, slow=100, status="not captured: no permission")
