@@ -36,23 +36,18 @@ def test_cases_are_the_product_in_the_order_written(study: Study) -> None:
     assert study.headline == study.captured[0].case == "rows=2,draw=once"
 
 
-def test_a_case_set_may_name_metrics_samples_and_visits(tmp_path: Path) -> None:
+def test_a_case_set_limits_what_is_measured(tmp_path: Path) -> None:
     data = description()
     data["cases"]["large"] |= {"metrics": [], "samples": 1, "visits": 3}
-    small, *_, large = load(tmp_path / "copy", data).variant("first").cases
-    assert (small.metrics, small.samples, small.visits) == (None, None, 1)
-    assert (large.metrics, large.samples, large.visits) == ((), 1, 3)
-    assert large.id == "rows=64,draw=once"
-
-
-def test_a_case_set_may_be_measured_in_some_rounds_and_in_the_full_grid(tmp_path: Path) -> None:
-    data = description()
     data["cases"]["small"] |= {"every": 3}
     data["cases"]["wide"] = {"rows": [2, 4], "draw": ["once"], "payload_bytes": 16}
     data["variants"][1] |= {"full": ["wide"]}
-    second = load(tmp_path / "copy", data).variant("second")
+    study = load(tmp_path / "copy", data)
+    small, *_, large = study.variant("first").cases
+    assert (small.metrics, small.samples, small.visits, small.every) == (None, None, 1, 3)
+    assert (large.metrics, large.samples, large.visits, large.every) == ((), 1, 3, 1)
+    second = study.variant("second")
     usual, wider = second.in_grid("default"), second.in_grid("full")
-    assert [case.every for case in usual] == [3] * 4
     # The case that both sets have is that of the usual set.
     assert [case.id for case in wider[4:]] == ["rows=4,draw=once"]
     assert wider[:4] == usual
@@ -70,11 +65,6 @@ def test_grids_run_the_headline_the_default_cases_or_all(study: Study) -> None:
     assert [case.id for case in without.in_grid("smoke")] == ["rows=1,draw=once"]
     assert first.in_grid("default") == first.cases[:4]
     assert first.in_grid("full") == first.cases
-
-
-def test_calibration_includes_all_cases(tmp_path: Path) -> None:
-    calibration = replace(load(tmp_path / "copy", description()), calibrates=True)
-    assert calibration.companions("second") == list(calibration.variants)
 
 
 def test_a_calibration_without_enough_fitted_cases_is_refused(tmp_path: Path) -> None:
@@ -124,7 +114,8 @@ def test_a_variant_is_measured_again_in_the_cases_that_its_page_shows(tmp_path: 
     headline, claimed = "rows=2,draw=once", "rows=1,draw=twice"
     assert shown("first") == {key: [headline] for key in ["first", "second", "again", "limit"]}
     assert shown("second") == {key: [claimed, headline] for key in ["first", "second", "limit"]}
-    calibration = replace(load(tmp_path / "whole", data), calibrates=True)
+    calibration = replace(study, calibrates=True)
+    assert calibration.companions("second") == list(calibration.variants)
     assert calibration.shown_again("second") == list(calibration.variants)
 
 
@@ -165,8 +156,6 @@ def test_number_of_a_case_must_be_a_number() -> None:
     assert case.number("rows") == 3
     with pytest.raises(FieldError, match=r"case rows=3,draw=once: draw: .* got 'once'"):
         case.number("draw")
-    with pytest.raises(FieldError, match=r"topk: expected a whole number, got None"):
-        case.number("topk")
 
 
 def test_a_variant_is_compared_with_the_ceilings_that_bound_it(tmp_path: Path) -> None:

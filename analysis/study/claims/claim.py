@@ -7,7 +7,8 @@ import hashlib
 import json
 import string
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
@@ -16,10 +17,14 @@ from pydantic.dataclasses import dataclass
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import KEYS, Count, Fault, Name, Positive, Sentence, Trimmed
 from analysis.base.quantities import digits
-from analysis.study.claims.kinds import Comparison, Kind, OfMetric
+from analysis.study.claims.kinds import KINDS, Comparison, OfMetric
 
 if TYPE_CHECKING:
     from analysis.study.description import Metric
+
+    AnyKind = Comparison
+else:
+    AnyKind = Annotated[reduce(or_, KINDS.values()), Field(discriminator="kind")]
 
 FIGURES: Final = ("measured", "published")
 """Names that a headline may have in braces: the claim's figures."""
@@ -97,9 +102,9 @@ class ClaimKeys:
     published: Published | None = None
     """The write-up's figure, in the unit of the comparison. By default it is the same comparison of
     the rows in results/published, if those exist."""
-    test: Kind | None = None
+    test: AnyKind | None = None
     """The one comparison that decides the claim."""
-    all: Annotated[tuple[Kind, ...], Field(min_length=2)] = ()
+    all: Annotated[tuple[AnyKind, ...], Field(min_length=2)] = ()
     """Comparisons that must all hold."""
     untested: Sentence = ""
     """Why nothing here tests the claim."""

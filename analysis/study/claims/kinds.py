@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -50,6 +50,8 @@ Metric = Annotated[
     ),
 ]
 Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
+KINDS: Final[dict[str, type[Comparison]]] = {}
+"""Every kind of comparison, by its `kind` in study.yaml."""
 Form = Literal["ratio", "share", "quantity", "digits"]
 DataRate = Literal["B/s", "MB/s", "GB/s", "MiB/s", "GiB/s", "Gbps"]
 
@@ -63,10 +65,16 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
 
     on_rows: ClassVar[bool] = False
     on_counters: ClassVar[bool] = False
+
     _form: Form = "ratio"
 
     case: str = ""
     """key=value pairs joined by commas, as in results; the headline case if omitted."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if kind := cls.model_fields.get("kind"):
+            KINDS[kind.default] = cls
 
     @property
     def variants(self) -> list[str]:
@@ -546,33 +554,3 @@ def _agree(time: Statement, rate: Statement, unit: float) -> bool:
 def _half_digit(printed: str) -> float:
     decimals = printed.partition(".")[2]
     return 0.5 * 10.0 ** -len(decimals)
-
-
-Kind = Annotated[
-    Speedup
-    | AddedTime
-    | MeanSpeedup
-    | Share
-    | BetweenCases
-    | NearBest
-    | ModelShare
-    | Measured
-    | MeanMeasured
-    | Correct
-    | CountsPer
-    | CountsOver
-    | Units
-    | PrintedShare
-    | PrintedSpeedup,
-    Field(discriminator="kind"),
-]
-"""Any comparison, by its `kind` in study.yaml."""
-
-
-def _kind_of(model: Any) -> str:
-    return str(get_args(model.model_fields["kind"].annotation)[0])
-
-
-KINDS: Final[Mapping[str, type[Comparison]]] = {
-    _kind_of(model): model for model in get_args(get_args(Kind)[0])
-}

@@ -24,8 +24,8 @@ from tests.synthetic import samples_of
 
 FASTER = claim(kind="speedup", of="fast", over="slow", at_least=3)
 CORRECT = claim(kind="correct", of="fast") | {"id": "correct"}
-WRONG = {"value": None, "verified": 0, "status": "failed", "reason": "byte 3"}
-SKIPPED = {"value": None, "verified": 0, "status": "skipped", "reason": "no"}
+WRONG: dict[str, Any] = {"value": None, "verified": 0, "status": "failed", "reason": "byte 3"}
+SKIPPED: dict[str, Any] = {"value": None, "verified": 0, "status": "skipped", "reason": "no"}
 
 
 def add_fast(results: Path, study: Study, change: dict[str, Any], rounds: int = 8) -> None:
