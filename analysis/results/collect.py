@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.results.store.folders import machine_folders
 from analysis.results.store.keys import CapturedVariant, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
@@ -23,6 +22,7 @@ from analysis.results.store.runs import (
     Capture,
     Run,
     codes_of,
+    machine_folders,
     newest_host,
     read_machine,
 )

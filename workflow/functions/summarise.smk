@@ -2,7 +2,7 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.results.store.folders import PUBLISHED, plain_files
+from analysis.results.store.runs import PUBLISHED, plain_files
 from analysis.results.tables.rows import TABLES as REGISTRY
 from analysis.study import calibrating
 

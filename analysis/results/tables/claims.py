@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.results.store.folders import PUBLISHED
+from analysis.results.store.runs import PUBLISHED
 from analysis.results.tables.evidence import MachineResults
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
 from analysis.study import Study

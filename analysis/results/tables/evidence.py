@@ -13,8 +13,8 @@ import pandas as pd
 
 from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Kind, estimate, mean_estimate
 from analysis.results.collect import chosen, fresh, visits
+from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
-from analysis.results.store.throttling import slowed_share
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.files import write_all
-from analysis.results.store.folders import listed, machines
+from analysis.results.store.runs import listed, machines
 from analysis.results.tables.links import Fits, parameter_table, read_fits
 from analysis.results.tables.of_study import REFUSED, study_tables, to_csv
 from analysis.results.tables.rows import TABLES, columns

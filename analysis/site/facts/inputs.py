@@ -13,11 +13,20 @@ import pandas as pd
 
 from analysis.base.errors import HotpathError
 from analysis.results.collect import frame
-from analysis.results.store.folders import PUBLISHED, described, listed, machines
 from analysis.results.store.keys import CaptureFile
 from analysis.results.store.keys import RunFile as RunFile
 from analysis.results.store.published import NOTHING, load_published
-from analysis.results.store.runs import Capture, newest_host, read_about, read_captures, read_runs
+from analysis.results.store.runs import (
+    PUBLISHED,
+    Capture,
+    described,
+    listed,
+    machines,
+    newest_host,
+    read_about,
+    read_captures,
+    read_runs,
+)
 from analysis.results.store.samples import SAMPLE_TYPES
 from analysis.results.tables.rows import TABLES, ParameterRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names

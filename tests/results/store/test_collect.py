@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.results.collect import COLUMNS, chosen, collect
-from analysis.results.store.folders import machines
+from analysis.results.store.runs import machines
 from tests.synthetic import (
     CALLS,
     COPY,
