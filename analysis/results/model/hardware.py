@@ -70,7 +70,7 @@ class Link(Keys):
     title: str
     parameters: dict[str, Parameter]
     pcie: dict[Literal["generation", "width"], int] | None = None
-    published: list[PublishedRate] = []
+    published: list[PublishedRate] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_complete(self) -> Link:
