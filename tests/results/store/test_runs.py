@@ -10,17 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.collect import collect
 from analysis.results.store.runs import KEPT_RUNS, Cell, Held, discard_superfluous, superfluous
 from tests.synthetic import (
     CALLS,
-    STUDIES,
-    add_run,
     edit_run,
     files_of,
-    make_stale,
-    provenance_of,
-    samples_of,
     set_capture,
     write_machine,
 )
@@ -126,31 +120,3 @@ def test_captures_that_failed_replace_none_that_was_made(
     new = set_capture(tmp_path, "box", CALLS, "counters", {"kernel": {}}, at="2026-03-01T00:00:00Z")
     assert (made.name in discard_superfluous(made.parent, CALLS)) == bool(code)
     assert new.exists()
-
-
-def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
-    write_machine(tmp_path, "box", CALLS, rounds=1)
-    (path,) = files_of(tmp_path, "box", CALLS.name)
-    make_stale(path, "kernel")
-    samples = collect(tmp_path, STUDIES).samples
-    assert set(samples[samples["stale"]]["variant"]) == {"kernel"}
-    edit_run(path.with_suffix(".json"), lambda run: run.update(method_version=1))
-    assert collect(tmp_path, STUDIES).samples["stale"].all()
-    assert collect(tmp_path, {}).samples["stale"].all()
-
-
-@pytest.mark.parametrize(("key", "value"), [("case", "calls=101"), ("metric", "gone")])
-def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
-    tmp_path: Path, key: str, value: str
-) -> None:
-    """The run stays as good as it was, for the sake of its other samples. Stale ones are shown."""
-    variant = CALLS.variant("kernel")
-    gone, *others = samples_of(CALLS, variant, rounds=1)
-    changed = [type(gone)(**{**vars(gone), key: value}), *others]
-    add_run(tmp_path, "box", CALLS.name, variant.name, changed, provenance_of(CALLS, variant))
-    found = collect(tmp_path, STUDIES)
-    assert found.refused == {}
-    assert len(found.samples) == len(others)
-    (path,) = files_of(tmp_path, "box", CALLS.name)
-    make_stale(path)
-    assert value in set(collect(tmp_path, STUDIES).samples[key])
