@@ -155,7 +155,9 @@ def repeatability(
         )
         is_outside = [outside_of_others(_medians(of_time)) for of_time in times.values()]
         estimates = [estimate([*of_time.values()]) for of_time in times.values()]
-        widths = [(high - low) / 2 / value for value, low, high in estimates]
+        # A program that no provider refuses spends no time on refused posts.
+        widths = [(high - low) / 2 / value for value, low, high in estimates if value]
+        widths = [width for width in widths if math.isfinite(width)]
         is_apart = [outside_of_others(_medians(of_ratio)) for of_ratio in ratios.values()]
         contradicts = [one for of_ratio in ratios.values() for one in _contradicts(of_ratio)]
         on_repeats = [

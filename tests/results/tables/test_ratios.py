@@ -196,6 +196,12 @@ def test_each_run_is_held_against_the_others() -> None:
     assert of(samples.assign(stale=samples["run"] == RUNS[0])).empty
 
 
+def test_a_time_of_0_has_no_relative_width() -> None:
+    never = table(*(rounds("bytewise", [0.0, 0.0], run=run) for run in RUNS))
+    (row,) = repeatability(never, ratios_by_round(never, STUDIES), STUDIES).to_dict("records")
+    assert row["times_inside"] == 4 and pd.isna(row["half_width"])
+
+
 def test_a_run_unlike_the_others_is_seen() -> None:
     samples = table(of_four_runs(bytewise=0.1, vectors=3.0, again=3.0, python=3.0))
     found = repeatability(samples, ratios_by_round(samples, STUDIES), STUDIES).set_index("study")
