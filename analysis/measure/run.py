@@ -28,10 +28,9 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, StudyError
 from analysis.measure.progress import Progress, expected
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
-from analysis.results.disturbance import Watch, disturbances
+from analysis.results.disturbance import Watch, disturbances, reasons
 from analysis.results.store.keys import Disturbance, Look, Stages
 from analysis.results.store.samples import read_rows, write_rows
-from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 

@@ -25,7 +25,7 @@ from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure import places
 from analysis.measure.plan import Target, pending
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
