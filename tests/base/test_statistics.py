@@ -61,10 +61,7 @@ def test_verdict_needs_the_whole_interval(low: float, high: float, said: str) ->
         ([0.80, 0.81, 0.79], "slower"),
         ([1.20, 1.21, 0.999], "unclear"),  # one run disagrees
         ([1.20, 1.80, 1.01], "unclear"),  # all agree, but perhaps by chance
-        (
-            [1.20, 1.20, 1.20, 1.20, 0.99],
-            "unclear",
-        ),  # one of five; the interval of the mean excludes 1
+        ([1.20, 1.20, 1.20, 1.20, 0.99], "unclear"),  # though the interval of the mean excludes 1
         ([0.80, 0.80, 0.80, 0.80, 1.005], "unclear"),
         ([1.002, 1.003, 1.0021], "same"),
         ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
@@ -96,11 +93,9 @@ MIN_CORRECT, MAX_CORRECT = binomial_quantile(0.001), binomial_quantile(0.999)
 """Bounds on the number of correct intervals at CONFIDENCE; one test in a thousand exceeds them."""
 
 
-def noise(
-    random: np.random.Generator, sigma: float, outliers: float, rounds: int = ROUNDS
-) -> np.ndarray:
-    """Times around 1 of many experiments [EXPERIMENTS, rounds]; some rounds are outliers."""
-    times = random.lognormal(0, sigma, (EXPERIMENTS, rounds))
+def noise(random: np.random.Generator, sigma: float, outliers: float) -> np.ndarray:
+    """Times around 1 of many experiments [EXPERIMENTS, ROUNDS]; some rounds are outliers."""
+    times = random.lognormal(0, sigma, (EXPERIMENTS, ROUNDS))
     wrong = random.random(times.shape) < outliers
     return np.where(wrong, times * random.uniform(1.5, 10, times.shape), times)
 
@@ -120,21 +115,11 @@ def test_one_program_against_itself_is_rarely_called_different(
     assert said.count("faster") + said.count("slower") <= 0.05 * EXPERIMENTS
 
 
-def test_one_program_is_found_to_be_the_same_from_nine_rounds() -> None:
-    random = np.random.default_rng(31)
-    said = verdicts(noise(random, 0.003, 0, rounds=9) / noise(random, 0.003, 0, rounds=9))
-    assert said.count("same") >= 0.95 * EXPERIMENTS
-
-
-@pytest.mark.parametrize(("speed_up", "right"), [(1.1, "faster"), (1 / 1.1, "slower")])
-def test_a_tenth_more_speed_is_found_in_noise_of_a_hundredth(speed_up: float, right: str) -> None:
+def test_a_tenth_more_speed_is_found_and_outliers_do_not_turn_it_round() -> None:
     random = np.random.default_rng(11)
-    said = verdicts(speed_up * noise(random, 0.01, 0) / noise(random, 0.01, 0))
-    assert said.count(right) >= 0.95 * EXPERIMENTS
-
-
-def test_outliers_in_a_round_do_not_turn_a_verdict_round() -> None:
-    random = np.random.default_rng(13)
+    for ratio, right in ((1.1, "faster"), (1 / 1.1, "slower")):
+        said = verdicts(ratio * noise(random, 0.01, 0) / noise(random, 0.01, 0))
+        assert said.count(right) >= 0.95 * EXPERIMENTS
     said = verdicts(1.1 * noise(random, 0.01, 0.15) / noise(random, 0.01, 0.15))
     assert said.count("slower") <= 0.01 * EXPERIMENTS
 
@@ -206,15 +191,6 @@ def test_a_run_outside_the_interval_of_three_others_is_marked() -> None:
     assert outside_of_others([2.0] * 4, COUNT) == [False] * 4
 
 
-@pytest.mark.parametrize("runs", [3, 4, 5])
-@pytest.mark.parametrize("sigma", [0.005, 0.02, 0.2])
-def test_one_program_on_several_hosts_is_rarely_called_different(runs: int, sigma: float) -> None:
-    random = np.random.default_rng([29, runs, int(sigma * 1000)])
-    ratios = random.lognormal(0, sigma, (EXPERIMENTS, runs)).tolist()
-    said = [verdict(*estimate([[one] for one in row]), row) for row in ratios]
-    assert said.count("faster") + said.count("slower") <= EXPERIMENTS - MIN_CORRECT
-
-
 def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both() -> None:
     first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
     assert estimate([first, second]) == pytest.approx((1.6, 1.0, 2.3))
@@ -256,9 +232,3 @@ def test_mean_of_positive_values_is_geometric() -> None:
     assert found.value == pytest.approx(2.0)
     assert found.low * found.high == pytest.approx(4.0)
     assert mean_estimate([-1.0, 0.0, 4.0], DIFFERENCE).value == pytest.approx(1.0)
-
-
-def test_values_that_are_not_positive_have_an_interval() -> None:
-    low, high = prediction_interval([-1.0, 0.0, 1.0], DIFFERENCE)
-    assert low == pytest.approx(-4.303 * math.sqrt(4 / 3), rel=1e-3)
-    assert high == pytest.approx(4.303 * math.sqrt(4 / 3), rel=1e-3)
