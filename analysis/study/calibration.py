@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
 from analysis.base.errors import FieldError
-from analysis.study.description import Case, Study, Variant
+from analysis.study.description import Study, Variant
 
 INSIDE: Final = "inside"
 """Held back, and within the range of every key that is fitted."""
@@ -40,13 +41,17 @@ def held_back(study: Study, variant: Variant) -> list[str]:
     """
     if not study.calibrates:
         return [FITTED] * len(variant.cases)
-    uses, within = [], 0
+    uses, within = [], itertools.count()
     for case in variant.cases:
-        if not _in_range(study, case):
+        is_within = all(
+            low <= case.number(key) <= high
+            for key, (low, high) in study.fitted_range.items()
+            if key in case.values
+        )
+        if is_within:
+            uses.append(INSIDE if is_third(next(within)) else FITTED)
+        else:
             uses.append(OUTSIDE)
-            continue
-        uses.append(INSIDE if is_third(within) else FITTED)
-        within += 1
     return uses
 
 
@@ -84,11 +89,3 @@ def check_calibration(study: Study, where: str) -> None:
             f" {of.parameters} parameters of {of.model}"
         )
         raise FieldError(f"{where}: calibrates", expected, fitted)
-
-
-def _in_range(study: Study, case: Case) -> bool:
-    return all(
-        low <= case.number(key) <= high
-        for key, (low, high) in study.fitted_range.items()
-        if key in case.values
-    )

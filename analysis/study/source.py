@@ -45,7 +45,7 @@ def source_files(study: Study, variant: Variant) -> list[Path]:
     roots = [variant.path, study.folder / f"{variant.workload}.py"]
     if variant.is_compiled and study.bindings:
         roots.append(study.bindings)
-    return _closure([root for root in roots if root.exists()], study.root)
+    return _closure(roots, study.root)
 
 
 def study_files(study: Study) -> list[Path]:
@@ -64,15 +64,13 @@ def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
     """`roots` and all files that they include or import, each once, in the order of first use."""
     found: dict[Path, None] = {}
 
-    def add(path: Path) -> None:
-        if path not in found:
-            found[path] = None
-            for used in _used_files(path, path.stat().st_mtime_ns, repository):
-                if used.exists():
-                    add(used)
+    def add(paths: Iterable[Path]) -> None:
+        for path in paths:
+            if path not in found and path.exists():
+                found[path] = None
+                add(_used_files(path, path.stat().st_mtime_ns, repository))
 
-    for root in roots:
-        add(root)
+    add(roots)
     return list(found)
 
 
@@ -112,8 +110,7 @@ def _module_files(folder: Path, dotted: str) -> Iterator[Path]:
     """The files of the module with this `dotted` name, and of the packages around it."""
     for name in dotted.strip(".").split("."):
         folder /= name
-        yield folder.with_suffix(".py")
-        yield folder / "__init__.py"
+        yield from (folder.with_suffix(".py"), folder / "__init__.py")
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
