@@ -61,42 +61,45 @@ def test_the_form_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     code, out, _ = run(capsys, a, b, "--json")
     document = json.loads(out)
     assert (code, document["exit_code"], document["rows"][0]["verdict"]) == (1, 1, "different")
+    assert len(json.loads(run(capsys, a, b, "--json", "--only", "case=1")[1])["rows"]) == 3
 
 
-def test_only_some_rows_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = files(tmp_path / "a", {}), files(tmp_path / "b", {"1": 0.1})
-    assert json.loads(run(capsys, a, b, "--json", "--only", "case=1")[1])["rows"].__len__() == 3
+SELECTION = "expected @3, @-3 or the start of a run's time, such as @2026-11, got "
+NO_SELECTION = "expected results of this project, for @ and --metric, got"
 
 
-@pytest.mark.parametrize("given", ["no-such-place", "no/such/place@3", "--no-such-place"])
-def test_an_unknown_place_is_one_line(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, error = run(capsys, "--", given, "results")
-    assert (code, out) == (2, "")
-    assert error.startswith("error: ") and len(error.splitlines()) == 1
-
-
-def test_a_hostile_file_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "a.json"
-    file.write_text('{"benchmarks": [{"name": "x", "states": 3}]}')
-    code, _, error = run(capsys, file, file)
-    assert code == 2
-    assert "states: expected type array" in error
-
-
-@pytest.mark.parametrize("form", [(), ("--json",)])
-def test_a_file_against_itself_ends_with_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        *((("--", given, "m"), given) for given in ("nowhere", "no/where@3", "--no-such-place")),
+        *((("a" * length, "m"), "a" * 20) for length in (300, 1999, 5000)),
+        *(
+            ((f"m{which}", "m"), f"{SELECTION}{which!r}")
+            for which in ("@", "@0", "@-0", "@nonsense", "@-1000", "@1.5", "@2026 11")
+        ),
+        (("files@1", "files"), NO_SELECTION),
+        (("files/0.json@1", "files"), NO_SELECTION),
+        (("files", "files", "--metric", "cpu_time"), NO_SELECTION),
+        (("files", "files"), "expected rows of both sides, from different runs, got 12 of"),
+        (("files", "files", "--json"), "expected rows of both sides, from different runs, got 12"),
+        (("hostile.json", "files"), "states: expected type array"),
+        (("m",), "B: expected another side, unless A is -, got None"),
+    ],
+)
+def test_arguments_that_cannot_be_end_with_2_and_one_line(
+    arguments: tuple[str, ...],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    file = files(tmp_path / "a", {}, runs=1) / "0.json"
-    code, _, error = run(capsys, file, file, *form)
+    monkeypatch.chdir(tmp_path)
+    files(Path("files"), {}, runs=1)
+    Path("hostile.json").write_text('{"benchmarks": [{"name": "x", "states": 3}]}')
+    Path("m").mkdir()
+    code, _, error = run(capsys, *arguments)
     assert (code, error.count("\n")) == (2, 1)
-    assert error.startswith("error: expected rows of both sides, from different runs, got 12 of")
-
-
-@pytest.mark.parametrize("length", [300, 1999, 5000])
-def test_a_name_that_cannot_be_ends_with_2(length: int, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, error = run(capsys, "a" * length, "b")
-    assert (code, error.count("\n")) == (2, 1)
+    assert error.startswith("error: ") and expected in error
 
 
 def test_a_fault_of_the_command_is_not_called_slower(
@@ -112,23 +115,7 @@ def test_a_fault_of_the_command_is_not_called_slower(
 
 
 HOSTILE_VALUES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        0,
-        -1,
-        3.5,
-        1e308,
-        -1e308,
-        1e-320,
-        2**64,
-        10**400,
-        "",
-        "x",
-        "1e308",
-        "nan",
-        "inf",
-    ),
+    *(None, True, 0, -1, 3.5, 1e308, -1e308, 1e-320, 2**64, 10**400, "", "x", "1e308", "nan"),
     *("9" * 1999, "a" * 2001, "a/" * 999, "../" * 300, "/dev/zero", "\ud800", "\x00", [], {}, [[]]),
 )
 
@@ -216,28 +203,6 @@ def test_results_of_a_machine_and_their_runs(machine: Path) -> None:
         assert read_results("one", machine, which).runs[rows[0]] == newest.runs[rows[0]]
 
 
-@pytest.mark.parametrize("which", ["@", "@0", "@-0", "@nonsense", "@-1000", "@1.5", "@2026 11"])
-def test_a_selection_that_cannot_be_is_one_line(
-    which: str, machine: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, error = run(capsys, f"{machine}{which}", machine)
-    assert (code, out, error.count("\n")) == (2, "", 1)
-    assert (
-        f"expected @3, @-3 or the start of a run's time, such as @2026-11, got {which!r}" in error
-    )
-
-
-@pytest.mark.parametrize("given", [("@1",), ("", "--metric", "cpu_time")])
-def test_files_of_nvbench_have_no_selection(
-    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = files(tmp_path / "a", {})
-    for place in (folder, folder / "0.json"):
-        code, out, error = run(capsys, f"{place}{given[0]}", folder, *given[1:])
-        assert (code, out, error.count("\n")) == (2, "", 1)
-        assert "expected results of this project, for @ and --metric, got" in error
-
-
 def test_a_study_and_a_run_can_be_named(machine: Path) -> None:
     def runs_in(place: Path) -> set[str]:
         side = command.read(str(place))
@@ -247,29 +212,30 @@ def test_a_study_and_a_run_can_be_named(machine: Path) -> None:
     assert len(runs_in(machine / "copy")) == len(RUNS)
     for file in (first, first.with_suffix(".json")):
         assert len(runs_in(file)) == 1
-
-
-def test_two_machines_are_compared_with_each_other(machine: Path) -> None:
     write_machine(machine.parent, "other", COPY, run="2026-01-04T00:00:00Z", rounds=3)
     found = compare(read_results("a", machine), read_results("b", machine.parent / "other"))
     assert len(found.judged) > 20 and {row.row[0] for row in found.judged} == {""}
 
 
-def test_code_that_has_changed_is_stale(machine: Path, tmp_path: Path) -> None:
+def test_code_that_has_changed_is_stale_and_damaged_files_are_named(
+    machine: Path, tmp_path: Path
+) -> None:
     assert not read_results("before", machine).stale
-    source = COPY.variant("bytewise").path.name
-    with next(tmp_path.glob(f"kernels/copy/{source}")).open("a") as file:
-        file.write("\nint another;\n")
-    assert {row[2] for row in read_results("after", machine).stale} >= {"bytewise"}
-
-
-def test_without_studies_the_code_of_the_newest_run_counts(machine: Path, tmp_path: Path) -> None:
-    *_, newest = files_of(machine.parent, "m", "copy")
+    oldest, *_, newest = files_of(machine.parent, "m", "copy")
     make_stale(newest, "bytewise")
+    # Without studies, the code of the newest run counts.
     shutil.copytree(machine, tmp_path / "elsewhere" / "results" / "m")
     found = read_results("alone", tmp_path / "elsewhere" / "results" / "m")
     assert {len(runs) for row, runs in found.runs.items() if row[2] == "bytewise"} == {1}
     assert {len(runs) for row, runs in found.runs.items() if row[2] != "bytewise"} == {3}
+    source = COPY.variant("bytewise").path.name
+    with next(tmp_path.glob(f"kernels/copy/{source}")).open("a") as file:
+        file.write("\nint another;\n")
+    oldest.write_text("x")
+    found = read_results("after", machine.parent)
+    assert {row[2] for row in found.stale} >= {"bytewise"}
+    assert [note.startswith("refused: ") for note in found.notes] == [True]
+    assert {len(runs) for runs in found.runs.values()} == {2}
 
 
 SAMPLES = "side,case,run,seconds\n" + "".join(
@@ -322,19 +288,6 @@ def test_a_bad_table_is_refused_in_one_line(
     assert error.startswith("error: standard input: ") and expected in error
 
 
-def test_one_argument_is_enough_only_for_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, error = run(capsys, "results")
-    assert (code, error) == (2, "error: B: expected another side, unless A is -, got None\n")
-
-
 def test_the_help_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     lines = run(capsys, "--help")[1].splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
-
-
-def test_damaged_results_are_named_and_the_rest_is_compared(machine: Path) -> None:
-    first, *_ = files_of(machine.parent, "m", "copy")
-    first.write_text("x")
-    found = read_results("damaged", machine.parent)
-    assert [note.startswith("refused: ") for note in found.notes] == [True]
-    assert {len(runs) for runs in found.runs.values()} == {2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from analysis.study.access import Access
 
@@ -57,8 +57,7 @@ class Traffic:
         return self.data_bytes / SECTOR_BYTES
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A read of the sectors [first, end) of one line; sectors are numbered from address 0."""
 
     first: int
@@ -96,29 +95,20 @@ def line_requests(start: int, length: int, known_from: int | None = None) -> lis
     return requests
 
 
-def warp_requests(start: int, length: int, load_bytes: int) -> list[Request]:
+def row_requests(start: int, length: int, load_bytes: int, *, alone: bool = False) -> list[Request]:
     """The requests of a warp that reads a row, `load_bytes` per instruction.
 
-    A line that two instructions share is requested twice, a shared sector once. The last
-    instruction comes first, as in the machine code of the calibration's kernel. Over all
-    16-byte-aligned starts, the other order requests the same amount.
+    A line that two instructions share is requested twice, a shared sector once, or twice if a
+    thread reads the row `alone`. The last instruction comes first, as in the machine code of the
+    calibration's kernel. Over all 16-byte-aligned starts, the other order requests the same amount.
     """
     requests: list[Request] = []
     known_from = None
     for done in reversed(range(0, length, load_bytes)):
         begin = start + done
         requests += line_requests(begin, min(load_bytes, length - done), known_from)
-        known_from = begin // SECTOR_BYTES
+        known_from = None if alone else begin // SECTOR_BYTES
     return requests
-
-
-def thread_requests(start: int, length: int, access_bytes: int) -> list[Request]:
-    """The requests of a thread that reads a row alone: each access is a separate request."""
-    return [
-        request
-        for done in range(0, length, access_bytes)
-        for request in line_requests(start + done, min(access_bytes, length - done))
-    ]
 
 
 @lru_cache(maxsize=4096)
@@ -140,9 +130,8 @@ def row_traffic(
         (row * stride_bytes + offset_bytes) % LINE_BYTES
         for row in range(LINE_BYTES // math.gcd(stride_bytes, LINE_BYTES))
     ]
-    ask = thread_requests if alone else warp_requests
     at_once = row_bytes if in_flight_bytes >= row_bytes and not alone else access_bytes
-    requests = [request for start in starts for request in ask(start, row_bytes, at_once)]
+    requests = [r for start in starts for r in row_requests(start, row_bytes, at_once, alone=alone)]
     return Traffic(
         completions=len(requests) / len(starts),
         data_bytes=sum(request.data_bytes for request in requests) / len(starts),

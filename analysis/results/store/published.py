@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -39,6 +40,10 @@ class PrintedRow:
         if not is_figure:
             raise FieldError("printed", "a number above 0", self.printed)
 
+    @property
+    def is_time(self) -> bool:
+        return SI[self.unit_meant][0] == "s"
+
 
 @dataclass(frozen=True)
 class PublishedRow(PrintedRow):
@@ -49,14 +54,9 @@ class PublishedRow(PrintedRow):
     seconds: float
     rate: float
 
-    @property
-    def is_time(self) -> bool:
-        return SI[self.unit_meant][0] == "s"
-
 
 FILE_COLUMNS = list(columns(PrintedRow))
-COLUMNS = list(columns(PublishedRow))
-NOTHING: Final = pd.DataFrame(columns=COLUMNS)
+NOTHING: Final = pd.DataFrame(columns=list(columns(PublishedRow)))
 
 
 def published_file(results: Path, study: Study) -> Path:
@@ -66,32 +66,29 @@ def published_file(results: Path, study: Study) -> Path:
 def load_published(results: Path, study: Study) -> pd.DataFrame:
     """Published rows of `study`, by PublishedRow; empty where there are none.
 
-    A rate of operations gives the seconds of one. HotpathError names the invalid file and line.
+    HotpathError names the invalid file and line.
     """
     path = published_file(results, study)
     found = []
     for row in read_records(path, PrintedRow) if path.exists() else ():
         payload = study.payloads.get((row.variant, row.case), 0)
-        seconds = to_seconds(float(row.printed), row.unit_meant, payload, f"{path.name}: unit")
-        rate = payload / seconds / 1e9 if payload else float("nan")
+        seconds = to_seconds(float(row.printed), row.unit_meant, payload)
+        rate = payload / seconds / 1e9 if payload else math.nan
         found.append(PublishedRow(**asdict(row), payload_bytes=payload, seconds=seconds, rate=rate))
-    return pd.DataFrame(found, columns=COLUMNS) if found else NOTHING
+    return pd.DataFrame(found) if found else NOTHING
 
 
-def to_seconds(value: float, unit: str, payload_bytes: int, where: str) -> float:
+def to_seconds(value: float, unit: str, payload_bytes: int) -> float:
     """Seconds of one operation from a printed time or rate; NaN for a rate without payload."""
-    require_known(where, unit, SI)
     base, scale = SI[unit]
     if base == "s":
         return value * scale
-    amount = 1 if base == "1/s" else payload_bytes or float("nan")
+    amount = 1 if base == "1/s" else payload_bytes or math.nan
     return amount / (value * scale)
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:
     """One row per variant, case and source: the printed time if there is one, else the rate."""
     is_rate = published["unit_meant"].map(lambda unit: SI[unit][0] != "s")
-    ordered = published.assign(is_rate=is_rate).sort_values("is_rate", kind="stable")
-    return (
-        ordered.drop_duplicates(["variant", "case", "source"]).drop(columns="is_rate").sort_index()
-    )
+    times_first = published.loc[is_rate.sort_values(kind="stable").index]
+    return times_first.drop_duplicates(["variant", "case", "source"]).sort_index()

@@ -127,14 +127,13 @@ def _neighbours(values: Sequence[int], asked: int) -> Sequence[int]:
 
 def nearest(points: Iterable[Point], asked: Point) -> Point | None:
     """The measured point that differs least on its worst axis; None without points."""
-    return min(points, key=lambda point: factors(point, asked), default=None)
 
+    def factors(point: Point) -> list[float]:
+        """Factors on each axis, the largest first: their order is that of the distances."""
+        pairs = zip(point, asked, strict=True)
+        return sorted((max(one / other, other / one) for one, other in pairs), reverse=True)
 
-def factors(point: Point, asked: Point) -> tuple[float, ...]:
-    """Factors between two points on each axis, the largest first: their order is that of the
-    distances."""
-    each = (max(one / other, other / one) for one, other in zip(point, asked, strict=True))
-    return tuple(sorted(each, reverse=True))
+    return min(points, key=factors, default=None)
 
 
 def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answer], Spans]:
