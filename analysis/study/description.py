@@ -24,7 +24,7 @@ class Case:
     `metrics` are the study's metrics that the engine takes here, None for all it can take.
     `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
     round, and only one in `every` rounds has any. Before host times of a `warm` case, the L2 is not
-    flushed.
+    flushed. `device_above_host` is the reason why device times exceed host times, if some do.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -35,6 +35,7 @@ class Case:
     visits: int = 1
     every: int = 1
     warm: bool = False
+    device_above_host: str = ""
 
     @cached_property
     def id(self) -> str:

@@ -129,6 +129,9 @@ class CaseSet(BaseModel, extra="allow", frozen=True, use_attribute_docstrings=Tr
     every: Count = 1
     """Only one in this many rounds measures these cases, the first one always. For cases that take
     seconds and repeat the operation themselves, or whose claims need no more rounds."""
+    device_above_host: Sentence = ""
+    """Why device times exceed host times here, if some do. The publication check reports all other
+    such times."""
 
     @property
     def values(self) -> Mapping[str, tuple[CaseValue, ...]]:

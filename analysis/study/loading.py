@@ -205,7 +205,8 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
         if payload < 0:
             raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
         repeats = cases.samples, cases.visits, cases.every, cases.warm
-        found.append(Case(point, payload, cases.grid, cases.metrics, *repeats))
+        about = cases.grid, cases.metrics, *repeats, cases.device_above_host
+        found.append(Case(point, payload, *about))
     return found
 
 

@@ -203,6 +203,7 @@ def _device_above_host(inputs: Inputs) -> Iterator[Fault]:
         runs = [*zip(figures_by_run(device), figures_by_run(host), strict=False)]
         agree = len(runs) >= MIN_RUNS and all(one > other for one, other in runs)
         is_labelled = variant.copies_alone or variant.host_work or variant.waits
+        is_labelled = is_labelled or bool(case.device_above_host)
         is_warmed_up = host.median < MIN_UNWARMED_S and not case.warm
         if is_above and agree and is_warmed_up and not is_labelled:
             what = (

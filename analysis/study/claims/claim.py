@@ -104,8 +104,8 @@ class ClaimKeys:
     the rows in results/published, if those exist."""
     test: AnyKind | None = None
     """The one comparison that decides the claim."""
-    all: Annotated[tuple[AnyKind, ...], Field(min_length=2)] = ()
-    """Comparisons that must all hold."""
+    all: tuple[AnyKind, ...] = ()
+    """Comparisons that must all hold: two or more."""
     untested: Sentence = ""
     """Why nothing here tests the claim."""
     finding: Finding | None = None
@@ -117,10 +117,21 @@ class ClaimKeys:
         ways = [way for way in ("all", "test", "untested") if getattr(self, way)]
         if len(ways) != 1:
             raise Fault("exactly one of test, all and untested", ways)
-        if self.finding is not None and self.finding.part > max(len(self.all), 1):
-            expected = f"a finding of a part of the claim, 1 to {max(len(self.all), 1)}"
+        if self.all and len(self.tests) < 2:
+            raise Fault("two comparisons or more under all", len(self.tests))
+        if self.finding is not None and self.finding.part > max(len(self.tests), 1):
+            expected = f"a finding of a part of the claim, 1 to {max(len(self.tests), 1)}"
             raise Fault(expected, self.finding.part)
         return self
+
+    @property
+    def tests(self) -> list[Comparison]:
+        """Its comparisons, one for each of the cases under `in_each`."""
+        return [
+            part.model_copy(update={"case": case, "in_each": ()})
+            for part in (self.all or filter(None, [self.test]))
+            for case in part.in_each or (part.case,)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,11 +205,18 @@ def resolve_claims(
     claims = []
     for entry in entries:
         here = f"{where}: claims.{entry.id}"
-        parts = {f"{here}.all.{index}": part for index, part in enumerate(entry.all)}
-        if entry.test:
-            parts = {f"{here}.test": entry.test}
+        places = (
+            [f"{here}.test"]
+            if entry.test
+            else [
+                f"{here}.all.{index}"
+                for index, part in enumerate(entry.all)
+                for _ in part.in_each or (1,)
+            ]
+        )
         tests = tuple(
-            _resolved(part, cases, metrics, headline, place) for place, part in parts.items()
+            _resolved(part, cases, metrics, headline, place)
+            for place, part in zip(places, entry.tests, strict=True)
         )
         units = {name: metric.unit for name, metric in metrics.items()}
         if entry.published and len(tests) == 1:
@@ -263,10 +281,17 @@ def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found = {}
     for claim in study.get("claims") or []:
         parts = [claim["test"]] if "test" in claim else claim.get("all", [])
-        if parts:
+        in_cases = [one for part in parts for one in _by_case(headline | part)]
+        if in_cases:
             published = claim.get("published")
-            found[claim["id"]] = tuple(_digest(headline | part, published) for part in parts)
+            found[claim["id"]] = tuple(_digest(part, published) for part in in_cases)
     return found
+
+
+def _by_case(part: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`part` in each of the cases under its `in_each`; alone without that key."""
+    shared = {key: value for key, value in part.items() if key != "in_each"}
+    return [shared | {"case": case} for case in part.get("in_each", [part["case"]])]
 
 
 def _digest(part: Mapping[str, Any], published: object) -> str:

@@ -70,6 +70,8 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
 
     case: str = ""
     """key=value pairs joined by commas, as in results; the headline case if omitted."""
+    in_each: Unique[str] = ()
+    """Such cases, in place of `case`: the entry of `all` stands for a comparison in each."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

@@ -146,6 +146,13 @@ def test_digest_includes_the_headline_but_not_the_words() -> None:
     assert digests(describe({"id": "it", "says": "So.", "untested": "why"})) == {}
 
 
+def test_a_comparison_in_each_of_several_cases_is_that_of_one_entry_a_case() -> None:
+    cases = ["rows=1", "rows=2"]
+    apart = {"id": "it", "says": "So.", "all": [SPEEDUP | {"case": case} for case in cases]}
+    joined = apart | {"all": [SPEEDUP | {"in_each": cases}]}
+    assert digests(describe(joined)) == digests(describe(apart))
+
+
 def test_claim_without_one_of_its_comparisons_names_no_bound() -> None:
     assert still_named({"one": ["a", "b"], "two": ["c"]}, {"a", "c", "d"}) == {"c"}
     assert still_named({}, {"a"}) == frozenset()

@@ -57,7 +57,8 @@ def test_a_fault_in_a_comparison_is_one_error(
 @pytest.mark.parametrize(
     ("entry", "field", "expected"),
     [
-        ({"all": [SPEEDUP]}, "claims.it.all", ""),
+        ({"all": [SPEEDUP]}, "claims.it", "two comparisons or more under all"),
+        ({"all": [SPEEDUP | {"in_each": ["rows=2", "rows=9"]}]}, "claims.it.all.0.case", "rows=2"),
         ({}, "claims.it", "exactly one of test, all and untested"),
         ({"test": SPEEDUP, "untested": "why"}, "claims.it", "exactly one of test, all"),
         ({"untested": ""}, "claims.it.untested", "not empty"),
