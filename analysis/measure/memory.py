@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -105,7 +106,8 @@ class DeviceArray:
         return out
 
     def __del__(self) -> None:
-        if hasattr(self, "pointer"):
+        # At the interpreter's end, cuda.bindings may already be gone, and the driver frees all.
+        if hasattr(self, "pointer") and not sys.is_finalizing():
             cudart.cudaFree(self.pointer)
 
 

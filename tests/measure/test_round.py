@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,20 +16,12 @@ from analysis.base.gpu import Gpu
 from analysis.measure import memory, rig
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
-from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.places import Place
 from analysis.measure.rig import Bound
 from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
 from analysis.study import Study
-from analysis.study.config import Grid
-from tests.measure.studies import (
-    GRID,
-    HERE,
-    run,
-    runs_at,
-    samples_at,
-    write_study,
-)
+from tests.measure.studies import plan_of, run, samples_at, write_study
 from tests.synthetic import RUN
 
 
@@ -71,11 +62,8 @@ def test_each_round_covers_every_cell_once_in_random_order(many_cells: Study) ->
         assert len(blocks) == len(set(cases))
 
 
-def test_a_rounds_order_can_be_repeated(many_cells: Study) -> None:
+def test_another_run_has_another_order_and_the_same_has_the_same(many_cells: Study) -> None:
     assert order(many_cells, 5) == order(many_cells, 5)
-
-
-def test_another_run_has_another_order(many_cells: Study) -> None:
     first = job(many_cells, 0)
     orders = [
         [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
@@ -102,27 +90,8 @@ def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
     assert measured == [1, 0, 0, 1]
 
 
-def test_a_round_without_cells_starts_no_process(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started = []
-    start = BaseProcess.start
-
-    def noted(process: BaseProcess) -> None:
-        started.append(process)
-        start(process)
-
-    monkeypatch.setattr(BaseProcess, "start", noted)
-    study = write_study(tmp_path / "seldom", {"name": "one"}, sizes={"every": 3})
-    grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    assert {sample.round for sample in samples_at(where, study, "one")} == {0}
-    (measured,) = runs_at(where, study)
-    assert (measured.about.rounds, len(measured.about.conditions)) == (3, 4)
-    assert len(started) == 1
-
-
-def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
+@pytest.mark.usefixtures("quick")
+def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, place: Place) -> None:
     variants = {"name": "one"}, {"name": "other"}
     study = write_study(tmp_path / "often", *variants, sizes={"visits": 20})
     order = list(Bench(job(study, 0), []).schedule())
@@ -133,9 +102,8 @@ def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Targ
     assert all(len({cell.case.id for cell in turn}) == 1 for turn in turns)
     assert all({cell.variant.name for cell in turn} == {"one", "other"} for turn in turns)
     assert len({turn[0].variant.name for turn in turns}) == 2
-    grid = Grid(name="default", rounds=2, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    samples = [s for s in samples_at(where, study, "one") if s.case == "n=1"]
+    run(plan_of(study, place, rounds=2))
+    samples = [s for s in samples_at(place, study, "one") if s.case == "n=1"]
     numbers = [(s.round, s.sample) for s in samples if s.metric == "host_time"]
     assert sorted(numbers) == [(number, sample) for number in (0, 1) for sample in range(40)]
     assert sum(s.metric == "filled" for s in samples) == 40
@@ -173,14 +141,14 @@ def test_failure_discards_times_of_earlier_visits(
     assert to_text(rows)
 
 
-def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None:
+@pytest.mark.usefixtures("quick")
+def test_case_selects_metrics_and_samples(tmp_path: Path, place: Place) -> None:
     few = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
     none: dict[str, Any] = {"n": [4], "payload_bytes": 32, "metrics": []}
     variant = {"name": "one", "cases": ["sizes", "few", "none"]}
     study = write_study(tmp_path / "named", variant, few=few, none=none)
-    grid = Grid(name="default", rounds=1, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    counts = Counter((s.case, s.metric) for s in samples_at(where, study, "one"))
+    run(plan_of(study, place, rounds=1))
+    counts = Counter((s.case, s.metric) for s in samples_at(place, study, "one"))
     assert {key: count for key, count in counts.items() if key[1] == "host_time"} == {
         ("n=1", "host_time"): 2,
         ("n=2", "host_time"): 2,
@@ -188,20 +156,6 @@ def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None
     }
     # Samples of the workload are not affected.
     assert all(counts[f"n={n}", "filled"] == 1 for n in (1, 2, 3, 4))
-
-
-def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
-    tmp_path: Path, where: Target
-) -> None:
-    study = write_study(tmp_path / "skip", {"name": "refuses"})
-    run(Plan(study, study.variants, GRID, where), study.folder)
-    rows = samples_at(where, study, "refuses")
-    refused = [row for row in rows if row.case == "n=2"]
-    assert {(row.status, row.reason, row.value) for row in refused} == {
-        ("skipped", "too large for this machine", None)
-    }
-    assert {row.status for row in rows if row.case == "n=1"} == {"ok"}
-    assert not pending(study, where, "default", HERE)
 
 
 class Recorded(PythonOperation):

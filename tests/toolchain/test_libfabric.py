@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
-from analysis.measure.needs import Provision
+from analysis.measure.places import Place
 from analysis.toolchain.libfabric import MISSING, find_libfabric, has_needed_libfabric
 from analysis.toolchain.study_settings import bindings_settings
 from tests.compiled import toolchain
@@ -46,8 +46,8 @@ def test_without_libfabric_only_its_variants_are_skipped() -> None:
             needs = "libfabric" in variant.needs
             assert has_needed_libfabric(variant.needs, None) is not needs
             if needs:
-                assert Provision((), "13.0").unmet(variant) == MISSING
-                assert Provision((), "13.0", libfabric=True).unmet(variant) is None
+                assert Place(Path(), "box").unmet(variant) == MISSING
+                assert Place(Path(), "box", libfabric=True).unmet(variant) is None
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         without = replace(toolchain(), libfabric=None)
         bindings_settings(STUDIES["rdma_write"]).for_compiler(without)

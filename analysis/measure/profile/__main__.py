@@ -22,8 +22,7 @@ from analysis.measure.clock import utc_now
 from analysis.measure.commit import commit_of
 from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import in_use
-from analysis.measure.places import Places
+from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store.keys import (
     FORMAT,
@@ -80,18 +79,15 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
     If one is impossible here, its file records the reason.
     """
     with open_gpus(config.gpus) as gpus:
-        place = Places(config, gpus).of(study)
-        where, provision = place.where, place.provision
+        place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
         modules = built_modules(arch)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
         compiler = Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch)
-        host = describe(provision.gpus)
-    usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
+        host = describe(place.gpus)
+    usable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
     by_case = variants_by_case(study, usable, asked)
-    show_only(
-        in_use(provision.gpus, [variant for variants in by_case.values() for variant in variants])
-    )
+    show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
     commit = commit_of(ROOT)
     for kind in CAPTURE_KINDS:
         text, variants = capture(kind, study, by_case, modules)
@@ -100,7 +96,7 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
         about = CaptureFile(
             format=FORMAT,
             kind=kind,
-            machine=where.machine,
+            machine=place.machine,
             study=study.name,
             at=utc_now("seconds"),
             commit=commit.name,
@@ -110,8 +106,8 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
             compiler=compiler,
             variants=variants,
         )
-        add(where.folder / study.name, about, {f"{about.stem}.csv": text} if text else {})
-    discard_superfluous(where.folder / study.name, study, where.host)
+        add(place.folder / study.name, about, {f"{about.stem}.csv": text} if text else {})
+    discard_superfluous(place.folder / study.name, study, place.host)
 
 
 def variants_by_case(
