@@ -147,7 +147,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, count: int, **different: Any) -> tuple
 
 
 def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(Path(), "box", gpus=gpus(monkeypatch, 1))
+    place = Place(Path(), "box", gpus=gpus(monkeypatch, 1), cuda="13.0")
     reasons = {place.unmet(variant) for variant in PEERS.variants}
     assert reasons == {
         f"needs {count} free GPUs of one kind, got 1; gpu={list(range(count))} would name them"
@@ -156,7 +156,7 @@ def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.Monke
 
 
 def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(Path(), "box", gpus=gpus(monkeypatch, 2))
+    place = Place(Path(), "box", gpus=gpus(monkeypatch, 2), cuda="13.0")
     without_torch = [variant for variant in PEERS.variants if "torch" not in variant.needs]
     skipped = {variant.name for variant in without_torch if place.unmet(variant)}
     assert skipped == {name for name in NAMES if name.startswith(("three_", "four_"))}
@@ -164,6 +164,6 @@ def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_gpus_without_access_to_each_other_skip_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     found = gpus(monkeypatch, 2, can_access=lambda i, j: i < j)
-    place = Place(Path(), "box", gpus=found, apart=apart(found))
+    place = Place(Path(), "box", gpus=found, cuda="13.0", apart=apart(found))
     reasons = {place.unmet(PEERS.variant(name)) for name in ("pulled", "two_links")}
     assert reasons == {"GPU 0 and GPU 1 cannot access each other's memory"}
