@@ -162,7 +162,9 @@ def many_files(archive: Path) -> None:
     end = archive.read_bytes()[-22:]
     entry = archive.read_bytes()[archive.read_bytes().index(b"PK\1\2") : -22]
     count = ARCHIVE_LIMIT_BYTES // len(entry) // 2
-    sizes = [(count % 2**16).to_bytes(2, "little")] * 2 + [(count * len(entry)).to_bytes(4, "little")]
+    sizes = [(count % 2**16).to_bytes(2, "little")] * 2 + [
+        (count * len(entry)).to_bytes(4, "little")
+    ]
     archive.write_bytes(entry * count + end[:8] + b"".join(sizes) + bytes(6))
 
 
