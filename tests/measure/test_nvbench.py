@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from cuda.bench.results import BenchmarkResult
 
 from analysis.measure import nvbench
 from analysis.measure.cell import Cell, Operation, PythonLauncher
@@ -35,7 +36,7 @@ def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatc
         state(0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]),
     ]
     document = SimpleNamespace(subbenches={"cells": states})
-    monkeypatch.setattr(nvbench.BenchmarkResult, "from_json", lambda file: document)
+    monkeypatch.setattr(BenchmarkResult, "from_json", lambda file: document)
     nvbench.add_device_times(cells, Path("round-00.nvbench.json"))
     times = [("gpu_time", seconds) for seconds in (1e-5, 2e-5, 4e-5, 3e-5)]
     assert cells[0].values == [("host_time", 3e-5), *times]

@@ -23,6 +23,7 @@ from analysis.measure.profile.timeline import Watch, recorder
 from analysis.measure.rig import Rig
 from analysis.study import find_study
 
+
 @contextmanager
 def under_ncu() -> Iterator[Watch]:
     """Yield a function that launches under Nsight Compute, which starts with profiling off and
