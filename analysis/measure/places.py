@@ -12,9 +12,8 @@ from analysis import BUILD
 from analysis.base.gpu import Gpu, free_twins
 from analysis.measure.machine import host_id, slug
 from analysis.measure.topology import Pair, apart
-from analysis.results.store.folders import described
 from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import FAULTS, Run, read, read_runs
+from analysis.results.store.runs import FAULTS, Run, described, read, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
 from analysis.study.keys import NEED

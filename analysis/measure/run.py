@@ -18,17 +18,16 @@ from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
-from analysis.base.schema import read_json
+from analysis.base.reading import read_json
 from analysis.measure import telemetry
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions
 from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.plan import StudyError
 from analysis.measure.round import DUMP_STACKS, RoundJob, RoundReport, run_round
-from analysis.results.disturbance import Watch, disturbances
+from analysis.results.disturbance import Watch, disturbances, reasons
 from analysis.results.store.keys import Disturbance, Look
 from analysis.results.store.samples import read_rows
-from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 

@@ -246,7 +246,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     monkeypatch.setattr(cluster, "BUILD", tmp_path / "build")
     monkeypatch.setattr(Config, "results", tmp_path / "results")
     settings = replace(load_config(), studies={CALLS.name: CALLS})
-    return replace(settings, machines=(Machine("box", runs=2),))
+    return replace(settings, machines=(Machine(name="box", runs=2),))
 
 
 def tree(run: int) -> Path:
@@ -286,7 +286,7 @@ def test_a_node_measures_what_the_good_results_lack_on_the_gpus_that_were_asked_
     done = SimpleNamespace(returncode=0)
     monkeypatch.setattr("analysis.measure.cluster.subprocess.run", lambda *_, **__: done)
     monkeypatch.setattr("analysis.measure.cluster.commit_of", lambda root: SimpleNamespace(name=""))
-    asked = replace(config, machines=(Machine("box", gpus=gpus),))
+    asked = replace(config, machines=(Machine(name="box", gpus=gpus),))
     cluster.measure(asked, {"grid": "full"}, "box", 1)
     settings = json.loads((tree(1).parent / "build" / "settings.json").read_text())
     assert settings.pop("gpu", None) == expected
@@ -323,7 +323,7 @@ def test_a_node_of_another_kind_is_not_merged(tmp_path: Path, config: Config) ->
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.a: expected one of the keys"),
+        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected no such key"),
         ([{"name": "a", "runs": 0}], "machines.a.runs: expected a number of at least 1"),
     ],
 )

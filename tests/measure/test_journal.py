@@ -13,7 +13,7 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import Plan, pending
 from analysis.measure.publish import publish
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup

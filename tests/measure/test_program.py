@@ -22,12 +22,12 @@ import pytest
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
 from analysis.measure.outcome import outcome
 from analysis.measure.places import Place
 from analysis.measure.plan import pending, wrong_variants
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import CONFIG_FILE, Config, load_config
 from tests.compiled import toolchain
