@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
@@ -105,9 +105,9 @@ class DeviceArray:
             cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
         return out
 
-    def __del__(self) -> None:
-        # At the interpreter's end, cuda.bindings may already be gone, and the driver frees all.
-        if hasattr(self, "pointer") and not sys.is_finalizing():
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end, imported modules may be gone, and the driver frees everything.
+        if not is_ending() and hasattr(self, "pointer"):
             cudart.cudaFree(self.pointer)
 
 

@@ -102,3 +102,18 @@ def test_memory_is_touched_until_time_is_over_and_freed(seconds: float, touched:
     assert abs((peak_kb - after_kb) * 1024 - touched) < 2**25
     largest = [study.constants.get("largest_pool_mib", 0) for study in discover().values()]
     assert max(largest) * 2**20 == read_ahead.POOL_BYTES
+
+
+def test_memory_of_the_gpu_that_is_left_at_the_end_of_a_process_is_no_error() -> None:
+    program = (
+        "from analysis.measure import memory\n"
+        "memory.kept = object.__new__(memory.DeviceArray)\n"
+        "memory.kept.pointer, memory.kept.itself = 1, memory.kept\n"
+        "memory.__dict__.pop('kept')\n"
+        "memory.last = object.__new__(memory.DeviceArray)\n"
+        "memory.last.pointer = 1\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
