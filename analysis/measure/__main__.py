@@ -11,8 +11,9 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from analysis import BUILD, ROOT
@@ -22,26 +23,23 @@ from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import remove_orphaned_memory
 from analysis.measure.commit import commit_of
-from analysis.measure.journal import discard_outdated
+from analysis.measure.journal import Journal
 from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import in_use
-from analysis.measure.places import Place, Places
+from analysis.measure.places import Place, find_places
 from analysis.measure.plan import (
     Plan,
     StudyError,
-    Target,
     plan_again,
     plan_pending,
     wrong_output,
     wrong_variants,
 )
-from analysis.measure.progress import Progress, expected
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, import_once, imported, run_rounds
+from analysis.measure.run import Ahead, Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_study
-from analysis.study import Study, Variant
+from analysis.study import Study
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import find_toolchain
@@ -72,127 +70,80 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
             gpus = stack.enter_context(open_gpus(config.gpus))
         except NoGpu as error:
             print(f"{error}; measuring only variants without one", file=sys.stderr)
-        session = Session(config, gpus, command_of(names, variant, overrides))
-        plans = [plan for study in studies if (plan := session.plan(study, variant))]
-        failures = session.run(plans)
-        if not variant:
-            others = [study for study in studies if study.name not in failures]
-            failures |= session.wrong_outputs(others)
+        toolchain = find_toolchain(config.nvcc, config.libfabric)
+        arch = resolve_arch(config.arch, config.gpus, config.nvcc)
+        command = command_of(names, variant, overrides)
+        host = Host(toolchain, arch, built_modules(arch), config.round_limit_s, command)
+        places = find_places(config, gpus)
+        found = [plan_of(study, variant, places[study.name], config) for study in studies]
+        plans = [plan for plan in found if plan]
+        for place in {plan.place.folder: plan.place for plan in plans}.values():
+            # Rows of skipped cases would replace the samples of a machine of another kind.
+            require_same_kind(describe(place.gpus), place.folder, "config: machine")
+        failures = run_plans(plans, host, config)
+        for study in studies if not variant else ():
+            if study.name not in failures and (wrong := wrong_variants(study, places[study.name])):
+                failures[study.name] = str(wrong_output(study.name, wrong))
         if failures:
             raise HotpathError("\nerror: ".join(failures.values()))
 
 
-class Session:
-    """Plans and runs studies on this machine, with the settings of `config`."""
+def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> Plan | None:
+    """The plan of `variant` again together with its baselines, or of every variant that lacks a
+    fresh sample. None if none does."""
+    folder = place.folder / study.name
+    require_room(folder)
+    if variant:
+        plan: Plan | None = plan_again(study, config.grid, place, variant)
+    else:
+        plan = plan_pending(study, config.grid, place, config.runs)
+    if plan is None:
+        print(f"{study.name}: every case has a fresh sample on {place.machine}")
+        return None
 
-    def __init__(self, config: Config, gpus: Sequence[Gpu], command: str) -> None:
-        self._config = config
-        self._command = command
-        self._checked: set[Path] = set()
-        self._toolchain = find_toolchain(config.nvcc, config.libfabric)
-        self._places = Places(config, gpus)
-        self._arch = resolve_arch(config.arch, config.gpus, config.nvcc)
+    def say(path: Path, error: str | Exception) -> None:
+        print(f"{study.name}: {path.name} is left out: {error}", flush=True)
 
-    def plan(self, study: Study, variant: str | None) -> Plan | None:
-        """Plan a study: `variant` again together with its baselines, or every variant that lacks a
-        fresh sample. None if none does.
+    for _ in read_study(folder, study, say):
+        pass
+    return plan
 
-        HotpathError if the results are of another kind of machine.
-        """
-        place, config = self._places.of(study), self._config
-        where = place.where
-        require_room(where.folder / study.name)
-        if variant:
-            plan: Plan | None = plan_again(study, config.grid, where, variant)
-        else:
-            plan = plan_pending(study, config.grid, where, place.provision, config.runs)
-        if plan is None:
-            print(f"{study.name}: every case has a fresh sample on {where.machine}")
-            return None
-        self._refuse_other_machine(place)
 
-        def say(path: Path, error: str | Exception) -> None:
-            print(f"{study.name}: {path.name} is left out: {error}", flush=True)
+def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, str]:
+    """Run the plans in their order and publish each when it is finished. The error of each study
+    that failed, by its name.
 
-        for _ in read_study(where.folder / study.name, study, say):
-            pass
-        return plan
-
-    def _refuse_other_machine(self, place: Place) -> None:
-        """HotpathError if the results are those of a machine of another kind: rows of skipped cases
-        would replace its samples."""
-        folder = place.where.folder
-        if folder not in self._checked:
-            require_same_kind(describe(place.provision.gpus), folder, "config: machine")
-            self._checked.add(folder)
-
-    def wrong_outputs(self, studies: Iterable[Study]) -> dict[str, str]:
-        """The error of each study with a variant whose last output on this host was wrong."""
-        wrong = {study.name: wrong_variants(study, self._where(study)) for study in studies}
-        return {name: f"{wrong_output(name, found)}" for name, found in wrong.items() if found}
-
-    def _where(self, study: Study) -> Target:
-        return self._places.of(study).where
-
-    def run(self, plans: Sequence[Plan]) -> dict[str, str]:
-        """Run the plans in their order and publish each when it is finished. The error of each
-        study that failed, by its name.
-
-        HotpathError for one that leaves nothing more to measure, after those of earlier studies.
-        """
-        runnable = {plan.study.name: self._runnable(plan) for plan in plans}
-        import_once(
-            sorted({name for p in plans for name in imported(p.study, runnable[p.study.name])})
+    HotpathError for one that leaves nothing more to measure, after those of earlier studies.
+    """
+    import_once(sorted({name for plan in plans for name in imported(plan.study, plan.runnable)}))
+    if plans and (why := commit_of(ROOT).unknown):
+        print(f"the commit is not known, so the results name none: {why}", flush=True)
+    if plans and plans[0].place.root == BUILD / "unnamed":
+        print(
+            f"this machine has no name: results go to {plans[0].place.folder.relative_to(ROOT)}, "
+            "which no site shows; to publish them, measure with --config machine=NAME",
+            flush=True,
         )
-        if plans and (why := commit_of(ROOT).unknown):
-            print(f"the commit is not known, so the results name none: {why}", flush=True)
-        first = self._places.first.where
-        if plans and first.root == BUILD / "unnamed":
-            print(
-                f"this machine has no name: results go to {first.folder.relative_to(ROOT)}, "
-                "which no site shows; to publish them, measure with --config machine=NAME",
-                flush=True,
-            )
-        failures: dict[str, str] = {}
-        digests = [plan.digest for plan in plans]
-        provisions = [self._places.of(plan.study).provision for plan in plans]
-        for plan, digest, progress in zip(plans, digests, expected(plans, provisions), strict=True):
-            try:
-                self._measure(plan, digest, progress, runnable[plan.study.name])
-            except StudyError as error:
-                failures[plan.study.name] = str(error)
-                if plan is not plans[-1]:
-                    print(f"{plan.study.name}: failed; the other studies go on", flush=True)
-            except HotpathError as error:
-                raise HotpathError("\nerror: ".join([*failures.values(), str(error)])) from error
-        return failures
-
-    def _measure(
-        self, plan: Plan, digest: str, progress: Progress, runnable: Sequence[Variant]
-    ) -> None:
-        """Run one plan and publish it."""
-        provision = self._places.of(plan.study).provision
-        require_same_code(plan, digest)
-        for line in discard_outdated(plan, provision, self._config.runs):
-            print(line, flush=True)
-        used = in_use(provision.gpus, runnable)
-        host = Host(
-            gpus=used,
-            others=other_users(used, self._config.shared_gpu),
-            toolchain=self._toolchain,
-            arch=self._arch,
-            modules=built_modules(self._arch),
-            round_limit_s=self._config.round_limit_s,
-            command=self._command,
-        )
-        run_rounds(plan, provision, host, progress)
-        require_same_code(plan, digest)
-        for line in publish(plan, provision, host):
-            print(line, file=sys.stderr)
-
-    def _runnable(self, plan: Plan) -> list[Variant]:
-        provision = self._places.of(plan.study).provision
-        return [variant for variant in plan.variants if provision.unmet(variant) is None]
+    failures: dict[str, str] = {}
+    digests = [plan.digest for plan in plans]
+    for place, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
+        later_s = sum(later.budget_s for later in plans[place:])
+        try:
+            others = other_users(plan.gpus, config.shared_gpu)
+            require_same_code(plan, digest)
+            journal = Journal(plan)
+            with_others = replace(host, others=others)
+            run_rounds(journal, with_others, Ahead(place, len(plans), later_s))
+            require_same_code(plan, digest)
+            for line in publish(journal, with_others):
+                print(line, file=sys.stderr)
+        except StudyError as error:
+            failures[plan.study.name] = str(error)
+            if plan is not plans[-1]:
+                print(f"{plan.study.name}: failed; the other studies go on", flush=True)
+        except HotpathError as error:
+            raise HotpathError("\nerror: ".join([*failures.values(), str(error)])) from error
+    return failures
 
 
 def require_same_code(plan: Plan, digest: str) -> None:
@@ -216,16 +167,18 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
     """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
     configuration refuses to share."""
-    others = {gpu.index: gpu.other_processes() for gpu in gpus}
-    for index, processes in others.items():
+    others: set[int] = set()
+    for gpu in gpus:
+        processes = gpu.other_processes()
         if processes is None:
-            print(f"GPU {index} does not say who uses it; it is measured anyway", flush=True)
+            print(f"GPU {gpu.index} does not say who uses it; it is measured anyway", flush=True)
         elif processes and policy == "refuse":
             raise HotpathError(
-                f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for "
+                f"config: shared_gpu: GPU {gpu.index} is used by processes {processes}; wait for "
                 "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
             )
-    return sorted({process for processes in others.values() for process in processes or ()})
+        others |= {*(processes or ())}
+    return sorted(others)
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -10,28 +10,36 @@ case, or the variant's first one where it does not have that.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from analysis.base.cli import at_least, fail_in_one_line, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.expression import evaluate
-from analysis.measure.rig import Bound
-from analysis.measure.trials import trials
+from analysis.base.gpu import open_gpus, show_only
+from analysis.measure.cores import use_cpus
+from analysis.measure.machine_lock import whole_machine
+from analysis.measure.places import find_places
+from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
 from analysis.study.config import load_config
+from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.modules import built_modules
 
-GIB = 2**30
+PROGRAM = "python -m analysis.measure.bench"
 
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     """The command line of a variant: its case keys and constants, and how often to launch."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m analysis.measure.bench {study.name} {variant.name}",
-        description=variant.title,
+        prog=f"{PROGRAM} {study.name} {variant.name}", description=variant.title
     )
     values = default_case(study, variant).values
     for key, value in values.items():
@@ -41,23 +49,21 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
         )
         parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
     for key, number in study.constants.items():
-        if key in values:
-            continue  # a case key has the same name
-        parser.add_argument(
-            _option(key), type=at_least(1), help=f"default: {number}, or the variant's"
-        )
-    parser.add_argument("--iters", type=at_least(1), default=10, help="timed launches (10)")
-    parser.add_argument("--warmup", type=at_least(0), default=2, help="launches before them (2)")
-    parser.add_argument("--seed", type=at_least(0), default=0, help="of data and indices (0)")
-    parser.add_argument(
-        "--gpu", type=at_least(0), nargs="+", help="indices of the GPUs (the first, and free ones)"
-    )
-    parser.add_argument(
-        "--config", type=settings, default={}, help="overrides of config.yaml, as JSON"
-    )
-    parser.add_argument(
-        "--single-launch", action="store_true", help="launch once and stop, for a profiler"
-    )
+        if key not in values:
+            text = f"default: {number}, or the variant's"
+            parser.add_argument(_option(key), type=at_least(1), help=text)
+    for option, least, default, text in (
+        ("--iters", 1, 10, "timed launches (10)"),
+        ("--warmup", 0, 2, "launches before them (2)"),
+        ("--seed", 0, 0, "of data and indices (0)"),
+    ):
+        parser.add_argument(option, type=at_least(least), default=default, help=text)
+    text = "indices of the GPUs (the first, and free ones)"
+    parser.add_argument("--gpu", type=at_least(0), nargs="+", help=text)
+    text = "overrides of config.yaml, as JSON"
+    parser.add_argument("--config", type=settings, default={}, help=text)
+    text = "launch once and stop, for a profiler"
+    parser.add_argument("--single-launch", action="store_true", help=text)
     return parser
 
 
@@ -75,14 +81,10 @@ def case_of(
 ) -> tuple[Case, dict[str, int]]:
     """The case and constants that the command line asks for; they need not be in study.yaml.
     FieldError where they make no payload."""
-    values: dict[str, CaseValue] = {
-        key: getattr(arguments, key) for key in default_case(study, variant).values
-    }
-    asked = {key: getattr(arguments, key) for key in study.constants}
-    constants = {
-        key: default if asked.get(key) is None else asked[key]
-        for key, default in variant.constants.items()
-    }
+    asked = vars(arguments)
+    values: dict[str, CaseValue] = {key: asked[key] for key in default_case(study, variant).values}
+    given = {key: asked[key] for key in study.constants if asked.get(key) is not None}
+    constants = {**variant.constants, **given}
     try:
         payload = evaluate(variant.payload, {**constants, **values})
     except ValueError as error:
@@ -94,30 +96,32 @@ def case_of(
 
 def main(words: Sequence[str]) -> None:
     studies = discover()
-    parser = argparse.ArgumentParser(
-        prog="python -m analysis.measure.bench",
-        description="Run one variant by itself.",
-        epilog="STUDY VARIANT --help lists what else can be chosen.",
-    )
-    parser.add_argument("study", help=f"one of {', '.join(sorted(studies))}")
-    name = parser.parse_args(words[:1]).study
+    name, *more = words or ["--help"]
+    if name in ("-h", "--help"):
+        print(f"usage: {PROGRAM} STUDY VARIANT [--help]; a study is one of {', '.join(studies)}")
+        return
     require_known("study", name, sorted(studies))
     study = studies[name]
-    names = argparse.ArgumentParser(
-        prog=f"python -m analysis.measure.bench {study.name}",
-        description=study.title,
-        epilog="VARIANT --help lists what else can be chosen.",
-    )
-    names.add_argument("variant", choices=study.variant_names)
-    variant = study.variant(names.parse_args(words[1:2]).variant)
+    if not more:
+        raise HotpathError(f"usage: {PROGRAM} {name} one of {', '.join(study.variant_names)}")
+    variant = study.variant(words[1])
     arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
-    named = {"gpu": arguments.gpu} if arguments.gpu else {}
-    config = load_config({**named, **arguments.config})
-    tried = replace(variant, constants=constants)
-    purpose = f"trying {study.name}/{variant.name}"
-    with trials(study, [tried], config, purpose, arguments.seed) as here:
-        bound = here.bind(tried, case)
+    config = load_config({**({"gpu": arguments.gpu} if arguments.gpu else {}), **arguments.config})
+    variant = replace(variant, constants=constants)
+    with ExitStack() as stack:
+        stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
+        opened = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
+        place = find_places(config, opened)[study.name]
+        if unmet := place.unmet(variant):
+            raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
+        if place.gpus:
+            show_only(place.in_use([variant]))
+        # As in a round.
+        use_cpus(place.gpus[0].local_cpus() if place.gpus else os.sched_getaffinity(0))
+        modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
+        rig = Rig(study, modules, np.random.default_rng(arguments.seed), [variant])
+        bound = rig.bind(variant, case, _new_stream() if place.gpus else 0)
         print(f"{study.name}/{variant.name} {case.id}")
         print(f"payload: {case.payload_bytes} B")
         bound.poison_and_launch()
@@ -135,18 +139,14 @@ def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace)
         bound.launch()
     own_samples = bound.operation.own_samples(bound.stream, arguments.iters)
     if bound.variant.on_gpu and "gpu_time" in study.metrics:
-        seconds = list(_device_seconds(bound, arguments.iters))
-        report("device", statistics.mean(seconds), case)
+        report("device", statistics.mean(_device_seconds(bound, arguments.iters)), case)
     if "host_time" in study.metrics:
-        seconds = [
-            times["host_time"] for times in bound.host_times(arguments.iters, warm=case.warm)
-        ]
-        report("host", statistics.median(seconds), case)
+        times = bound.host_times(arguments.iters, warm=case.warm)
+        report("host", statistics.median(taken["host_time"] for taken in times), case)
     for name, values in own_samples.items():
         require_known("own_samples", name, study.metrics)
-        middle = statistics.median(float(value) for value in values)
         metric = study.metrics[name]
-        print(f"{metric.label}: {metric.write(middle)}")
+        print(f"{metric.label}: {metric.write(statistics.median(map(float, values)))}")
 
 
 def report(clock: str, seconds: float, case: Case) -> None:
@@ -154,8 +154,16 @@ def report(clock: str, seconds: float, case: Case) -> None:
     line = f"{clock}: latency {seconds * 1e3:.4f} ms"
     if case.payload_bytes:
         rate = case.payload_bytes / seconds
-        line += f", throughput {rate / 1e9:.2f} GB/s = {rate / GIB:.2f} GiB/s"
+        line += f", throughput {rate / 1e9:.2f} GB/s = {rate / 2**30:.2f} GiB/s"
     print(line)
+
+
+def _new_stream() -> int:
+    from cuda.bindings import runtime as cudart  # here, as machines without a GPU lack it
+
+    from analysis.measure.memory import cuda
+
+    return int(cuda(cudart.cudaStreamCreate()))
 
 
 def _device_seconds(bound: Bound, launches: int) -> Iterator[float]:

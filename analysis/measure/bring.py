@@ -1,6 +1,6 @@
 """Bring the results that env/offline has packed on another machine into this checkout.
 
-    python -m analysis.measure.bring my-h100.tar.gz
+    python -m analysis.measure.bring my-h100.zip
 
 Every run that is not here yet is added, as if it had been measured here.
 """
@@ -8,14 +8,13 @@ Every run that is not here yet is added, as if it had been measured here.
 from __future__ import annotations
 
 import argparse
-import gzip
 import re
-import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Final
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
@@ -24,61 +23,42 @@ from analysis.results.store.copying import copy_runs, missing_runs
 from analysis.results.store.runs import MACHINE, NAME, PARTIAL, ignore, machines, read_machine
 from analysis.study import discover
 
+ARCHIVE_LIMIT_BYTES: Final = 32 * 2**20
+"""Of an archive: its list of files is read whole."""
 LIMIT_BYTES: Final = 256 * 2**20
 """Of an archive, unpacked."""
-MAX_MEMBERS: Final = 20_000
-"""Of an archive, files and folders together."""
-MAX_NAME_BYTES: Final = 4096
-"""Of an archive's extensions, which hold long names and exact times."""
-_CHUNK_BYTES: Final = 2**20
-_DAMAGED: Final = (
-    *(tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError),
-    *(OverflowError, RecursionError),  # of a time, of a chain of long names
-)
+_METHODS: Final = (ZIP_STORED, ZIP_DEFLATED)
+"""The others may need any amount of memory."""
+_DAMAGED: Final = (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 _FILE: Final = re.compile(
-    rf"results/(?=[^/]{{1,100}}/){MACHINE.pattern}/(?=[^/]{{1,200}}/){NAME.pattern}"
+    rf"(?=[^/]{{1,100}}/){MACHINE.pattern}/(?=[^/]{{1,200}}/){NAME.pattern}"
     r"/[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
 )
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write the results in the archive to `folder`; HotpathError for anything else in it.
-
-    The archive is decompressed first, up to LIMIT_BYTES: this also checks its checksum.
-    """
+    """Write the results in the archive to `folder`; HotpathError for anything else in it."""
+    if (size := archive.stat().st_size) > ARCHIVE_LIMIT_BYTES:
+        raise FieldError(f"{archive}", f"at most {ARCHIVE_LIMIT_BYTES} bytes", size)
+    left = LIMIT_BYTES
     try:
-        with gzip.open(archive) as packed, TemporaryFile() as plain:
-            while chunk := packed.read(_CHUNK_BYTES):
-                if plain.write(chunk) and plain.tell() > LIMIT_BYTES:
+        with ZipFile(archive) as packed:
+            for member in packed.infolist():
+                if member.is_dir() or member.filename.endswith(PARTIAL):
+                    continue
+                if not _FILE.fullmatch(member.filename) or member.compress_type not in _METHODS:
+                    expected = "files <machine>/<study>/<file>, deflated"
+                    raise FieldError(f"{archive}", expected, visible(member.filename))
+                with packed.open(member) as file:
+                    content = file.read(left + 1)  # to its end, where its checksum is compared
+                left -= len(content)
+                if left < 0:
                     raise FieldError(f"{archive}", f"at most {LIMIT_BYTES} bytes, unpacked", "more")
-            plain.seek(0)
-            with tarfile.open(fileobj=plain, mode="r:", tarinfo=_Member) as members:
-                for count, member in enumerate(members):
-                    if count >= MAX_MEMBERS:
-                        raise FieldError(f"{archive}", f"at most {MAX_MEMBERS} members", "more")
-                    if member.isdir() or member.name.endswith(PARTIAL):
-                        continue
-                    is_plain = member.isreg() and not member.issparse()
-                    if not (is_plain and _FILE.fullmatch(member.name)):
-                        expected = "plain files of results/<machine>/<study>"
-                        raise FieldError(f"{archive}", expected, visible(member.name))
-                    members.extract(member, folder, filter="data")
+                path = folder / member.filename
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
     except _DAMAGED as error:
         raise HotpathError(f"{archive}: not an archive of env/offline: {error}") from error
-
-
-class _Member(tarfile.TarInfo):
-    """Refuses a long name or other extension before it is read."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
-        found = super().frombuf(buf, encoding, errors)
-        is_plain = found.type in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
-        limit = LIMIT_BYTES if is_plain else MAX_NAME_BYTES
-        if not 0 <= found.size <= limit:
-            what = "a file" if is_plain else "a long name"
-            raise ValueError(f"expected {what} of at most {limit} bytes, got {found.size}")
-        return found
 
 
 def bring(archive: Path, results: Path, name: str = "") -> Iterator[str]:
@@ -88,7 +68,7 @@ def bring(archive: Path, results: Path, name: str = "") -> Iterator[str]:
     """
     with TemporaryDirectory() as work:
         unpack(archive, Path(work))
-        measured, studies = Path(work) / "results", discover()
+        measured, studies = Path(work), discover()
         found = machines(measured)
         if len(found) != 1 and (name or not found):
             raise FieldError(f"{archive}", "results of one machine", found)

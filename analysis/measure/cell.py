@@ -145,17 +145,6 @@ class Workload(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Visit:
-    """When a visit to a cell began; it lasts until the next visit of the round."""
-
-    started_at: str
-    run: str
-    round: int
-    variant: str
-    case: str
-
-
 @dataclass(eq=False)
 class Cell:
     """One variant and case in this round, with the outcome of all its visits.

@@ -42,9 +42,12 @@ def tree_of(machine: str, run: int) -> Path:
 
 def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int) -> None:
     """Measure on this node what the run still lacks. HotpathError if something failed."""
-    tree, gpus = tree_of(machine, run), _gpus_of(config, machine)
+    asked = _machine(config, machine).gpus  # no others that the node has
+    gpus = {"gpu": list(range(asked))} if asked else {}
+    tree = tree_of(machine, run)
     copy_sources(tree)
-    take_over(config, machine, run)
+    results = tree / config.results.relative_to(ROOT)  # so that it measures what they lack
+    copy_runs(missing_runs(config.results, results, machine, config.studies, is_strict=False))
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     settings_file = tree / "build" / "settings.json"
@@ -52,8 +55,11 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     write_whole(settings_file, json.dumps({**overrides, **of_this_run}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
     command += ["--configfile", str(settings_file)]
+    # The commit is that of the sources, and of nothing where they differ from it.
+    commit = commit_of(ROOT)
+    known = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
     print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
-    if subprocess.run(command, cwd=tree, env=_environment(), check=False).returncode:
+    if subprocess.run(command, cwd=tree, env={**os.environ, **known}, check=False).returncode:
         raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
 
 
@@ -64,38 +70,18 @@ def _machine(config: Config, name: str) -> Machine:
     return known[name]
 
 
-def _gpus_of(config: Config, machine: str) -> dict[str, list[int]]:
-    """The setting of the GPUs that a node is asked for, and of no other GPUs that it has."""
-    asked = _machine(config, machine).gpus
-    return {"gpu": list(range(asked))} if asked else {}
-
-
-def _environment() -> dict[str, str]:
-    """The commit is that of the sources, and of nothing where they differ from it."""
-    commit = commit_of(ROOT)
-    known = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
-    return {**os.environ, **known}
-
-
 def copy_sources(tree: Path) -> None:
     """Make `tree` the sources of this repository. What was built and measured in it stays."""
     for old in tree.iterdir() if tree.exists() else ():
         if old.name not in KEPT:
             remove(old)
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=_not_copied, dirs_exist_ok=True)
 
+    def not_copied(folder: str, names: list[str]) -> set[str]:
+        if Path(folder) == ROOT:
+            return {name for name in names if name in NOT_COPIED or name.endswith("_cache")}
+        return {"__pycache__"}
 
-def _not_copied(folder: str, names: list[str]) -> set[str]:
-    """The entries of a folder that `copy_sources` leaves out."""
-    if Path(folder) == ROOT:
-        return {name for name in names if name in NOT_COPIED or name.endswith("_cache")}
-    return {"__pycache__"}
-
-
-def take_over(config: Config, machine: str, run: int) -> None:
-    """Copy the machine's results into the tree of `run`, so that it measures what they lack."""
-    results = tree_of(machine, run) / config.results.relative_to(ROOT)
-    copy_runs(missing_runs(config.results, results, machine, config.studies, is_strict=False))
+    shutil.copytree(ROOT, tree, symlinks=True, ignore=not_copied, dirs_exist_ok=True)
 
 
 def merge(config: Config, machine: str) -> Iterator[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from analysis.base.errors import FieldError
 
@@ -17,8 +16,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """The same form as `commit` in a run's description."""
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(NamedTuple):
     """The commit of a tree and whether anything but results differs from it, or why both are not
     known."""
 
@@ -34,28 +32,23 @@ def commit_of(root: Path) -> Commit:
         if not _NAME.fullmatch(named):
             raise FieldError(COMMIT_VARIABLE, "a commit by its hash or a name without /", named)
         return Commit(named, dirty=False)
+    # That of `root` itself, not of a repository around it. A kill leaves no lock.
+    alone = {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent), "GIT_OPTIONAL_LOCKS": "0"}
+
+    def git(*arguments: str) -> str:
+        return subprocess.check_output(
+            ["git", *arguments], cwd=root, env=os.environ | alone, stderr=subprocess.PIPE, text=True
+        ).strip()
+
     try:
-        head = _git(root, "rev-parse", "HEAD").strip()
-        changes = _git(root, "status", "--porcelain", "--", ".", ":!results").strip()
+        head = git("rev-parse", "HEAD")
+        return Commit(head, bool(git("status", "--porcelain", "--", ".", ":!results")))
     except OSError as error:
-        return Commit(unknown=f"git: {error.strerror}; {COMMIT_VARIABLE} can name it")
+        why = f"git: {error.strerror}"
     except subprocess.CalledProcessError as error:
-        return Commit(unknown=_reason(error.stderr.splitlines(), root))
-    return Commit(head, bool(changes))
-
-
-def _reason(lines: list[str], root: Path) -> str:
-    """Why git refuses, and what helps."""
-    why = next((line.removeprefix("fatal: ") for line in lines), "it gave no reason")
-    is_of_another = "safe.directory" in "".join(lines)
-    trust = f"`git config --global --add safe.directory {root}` trusts its owner"
-    return f"git: {why}; {trust if is_of_another else f'{COMMIT_VARIABLE} can name it'}"
-
-
-def _git(root: Path, *arguments: str) -> str:
-    """The output of git for `root` itself, not for one around it. A kill leaves no lock."""
-    alone = os.environ | {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent)}
-    alone["GIT_OPTIONAL_LOCKS"] = "0"
-    return subprocess.run(
-        ["git", "-C", str(root), *arguments], env=alone, capture_output=True, text=True, check=True
-    ).stdout
+        line, *_ = error.stderr.splitlines() or ["it gave no reason"]
+        why = f"git: {line.removeprefix('fatal: ')}"
+        if "safe.directory" in error.stderr:
+            command = f"git config --global --add safe.directory {root}"
+            return Commit(unknown=f"{why}; `{command}` trusts its owner")
+    return Commit(unknown=f"{why}; {COMMIT_VARIABLE} can name it")

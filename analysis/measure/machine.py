@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +19,7 @@ import pynvml
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
 from analysis.base.values import MAX_NUMBER
-from analysis.measure.topology import numa_node, topology
+from analysis.measure.topology import topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
@@ -48,34 +48,37 @@ def slug(name: str) -> str:
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
     """CPU, memory, system and library versions, the GPUs, and how several are connected."""
+    cpu = _cpu_fields()
     host: dict[str, Any] = {
-        "cpu": _cpu_model(),
-        "cpu_id": _cpu_id(),
+        "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
+        "cpu_id": _cpu_id(cpu),
         "cpu_caches": _cpu_caches(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": platform.release(),
-        "hypervisor": "hypervisor" in _cpu_flags(),
+        "hypervisor": "hypervisor" in cpu.get("flags", "").split(),
         "iommu": any(path.exists() and any(path.iterdir()) for path in IOMMUS),
         "python": platform.python_version(),
     }
-    described = [describe_gpu(gpu) for gpu in gpus]
     if gpus:
         cuda = _of_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
         host["driver"] = _of_system(pynvml.nvmlSystemGetDriverVersion) or None
         host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
-    answers = [host, *described, *(_answers(gpu) for gpu in gpus)]
+    described = [describe_gpu(gpu) for gpu in gpus]
+    answers = [host, *described]
+    for gpu in gpus:  # what runs record of it besides
+        name = None if gpu.name == UNKNOWN_NAME else gpu.name
+        answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
     unknown = {key for one in answers for key, value in one.items() if value is None}
     unknown.discard("gpu_numa_node")  # there may be one node
-    installed = {name: version for name in LIBRARIES if (version := _version(name))}
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
         "gpus": described,
         **host,
         **topology(gpus),
-        "libraries": installed,
+        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
         "limits": {
             "cores": allowed_cores(),
             "cpu_quota": cpu_quota(),
@@ -118,15 +121,8 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
         "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration) or None,
         "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth) or None,
         **_pcie_sizes(gpu.sysfs / "config"),
-        "gpu_numa_node": numa_node(gpu),
+        "gpu_numa_node": _numa_node(gpu),
     }
-
-
-def _answers(gpu: Gpu) -> dict[str, object]:
-    """What runs record of a GPU besides its description, by the name in results; None for what it
-    does not report."""
-    name = None if gpu.name == UNKNOWN_NAME else gpu.name
-    return {"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()}
 
 
 def _of_system(query: Callable[[], Any]) -> Any:
@@ -156,26 +152,35 @@ def _pcie_sizes(config: Path) -> dict[str, int | None]:
     return sizes
 
 
-def _cpu_field(name: str) -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == name:
-                return value.strip()
-    return ""
+def _numa_node(gpu: Gpu) -> int | None:
+    """The NUMA node of the host that the GPU hangs at; None where there is but one, or unknown."""
+    with suppress(OSError, ValueError):
+        node = int((gpu.sysfs / "numa_node").read_text())
+        return node if node >= 0 else None
+    return None
 
 
-def _cpu_model() -> str:
-    return _cpu_field("model name") or platform.processor() or platform.machine()
+def _cpu_fields() -> dict[str, str]:
+    """The fields of the first core in /proc/cpuinfo."""
+    try:
+        first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in lines}
 
 
-def _cpu_id() -> str | None:
+def _cpu_id(cpu: Mapping[str, str]) -> str | None:
     """Vendor, family, model and stepping, as `GenuineIntel 6-143-8`: a hypervisor that hides the
     model's name shows them. None if the system does not give them."""
-    found = [_cpu_field(name) for name in ("vendor_id", "cpu family", "model", "stepping")]
-    if not all(found):
-        found = [_cpu_field(f"CPU {name}") for name in ("implementer", "architecture", "part")]
-    return f"{found[0]} {'-'.join(found[1:])}" if all(found) else None
+    for names in (
+        ("vendor_id", "cpu family", "model", "stepping"),
+        ("CPU implementer", "CPU architecture", "CPU part"),
+    ):
+        vendor, *numbers = (cpu.get(name, "") for name in names)
+        if vendor and all(numbers):
+            return f"{vendor} {'-'.join(numbers)}"
+    return None
 
 
 def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int] | None:
@@ -188,10 +193,6 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
             )
             found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
-
-
-def _cpu_flags() -> list[str]:
-    return _cpu_field("flags").split()
 
 
 def _version(name: str) -> str | None:

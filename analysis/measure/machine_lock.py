@@ -15,11 +15,10 @@ from analysis.base.errors import HotpathError
 from analysis.base.locks import take
 from analysis.measure.clock import utc_now
 
-FOLDERS: Final = (Path("/run/lock"), Path("/tmp"))
+FOLDERS: Final = ("/run/lock", "/tmp")
 """Folders in which every user may create a file; the first writable one is used."""
 FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
 """Environment variable with another folder, as one that the containers of a machine share."""
-NAME: Final = "hotpath.lock"
 
 
 @contextmanager
@@ -38,15 +37,11 @@ def whole_machine(busy: str, what: str) -> Iterator[None]:
             )
         print(f"waiting until this machine is free: it is in use by {holder}", flush=True)
 
+    writable = (folder for folder in FOLDERS if os.access(folder, os.W_OK))
+    folder = os.environ.get(FOLDER_VARIABLE) or next(writable, FOLDERS[-1])
     me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
-    lock = take(_folder() / NAME, f"{me}, since {utc_now('seconds')}", held)
+    lock = take(Path(folder, "hotpath.lock"), f"{me}, since {utc_now('seconds')}", held)
     try:
         yield
     finally:
         lock.release()
-
-
-def _folder() -> Path:
-    if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named)
-    return next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), FOLDERS[-1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
@@ -104,8 +105,9 @@ class DeviceArray:
             cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
         return out
 
-    def __del__(self) -> None:
-        if hasattr(self, "pointer"):
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end, imported modules may be gone, and the driver frees everything.
+        if not is_ending() and hasattr(self, "pointer"):
             cudart.cudaFree(self.pointer)
 
 

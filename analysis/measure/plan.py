@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from analysis import BUILD
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
-from analysis.measure.machine import host_id, slug
-from analysis.measure.needs import Provision
+from analysis.measure.places import Place
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import (
-    FAULTS,
-    Run,
-    codes_of,
-    described,
-    read,
-    read_captures,
-    read_runs,
-)
+from analysis.results.store.runs import codes_of, read_captures
 from analysis.study import GRIDS, Study, Variant
-from analysis.study.config import Config, Grid
+from analysis.study.config import Grid
 from analysis.study.source import fingerprint
 
 
@@ -41,141 +30,25 @@ def wrong_output(study: str, variants: Iterable[str]) -> StudyError:
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where the results of this host go: <root>/<machine>/<study>/<time>-<host>.csv."""
-
-    root: Path
-    machine: str
-    host: str = UNKNOWN_HOST
-
-    @property
-    def folder(self) -> Path:
-        """The folder of this machine's results."""
-        return self.root / self.machine
-
-    def runs(self, study: Study) -> Iterator[Run]:
-        """The runs of the study on this machine, newest first; bad ones are left out."""
-        return read_runs(self.folder / study.name, study)
-
-    def runs_of_host(self, study: Study) -> Iterator[Run]:
-        """Those of this host."""
-        for path in described(self.folder / study.name):
-            if path.stem.endswith(f"-{self.host}"):
-                with suppress(*FAULTS):
-                    run = read(path, study)
-                    if isinstance(run, Run):
-                        yield run
-
-
-def target(config: Config, gpus: Sequence[Gpu]) -> Target:
-    """The configured machine, else one named after the GPU, else a folder under build/. The name
-    ends with the number of several GPUs, unless the configuration names both them and the machine.
-
-    Results of a machine without a GPU are kept only if the configuration names the machine.
-    """
-    host = host_id(gpus)
-    several = f"-x{len(gpus)}" if len(gpus) > 1 else ""
-    if config.machine != "auto":
-        is_named = isinstance(config.gpu, tuple)
-        return Target(config.results, f"{config.machine}{'' if is_named else several}", host)
-    if gpus:
-        return Target(config.results, f"{slug(gpus[0].name) or 'gpu'}{several}", host)
-    root = config.results if config.grid.name == "smoke" else BUILD / "unnamed"
-    return Target(root, "unnamed", host)
-
-
-def pending(
-    study: Study, where: Target, grid: str, provision: Provision, runs: int = 1
-) -> list[Variant]:
-    """Variants with a case in `grid` that fewer than `runs` fresh runs have measured, or skipped
-    for a reason that is still valid."""
-    lacking = {
-        (variant.name, case.id): runs
-        for variant in study.variants
-        for case in variant.in_grid(grid)
-    }
-    codes = codes_of(study)
-    unmet = {variant.name: provision.unmet(variant) for variant in study.variants}
-    for run in where.runs(study):
-        if not lacking:
-            break
-        about = run.about
-        if GRIDS.index(about.grid) < GRIDS.index(grid):
-            continue
-        # A need that was not met then may be met now. What a workload skipped stays skipped.
-        done = {
-            row.cell
-            for row in run.rows
-            if about.is_fresh(row.variant, codes.get(row.variant))
-            and (row.status != "skipped" or about.variants[row.variant].unmet == unmet[row.variant])
-        }
-        # Of runs that skipped everything, a host keeps one.
-        counts = dict.fromkeys(done, 1 if about.rounds else runs)
-        left = {cell: n - counts.get(cell, 0) for cell, n in lacking.items()}
-        lacking = {cell: n for cell, n in left.items() if n > 0}
-    names = {variant for variant, _ in lacking}
-    return [variant for variant in study.variants if variant.name in names]
-
-
-def wrong_variants(study: Study, where: Target) -> list[str]:
-    """Variants that had a wrong output when this host last ran their present code."""
-    codes = codes_of(study)
-    newest: dict[tuple[str, str], bool] = {}
-    for run in where.runs_of_host(study):
-        of_run: dict[tuple[str, str], bool] = {}
-        for row in run.rows:
-            if run.about.is_fresh(row.variant, codes.get(row.variant)) and row.status != "skipped":
-                of_run[row.cell] = of_run.get(row.cell, False) or row.status == "failed"
-        newest = {**of_run, **newest}
-    return sorted({variant for (variant, _), is_wrong in newest.items() if is_wrong})
-
-
-def lacks_captures(
-    study: Study, where: Target, grid: str, provision: Provision, kinds: Sequence[str]
-) -> bool:
-    """Whether a variant that can be profiled here lacks a capture of its current source."""
-    if not provision.gpus or grid == "smoke":
-        return False
-    codes = codes_of(study)
-    taken = {
-        (one.about.kind, name)
-        for one in read_captures(where.folder / study.name)
-        for name, captured in one.about.variants.items()
-        if captured.source_sha256 == codes.get(name)
-    }
-    for variant in study.variants:
-        captured = study.captured_of(variant)
-        has_case = captured and captured.case in {case.id for case in variant.in_grid(grid)}
-        if not (variant.on_gpu and has_case and provision.unmet(variant) is None):
-            continue
-        if any((kind, variant.name) not in taken for kind in kinds if kind in variant.captures):
-            return True
-    return False
-
-
-def with_companions(study: Study, variants: Sequence[Variant]) -> list[Variant]:
-    """`variants` and the companions of each, in the order of study.yaml."""
-    names = {other.name for variant in variants for other in study.companions(variant.name)}
-    return [variant for variant in study.variants if variant.name in names]
-
-
-def to_measure(study: Study, wanted: Sequence[Variant], provision: Provision) -> list[Variant]:
-    """`wanted`, and the companions of those that can run here."""
-    runnable = [variant for variant in wanted if provision.unmet(variant) is None]
-    names = {variant.name for variant in (*wanted, *with_companions(study, runnable))}
-    return [variant for variant in study.variants if variant.name in names]
-
-
-@dataclass(frozen=True)
 class Plan:
-    """One run of one study: its variants, grid and target, and the names of the variants that were
-    asked for, none for all. Its digest names its journal."""
+    """One run of one study: its variants, grid and place, and the names of the variants that were
+    asked for, none for all."""
 
     study: Study
     variants: tuple[Variant, ...]
     grid: Grid
-    where: Target
+    place: Place
     asked: tuple[str, ...] = ()
+
+    @property
+    def runnable(self) -> list[Variant]:
+        """The variants whose needs are met here."""
+        return [variant for variant in self.variants if self.place.unmet(variant) is None]
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs that the variants use."""
+        return self.place.in_use(self.runnable)
 
     @property
     def digest(self) -> str:
@@ -193,46 +66,112 @@ class Plan:
                 for v in self.variants
             },
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
     def results(self) -> Path:
         """Folder of the study's results on this machine."""
-        return self.where.folder / self.study.name
-
-    @property
-    def journals(self) -> Path:
-        """Folder of the journals of the study on this machine."""
-        return BUILD / "rounds" / self.where.machine / self.study.name
+        return self.place.folder / self.study.name
 
     @property
     def journal(self) -> Path:
         """Folder of the finished rounds, until the run is published."""
-        return self.journals / f"{self.grid.name}-{self.where.host}-{self.digest}"
+        rounds = BUILD / "rounds" / self.place.machine / self.study.name
+        return rounds / f"{self.grid.name}-{self.place.host}"
+
+    @property
+    def budget_s(self) -> float:
+        """Expected seconds of all rounds: the study's budget covers all of its cells."""
+        rounds = self.grid.rounds
+
+        def cells(variants: Iterable[Variant]) -> int:
+            cases = (case for variant in variants for case in variant.in_grid(self.grid.name))
+            return sum(-(-rounds // case.every) for case in cases)
+
+        return self.study.budget_s * cells(self.runnable) / max(cells(self.study.variants), 1)
 
 
-def plan_pending(
-    study: Study, grid: Grid, where: Target, provision: Provision, runs: int = 1
-) -> Plan | None:
+def plan_pending(study: Study, grid: Grid, place: Place, runs: int = 1) -> Plan | None:
     """The plan of the variants that lack fresh samples of `runs` runs; None if none does."""
-    lacking = pending(study, where, grid.name, provision, runs)
+    lacking = pending(study, place, grid.name, runs)
     if not lacking:
         return None
     is_all = len(lacking) == len([v for v in study.variants if v.in_grid(grid.name)])
     asked = () if is_all else tuple(variant.name for variant in lacking)
-    return Plan(study, tuple(to_measure(study, lacking, provision)), grid, where, asked)
+    return Plan(study, tuple(with_companions(study, lacking, place)), grid, place, asked)
 
 
-def plan_again(study: Study, grid: Grid, where: Target, variant: str) -> Plan:
+def plan_again(study: Study, grid: Grid, place: Place, variant: str) -> Plan:
     """The plan of a variant again, together with its baselines."""
-    return Plan(study, tuple(study.shown_again(variant)), grid, where, (variant,))
+    return Plan(study, tuple(study.shown_again(variant)), grid, place, (variant,))
 
 
-def plans(
-    study: Study, grid: Grid, where: Target, provision: Provision, runs: int = 1
-) -> Iterator[Plan]:
-    """Every plan that a command can ask for now: pending variants, and each variant again."""
-    if pending_now := plan_pending(study, grid, where, provision, runs):
-        yield pending_now
-    for variant in study.variants:
-        yield plan_again(study, grid, where, variant.name)
+def with_companions(study: Study, wanted: Sequence[Variant], place: Place) -> list[Variant]:
+    """`wanted`, and the companions of those that can run here, in the order of study.yaml."""
+    runnable = [variant for variant in wanted if place.unmet(variant) is None]
+    names = {variant.name for variant in wanted}
+    names |= {other.name for variant in runnable for other in study.companions(variant.name)}
+    return [variant for variant in study.variants if variant.name in names]
+
+
+def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Variant]:
+    """Variants with a case in `grid` that fewer than `runs` fresh runs have measured, or skipped
+    for a reason that is still valid."""
+    lacking = {(v.name, case.id): runs for v in study.variants for case in v.in_grid(grid)}
+    codes = codes_of(study)
+    unmet = {variant.name: place.unmet(variant) for variant in study.variants}
+    for run in place.runs(study):
+        if not lacking:
+            break
+        about = run.about
+        if GRIDS.index(about.grid) < GRIDS.index(grid):
+            continue
+        # A need that was not met then may be met now. What a workload skipped stays skipped.
+        done = {
+            row.cell
+            for row in run.rows
+            if about.is_fresh(row.variant, codes.get(row.variant))
+            and (row.status != "skipped" or about.variants[row.variant].unmet == unmet[row.variant])
+        }
+        # Of runs that skipped everything, a host keeps one.
+        counts = dict.fromkeys(done, 1 if about.rounds else runs)
+        lacking = {
+            cell: left for cell, n in lacking.items() if (left := n - counts.get(cell, 0)) > 0
+        }
+    names = {variant for variant, _ in lacking}
+    return [variant for variant in study.variants if variant.name in names]
+
+
+def wrong_variants(study: Study, place: Place) -> list[str]:
+    """Variants that had a wrong output when this host last ran their present code."""
+    codes = codes_of(study)
+    newest: dict[tuple[str, str], bool] = {}
+    for run in place.runs_of_host(study):
+        of_run: dict[tuple[str, str], bool] = {}
+        for row in run.rows:
+            if run.about.is_fresh(row.variant, codes.get(row.variant)) and row.status != "skipped":
+                of_run[row.cell] = of_run.get(row.cell, False) or row.status == "failed"
+        newest = {**of_run, **newest}
+    return sorted({variant for (variant, _), is_wrong in newest.items() if is_wrong})
+
+
+def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) -> bool:
+    """Whether a variant that can be profiled here lacks a capture of its current source."""
+    if not place.gpus or grid == "smoke":
+        return False
+    codes = codes_of(study)
+    taken = {
+        (one.about.kind, name)
+        for one in read_captures(place.folder / study.name)
+        for name, captured in one.about.variants.items()
+        if captured.source_sha256 == codes.get(name)
+    }
+    return any(
+        kind in variant.captures and (kind, variant.name) not in taken
+        for variant in study.variants
+        if variant.on_gpu
+        and (captured := study.captured_of(variant))
+        and captured.case in {case.id for case in variant.in_grid(grid)}
+        and place.unmet(variant) is None
+        for kind in kinds
+    )

@@ -23,15 +23,15 @@ import pynvml
 
 from analysis.base.errors import FieldError, HotpathError, os_error_message, require_known
 from analysis.base.gpu import Gpu, open_gpus, show_only
+from analysis.base.keys import UtcTime
 from analysis.base.processes import end_with_parent
-from analysis.base.records import write_records
-from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice, Visit
+from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice
 from analysis.measure.clock import utc_now
 from analysis.measure.cores import use_cpus
 from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S
-from analysis.results.store.keys import Stages, without_private
+from analysis.results.store.keys import CaseId, Keys, Name, Stages, without_private
 from analysis.results.store.samples import Metric, Row, write_rows
 from analysis.study import Study, Variant
 from analysis.study.description import HOST_TIMES
@@ -61,10 +61,24 @@ DISCARDED_HOST_PASSES = 1
 several per cent slower than the next. Recorded in the provenance; older runs have 0."""
 
 
-Content = Literal["cell", "visits.csv", "stages", "failure"]
-"""Files of a round beside its samples: the current cell, for the progress line and for a process
-that dies; the visits to cells in their order; the seconds of each stage; the message of the error
-that ended the round."""
+Content = Literal["cell", "report.json", "failure"]
+"""Files of a round beside its samples: the current cell, for a process that dies; the report of a
+round that ended well; the message of the error that ended the round."""
+
+
+class Visit(Keys):
+    """When a visit to a cell began; it lasts until the next visit of the round."""
+
+    started_at: UtcTime
+    variant: Name
+    case: CaseId
+
+
+class RoundReport(Keys):
+    """Visits of a round to its cells, in their order, and the seconds of its stages."""
+
+    visits: list[Visit]
+    stages_s: Stages
 
 
 @dataclass(frozen=True)
@@ -95,6 +109,12 @@ class RoundJob:
     def file(self, content: Content) -> Path:
         """The file of `content` beside the samples."""
         return self.out.with_suffix(f".{content}")
+
+    @property
+    def where(self) -> str:
+        """The study, the round, and the cell that it is at."""
+        cell = self.text("cell") or "before its first cell"
+        return f"{self.study.name}: round {self.number + 1}: {cell}"
 
     def text(self, content: Content) -> str:
         """The text of this file; empty if it does not exist."""
@@ -127,8 +147,8 @@ def run_round(job: RoundJob) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
-            write_records(job.file("visits.csv"), Visit, bench.visits)
-            job.file("stages").write_text(bench.stages(cells).model_dump_json())
+            report = RoundReport(visits=bench.visits, stages_s=bench.stages(cells))
+            job.file("report.json").write_text(report.model_dump_json())
             write_rows(job.out, bench.rows(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(job, error)
@@ -210,7 +230,7 @@ class Bench:
         self.job.file("cell").write_text(f"{position}: {cell}")
         started_at = utc_now()
         self.visits.append(
-            Visit(started_at, self.job.run, self.job.number, cell.variant.name, cell.case.id)
+            Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
         )
         cell.started_at = cell.started_at or started_at
         try:

@@ -28,24 +28,18 @@ PATHS: Final[Mapping[int, str]] = {
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
-    if len(gpus) < 2:
-        return {}
-    pairs = list(combinations(range(len(gpus)), 2))
-
-    def of_pairs(ask: Any) -> dict[str, Any]:
-        return {f"{i}-{j}": ask(gpus[i], gpus[j]) for i, j in pairs}
-
+    asked = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path}
+    pairs = [*combinations(enumerate(gpus), 2)]
     return {
-        "peer_access": of_pairs(peer_access),
-        "nvlinks": of_pairs(_nvlinks),
-        "pcie_path": of_pairs(_path),
+        key: {f"{i}-{j}": ask(gpu, peer) for (i, gpu), (j, peer) in pairs}
+        for key, ask in (asked if pairs else {}).items()
     }
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[Pair, ...]:
     """The pairs that are known not to access each other's memory."""
-    pairs = combinations(range(len(gpus)), 2)
-    return tuple((i, j) for i, j in pairs if peer_access(gpus[i], gpus[j]) is False)
+    pairs = combinations(enumerate(gpus), 2)
+    return tuple((i, j) for (i, gpu), (j, peer) in pairs if peer_access(gpu, peer) is False)
 
 
 def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
@@ -61,22 +55,19 @@ def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
 
 
 def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
-    """How many NVLinks join the two, directly or over switches."""
+    """How many NVLinks join the two, directly or over switches; None if one reports none."""
     counts = [_links_towards(gpu, peer), _links_towards(peer, gpu)]
-    known = [count for count in counts if count is not None]
-    return min(known) if len(known) == len(counts) else None
+    return None if None in counts else min(count for count in counts if count is not None)
 
 
 def _links_towards(gpu: Gpu, peer: Gpu) -> int | None:
     """The active NVLinks of `gpu` that end at `peer` or at a switch; None if it reports none."""
-    count, has_reported = 0, False
+    reported = []
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
         with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
-            is_active = pynvml.nvmlDeviceGetNvLinkState(gpu.handle, link)
-            has_reported = True
-            if is_active and _leads_to(gpu, link, peer):
-                count += 1
-    return count if has_reported else None
+            is_active = bool(pynvml.nvmlDeviceGetNvLinkState(gpu.handle, link))
+            reported.append(is_active and _leads_to(gpu, link, peer))
+    return sum(reported) if reported else None
 
 
 def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:
@@ -90,12 +81,4 @@ def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:
 def _path(gpu: Gpu, peer: Gpu) -> str | None:
     with suppress(pynvml.NVMLError):
         return PATHS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, peer.handle))
-    return None
-
-
-def numa_node(gpu: Gpu) -> int | None:
-    """The NUMA node of the host that the GPU hangs at; None where there is but one, or unknown."""
-    with suppress(OSError, ValueError):
-        node = int((gpu.sysfs / "numa_node").read_text())
-        return node if node >= 0 else None
     return None

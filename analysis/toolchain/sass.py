@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,15 +119,9 @@ def _width(options: str) -> int:
     return int(found[1]) if found else 32
 
 
-def find_tools() -> tuple[Path, Path]:
-    """cuobjdump and the nvdisasm it calls: this environment's, else those in PATH.
-
-    HotpathError where one is in neither.
-    """
-    return _find("cuobjdump"), _find("nvdisasm")
-
-
-def _find(name: str) -> Path:
+def find_tool(name: str) -> Path:
+    """A tool of CUDA: this environment's, else the one in PATH. HotpathError where it is in
+    neither."""
     packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
     found = shutil.which(name, path=packaged) or shutil.which(name)
     if found is None:
@@ -140,14 +134,10 @@ def cuobjdump(file: Path, *arguments: str, folder: Path | None = None) -> str:
 
     HotpathError with the tool's message where it fails.
     """
-    program, nvdisasm = find_tools()
+    command = [str(find_tool("cuobjdump")), *arguments, str(file.resolve())]
+    environment = {**os.environ, "NVDISASM_PATH": str(find_tool("nvdisasm").parent)}
     done = subprocess.run(
-        [str(program), *arguments, str(file.resolve())],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NVDISASM_PATH": str(nvdisasm.parent)},
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     message = done.stderr.strip()
     if "does not contain device code" in message:
@@ -176,12 +166,12 @@ def write_code(
 
 def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
     """The content of a file by `write_code`, by study and variant; empty without a file."""
-    found: dict[tuple[str, str], VariantCode] = {}
+    found: defaultdict[tuple[str, str], VariantCode] = defaultdict(VariantCode)
     if not path.exists():
-        return found
+        return {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            code = found.setdefault((row["study"], row["variant"]), VariantCode())
+            code = found[row["study"], row["variant"]]
             code.reason = code.reason or row["reason"]
             if row["kernel"]:
                 loads, stores = (
@@ -192,7 +182,7 @@ def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
                 code.kernels.append(
                     KernelCode(row["arch"], row["kernel"], loads, stores, *in_flight)
                 )
-    return found
+    return dict(found)
 
 
 def main() -> None:

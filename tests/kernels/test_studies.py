@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analysis.base.gpu import Gpu
-from analysis.measure.needs import Provision
+from analysis.measure.places import Place
 from analysis.study import Study, parse_case
 from tests.repository import STUDIES
 
@@ -20,7 +22,7 @@ def test_every_case_of_the_repository_parses_back(study: Study) -> None:
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
 def test_every_need_of_the_repository_is_known(study: Study) -> None:
-    assert all(Provision((), "13.0").unmet(variant) for variant in study.variants if variant.on_gpu)
+    assert all(Place(Path(), "box").unmet(variant) for variant in study.variants if variant.on_gpu)
     for variant in study.variants:
-        reason = Provision([GPU], "13.0").unmet(variant)  # FieldError where the need is unknown
+        reason = Place(Path(), "box", gpus=[GPU], cuda="13.0").unmet(variant)
         assert reason is None or reason.strip()

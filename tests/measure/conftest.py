@@ -1,4 +1,4 @@
-"""Folders of journals and results of these tests."""
+"""Folders of journals and results of these tests, and rounds that take little time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 
 from analysis.measure import plan as plans
-from analysis.measure import run as runs
-from analysis.measure.conditions import Conditions
-from analysis.measure.plan import Plan, Target
+from analysis.measure.places import Place
 from analysis.study import Study
-from tests.measure.studies import GRID, HERE, host, write_study
-
-NAMES = ("trouble", "one")
-"""Variants of the made-up study."""
-QUIET = Conditions(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0, steal_s=1.0)
+from tests.measure.studies import QUIET, write_study
 
 
 @pytest.fixture(autouse=True)
@@ -30,10 +24,8 @@ def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ignore other processes, which would disturb the rounds of these tests, and save the time to
-    measure the host."""
-    for name in ("publish.recent_conditions", "run.recent_conditions", "run.conditions"):
-        monkeypatch.setattr(f"analysis.measure.{name}", lambda: QUIET)
+    """Ignore other processes, which would disturb the rounds of these tests."""
+    monkeypatch.setattr("analysis.measure.run.conditions", lambda: QUIET)
 
 
 @pytest.fixture(autouse=True, scope="package")
@@ -49,11 +41,6 @@ def short_warm_up() -> Iterator[None]:
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Target:
-    return Target(tmp_path / "results", "test-box")
-
-
-@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds that take milliseconds: processes are forked, and nothing is warmed up."""
     context = multiprocessing.get_context("fork")
@@ -63,14 +50,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
-    first, second = NAMES
-    return write_study(tmp_path / "study", {"name": first}, {"name": second, "after": first})
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "results", "test-box", cuda="13.0")
 
 
 @pytest.fixture
-def finished(quick: None, study: Study, where: Target, build_folder: Path) -> Plan:
-    """A plan all of whose rounds are in its journal."""
-    plan = Plan(study, study.variants, GRID, where)
-    runs.run_rounds(plan, HERE, host(build_folder))
-    return plan
+def study(tmp_path: Path) -> Study:
+    """A study of two variants, of which the first counts its rounds."""
+    return write_study(tmp_path / "study", {"name": "trouble"}, {"name": "one", "after": "trouble"})

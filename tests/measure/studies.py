@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
-from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan, Target
+from analysis.measure.journal import Journal
+from analysis.measure.places import Place
+from analysis.measure.plan import Plan
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, run_rounds
+from analysis.results.store.keys import Look
 from analysis.results.store.runs import Run
 from analysis.study import Study, load_study
 from analysis.study.config import Grid
 from tests.compiled import toolchain
 from tests.synthetic import Sample, description, files_of, samples_in, write_description
 
-HERE = Provision((), "13.0")
-WITH_GPU = Provision([Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")], "13.0")
+GPU = Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")
 GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
+QUIET = Look(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0, steal_s=1.0)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
@@ -78,6 +81,7 @@ def fill(out):
 TROUBLE = '''\
 """Fill, except in the round that the file `trouble` names, which fails as it says."""
 
+import ctypes
 import os
 import signal
 from pathlib import Path
@@ -100,6 +104,8 @@ def fill(out):
             os._exit(7)
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "crash":
+            ctypes.string_at(0)
         case "hang":
             (HERE / "hangs").touch()
             signal.pause()
@@ -141,35 +147,47 @@ def write_study(folder: Path, *variants: dict[str, Any], **cases: Mapping[str, A
     return load_study(study)
 
 
-def host(folder: Path) -> Host:
-    return Host([], [], toolchain(), "sm_90", folder, round_limit_s=60)
+def plan_of(study: Study, place: Place, **changed: Any) -> Plan:
+    """A plan of all variants; `changed` are keys of the grid."""
+    return Plan(study, study.variants, replace(GRID, **changed), place)
 
 
-def run(plan: Plan, folder: Path) -> list[str]:
-    """Measure and publish; returns the line of each variant, and the error, if any."""
-    run_rounds(plan, HERE, host(folder))
+def host(limit_s: float = 60.0, **more: Any) -> Host:
+    return Host(toolchain(), "sm_90", Path(), limit_s, **more)
+
+
+def measure(plan: Plan) -> Journal:
+    """Measure what the plan lacks."""
+    journal = Journal(plan)
+    run_rounds(journal, host())
+    return journal
+
+
+def run(plan: Plan) -> list[str]:
+    """Measure and publish; returns the lines of the log, and the error, if any."""
     lines = []
     try:
-        for line in publish(plan, HERE, host(folder)):
+        for line in publish(measure(plan), host()):
             lines.append(line)
     except HotpathError as error:
         lines.append(f"error: {error}")
     return lines
 
 
-def runs_at(where: Target, study: Study) -> list[Run]:
-    """The runs of a study, newest first."""
-    return list(where.runs(study))
+def only_run(place: Place, study: Study) -> Run:
+    """The only run of a study."""
+    (found,) = place.runs(study)
+    return found
 
 
-def samples_at(where: Target, study: Study, variant: str) -> list[Sample]:
+def samples_at(place: Place, study: Study, variant: str) -> list[Sample]:
     """The samples of a variant in all runs."""
-    files = files_of(where.root, where.machine, study.name)
+    files = files_of(place.root, place.machine, study.name)
     return [sample for path in files for sample in samples_in(path, variant)]
 
 
 def measured_rounds(study: Study) -> int:
-    """Number of started rounds: each loads the module once."""
+    """Number of started rounds: each loads the module `trouble` once."""
     path = study.folder / "rounds"
     return path.stat().st_size if path.exists() else 0
 

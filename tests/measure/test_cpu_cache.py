@@ -1,9 +1,11 @@
-"""Flushes of host memory from the CPU's caches, which keep its bytes."""
+"""Flushes of host memory from the CPU's caches, a core's clock, and what is read ahead."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,27 +13,21 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.measure import cpu_cache
+from analysis.measure import cpu_cache, read_ahead
 from analysis.measure.cpu_cache import core_clock_hz, flush, flush_rows
+from analysis.study import discover
 from tests.compiled import program
 
 SOURCE = ROOT / "analysis/measure/cpu_cache.cpp"
 CHUNK = cpu_cache._CHUNK
 
 
-@pytest.fixture(scope="module")
-def built() -> Path:
-    flags = ("-std=c++20", "-O2", "-Werror", "-fPIC", "-shared")
-    return program("cpu_cache.so", [SOURCE], SOURCE.parent, flags)
-
-
 @pytest.fixture(autouse=True)
-def library(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def library(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = ("-std=c++20", "-O2", "-Werror", "-fPIC", "-shared")
+    built = program("cpu_cache.so", [SOURCE], SOURCE.parent, flags)
     monkeypatch.setattr(cpu_cache, "LIBRARY", built)
-    load = cpu_cache._library
-    load.cache_clear()
-    yield
-    load.cache_clear()
+    monkeypatch.setattr(cpu_cache, "_library", cpu_cache._library.__wrapped__)
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 4096, CHUNK, 2 * CHUNK + 1])
@@ -44,18 +40,7 @@ def test_flush_keeps_the_bytes(size: int) -> None:
     assert np.array_equal(part, expected)
 
 
-@pytest.mark.parametrize("rows", [[], [3, 0, 3], list(range(1000))])
-def test_rows_are_flushed_wherever_they_lie(
-    rows: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cpu_cache, "_CHUNK", 64 * 40)  # several threads
-    table = np.random.default_rng(1).integers(0, 256, (1000, 100), np.uint8)
-    expected = table.copy()
-    flush_rows(table[:, :40], np.array(rows, np.int32))
-    assert np.array_equal(table, expected)
-
-
-def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_is_handed_over_once_and_keeps_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces: list[int] = []
 
     class Library:
@@ -65,23 +50,70 @@ def test_every_row_is_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
             found = (ctypes.c_int64 * count).from_address(indices)
             pieces.extend((base + index * stride) for index in found)
 
-    monkeypatch.setattr(cpu_cache, "_CHUNK", 64)
+    monkeypatch.setattr(cpu_cache, "_CHUNK", 64)  # several threads
+    table = np.random.default_rng(1).integers(0, 256, (50, 100), np.uint8)
+    expected, rows = table.copy(), np.random.default_rng(2).permutation(50)
+    flush_rows(table[:, :40], rows)
+    assert np.array_equal(table, expected)
     monkeypatch.setattr(cpu_cache, "_library", Library)
-    table = np.zeros((50, 100), np.uint8)
-    rows = np.random.default_rng(2).permutation(50)
     flush_rows(table[:, :40], rows)
     assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
 
 
-def test_the_clock_of_a_core_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_of_a_core_is_measured_and_a_missing_library_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = core_clock_hz()
-    assert clock is not None
-    assert 5e8 < clock < 1e10
+    assert clock is not None and 5e8 < clock < 1e10
     monkeypatch.setattr(cpu_cache, "LIBRARY", tmp_path / "cpu_cache.so")
     assert core_clock_hz() is None
-
-
-def test_missing_module_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_cache, "LIBRARY", tmp_path / "cpu_cache.so")
     with pytest.raises(HotpathError, match=r"cpu_cache\.so: not built; run: snakemake"):
         flush(np.zeros(1))
+
+
+def test_libraries_of_imported_modules_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: set[Path] = set()
+
+    def advise(file: int, start: int, size: int, advice: int) -> None:
+        assert (start, size, advice) == (0, 0, os.POSIX_FADV_WILLNEED)
+        read.add(Path(f"/proc/self/fd/{file}").resolve())
+
+    monkeypatch.setattr(os, "posix_fadvise", advise)
+    monkeypatch.setattr(read_ahead, "LARGE_LIBRARY_BYTES", 2**16)
+    monkeypatch.setattr(read_ahead, "imported", lambda study, variants: ["never_installed"])
+    monkeypatch.setattr(read_ahead, "POOL_BYTES", 2**20)
+    read_ahead.main()
+    numpys = Path(np.__file__).parent.resolve()
+    assert any(path.is_relative_to(numpys) and ".so" in path.name for path in read)
+    assert all(path.stat().st_size >= 2**16 for path in read)
+
+
+@pytest.mark.parametrize(("seconds", "touched"), [(30.0, 2**28), (-1.0, 0)])
+def test_memory_is_touched_until_time_is_over_and_freed(seconds: float, touched: int) -> None:
+    program = (
+        "import re; from pathlib import Path; from analysis.measure import read_ahead\n"
+        f"read_ahead.MAX_TOUCH_S = {seconds}\n"
+        "read_ahead.touch_memory(2**28)\n"
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(*re.findall(r'Vm(?:HWM|RSS):\\s+(\\d+) kB', status))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program], cwd=ROOT, text=True)
+    peak_kb, after_kb = map(int, printed.split())
+    assert abs((peak_kb - after_kb) * 1024 - touched) < 2**25
+    largest = [study.constants.get("largest_pool_mib", 0) for study in discover().values()]
+    assert max(largest) * 2**20 == read_ahead.POOL_BYTES
+
+
+def test_memory_of_the_gpu_that_is_left_at_the_end_of_a_process_is_no_error() -> None:
+    program = (
+        "from analysis.measure import memory\n"
+        "memory.kept = object.__new__(memory.DeviceArray)\n"
+        "memory.kept.pointer, memory.kept.itself = 1, memory.kept\n"
+        "memory.__dict__.pop('kept')\n"
+        "memory.last = object.__new__(memory.DeviceArray)\n"
+        "memory.last.pointer = 1\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -107,8 +108,7 @@ def test_what_was_measured_is_packed_though_the_command_fails(bundled: Path) -> 
     assert "measure\nprofile\n--config\nmachine=box\ngrid=full\n" in called
     assert (bundled / "env" / "commit").read_text() in called
     assert called.endswith(str(nvcc)) and str(bundled / ".packages") in called
-    with tarfile.open(bundled / "box.tar.gz") as archive:
-        assert "results/box/calls/python.csv" in archive.getnames()
+    assert "box/calls/python.csv" in ZipFile(bundled / "box.zip").namelist()
 
 
 NOTHING = "nothing is packed: nothing was measured into results/box"
@@ -120,8 +120,8 @@ TRIAL = "nothing is packed: the smoke grid is a trial, see build/smoke/results/b
     [
         ((), [], NOTHING),
         (("build/smoke/results/box",), [], TRIAL),
-        (("results/box-x2", "results/box-xl"), ["results/box-x2"], ""),
-        (("results/box", "results/box-x4"), ["results/box", "results/box-x4"], ""),
+        (("results/box-x2", "results/box-xl"), ["box-x2/"], ""),
+        (("results/box", "results/box-x4"), ["box/", "box-x4/"], ""),
     ],
 )
 def test_what_is_packed_is_said(
@@ -132,10 +132,26 @@ def test_what_is_packed_is_said(
     (bundled / ".packages" / "snakemake.py").write_text(f"import os\n{made}")
     done = run([bundled / "env" / "offline", "box", "grid=smoke"], bundled, PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
-    archive = bundled / "box.tar.gz"
-    names = []
-    if archive.exists():
-        with tarfile.open(archive) as opened:
-            names = opened.getnames()
-    assert names == packed
+    archive = bundled / "box.zip"
+    assert (ZipFile(archive).namelist() if archive.exists() else []) == packed
     assert done.stdout.strip() == said or (packed and str(archive) in done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("bundle", "the name of an archive"), ("offline", "a name for the machine")],
+)
+def test_a_missing_argument_is_one_error(script: str, expected: str, tmp_path: Path) -> None:
+    done = run([ROOT / "env" / script], tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: expected {expected}, see env/{script}\n"
+
+
+def test_a_checkout_is_no_archive_and_another_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "env").mkdir()
+    script = shutil.copy(ROOT / "env" / "offline", tmp_path / "env")
+    refusal = run([script, "box"], tmp_path, PYTHON=sys.executable).stderr
+    assert refusal.startswith("error: expected the folder of an archive of env/bundle, got")
+    (tmp_path / "env" / "python").write_text("3.9\n")
+    refusal = run([script, "box"], tmp_path, PYTHON=sys.executable).stderr
+    assert refusal.startswith("error: Python: expected 3.9 as ")

@@ -1,120 +1,273 @@
-"""Plans: pending variants, their baselines, and errors before any launch."""
+"""Plans: where a study is measured, needs that are met there, and variants that are pending."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
 
-from analysis.base.errors import HotpathError
-from analysis.base.gpu import Gpu
+from analysis import BUILD
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.gpu import Gpu, open_gpus
+from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
-from analysis.measure.plan import (
-    Plan,
-    Target,
-    pending,
-    plan_again,
-    plan_pending,
-    target,
-    to_measure,
-    with_companions,
-)
+from analysis.measure.places import Place, find_places
+from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending, with_companions
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_runs
-from analysis.study import load_study
+from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
 from analysis.study.config import load_config
+from analysis.study.keys import PACKAGE_NEEDS
+from analysis.toolchain import arch
+from analysis.toolchain.arch import UnsupportedGpu, require_supported, resolve_arch
+from analysis.toolchain.compilers import DEFAULT_ARCH
+from analysis.toolchain.packages import PACKAGES
+from tests.compiled import toolchain
 from tests.editing import replace_in
-from tests.measure.studies import (
-    GRID,
-    HERE,
-    run,
-    samples_at,
-    write_study,
+from tests.measure.studies import GPU, GRID, plan_of, run, samples_at, write_study
+from tests.nvml import Device, devices, fail, install
+from tests.repository import STUDIES
+from tests.study.described import description, load
+from tests.synthetic import (
+    CALLS,
+    COPY,
+    add_run,
+    host_of,
+    provenance_of,
+    samples_of,
+    set_capture,
+    write_machine,
 )
-from tests.synthetic import CALLS, add_run, host_of, provenance_of, samples_of
+
+ALONE, PEERS = STUDIES["h2d_gather"], STUDIES["peers"]
+AT = Path()
 
 
-def test_journal_of_other_code_or_another_grid_is_not_resumed(
-    tmp_path: Path, where: Target
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_toolchain", lambda nvcc: toolchain())
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def places(**settings: object) -> dict[str, Place]:
+    config = load_config(settings)
+    with open_gpus(config.gpus) as gpus:
+        return find_places(config, gpus)
+
+
+def used(study: Study, **settings: object) -> tuple[str, list[int | str]]:
+    """The machine and the GPUs of a study."""
+    place = places(**settings)[study.name]
+    plan = replace(plan_of(study, place), variants=study.variants)
+    return place.machine, [gpu.index for gpu in plan.gpus]
+
+
+@pytest.mark.parametrize(
+    ("found", "settings", "machine", "expected"),
+    [
+        (devices(1), {}, "nvidia-h200", [0]),
+        (devices(2), {}, "nvidia-h200-x2", [0, 1]),
+        (devices(8), {}, "nvidia-h200-x4", [0, 1, 2, 3]),
+        (
+            [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)],
+            {},
+            "nvidia-h200-x2",
+            [0, 3],
+        ),
+        ([Device(0), Device(1, instances=())], {}, "nvidia-h200", [0]),
+        (devices(4), {"gpu": [0]}, "nvidia-h200", [0]),
+        (devices(4), {"gpu": [2, 3]}, "nvidia-h200-x2", [2, 3]),
+        (devices(4), {"gpu": 3}, "nvidia-h200-x4", [3, 0, 1, 2]),
+        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, "my-box-x4", [2, 0, 1, 3]),
+        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, "my-box", [0, 1]),
+    ],
+)
+def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[Device],
+    settings: dict[str, Any],
+    machine: str,
+    expected: list[int],
 ) -> None:
-    study = write_study(tmp_path / "digests", {"name": "one"}, {"name": "two"})
-    plan = Plan(study, study.variants, GRID, where)
-    others = [
-        Plan(study, study.variants[:1], GRID, where),
-        Plan(study, study.variants, replace(GRID, rounds=4), where),
-        Plan(study, study.variants, GRID, replace(where, machine="other-box")),
-    ]
-    journals = {plan.journal, *(other.journal for other in others)}
-    replace_in(study.folder / "two.py", '"""Fill at once."""', "# Fill at once.")
-    assert plan.journal in journals
-    replace_in(study.folder / "two.py", "len(out)", "1 * len(out)")
-    assert plan.journal not in journals
-    assert len(journals) == 4
+    install(monkeypatch, found)
+    assert used(PEERS, **settings) == (machine, expected)
+    assert used(ALONE, **settings)[1] == expected[:1]
 
 
-def test_pending_is_decided_by_code_and_cases(tmp_path: Path, where: Target) -> None:
-    variants: list[dict[str, Any]] = [{"name": "one"}, {"name": "two", "after": "one"}]
-    study = write_study(tmp_path / "fresh", *variants)
-    once = replace(GRID, rounds=1, samples=1)
+def test_hidden_lost_and_silent_gpus_are_left_out_with_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = devices(4)
+    install(monkeypatch, found)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-2, 3")
+    assert used(PEERS)[1] == [0, 2, 3]
+    running = "nvmlDeviceGetComputeRunningProcesses"
+    fail(monkeypatch, running, pynvml.NVML_ERROR_GPU_IS_LOST, found[2])
+    fail(monkeypatch, running, pynvml.NVML_ERROR_NOT_SUPPORTED, found[3])
+    assert used(PEERS)[1] == [0, 3]
+    reasons = {places()["peers"].unmet(variant) for variant in PEERS.variants} - {None}
+    assert "needs 4 free GPUs of one kind, got 2; gpu=[0, 1, 2, 3] would name them" in reasons
 
-    def names() -> list[str]:
-        study = load_study(tmp_path / "fresh" / "study.yaml")
-        return [variant.name for variant in pending(study, where, "default", HERE)]
+
+def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own() -> None:
+    def root(**settings: object) -> tuple[Path, str]:
+        config = load_config(settings)
+        place = find_places(config, ())["peers"]
+        return place.root, place.machine
+
+    results = load_config({}).results
+    assert root() == (BUILD / "unnamed", "unnamed")
+    assert root(machine="box") == (results, "box")
+    assert root(grid="smoke") == (BUILD / "smoke" / "results", "unnamed")
+
+
+def test_a_gpu_older_than_the_compiler_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, [Device(0, name="Tesla V100")])
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetCudaComputeCapability", lambda device: (7, 0))
+    monkeypatch.setattr(arch, "find_nvcc", lambda nvcc: toolchain().nvcc)
+    assert resolve_arch("auto", [0]) == DEFAULT_ARCH
+    said = r"^this GPU is sm_70: CUDA 13 cannot compile for it, nothing is measured here$"
+    with pytest.raises(UnsupportedGpu, match=said):
+        places()
+    require_supported("sm_90", "sm_70", toolchain())  # a named architecture is taken as it is
+    require_supported("auto", "sm_75", toolchain())
+    monkeypatch.setattr(arch, "find_nvcc", lambda nvcc: None)
+    assert resolve_arch("auto", [0]) == "sm_70"
+    fail(monkeypatch, "nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST)
+    assert resolve_arch("auto", [0]) == DEFAULT_ARCH
+
+
+def variant_with(folder: Path, *needs: object) -> Variant:
+    data = description()
+    entry = data["variants"][-1 if "gpu" in needs else 0]
+    entry["needs"] = list(needs)
+    return load(folder / "copy", data).variant(entry["name"])
+
+
+@pytest.mark.parametrize(
+    ("need", "arch", "cuda", "reason"),
+    [
+        ("gpu", "sm_90", "13.0", None),
+        ("gpu", None, "13.0", "no GPU"),
+        ("sm_90", None, "13.0", "no GPU"),
+        ("sm_90", "sm_90", "13.0", None),
+        ("sm_90a", "sm_100", "13.0", None),
+        ("sm_90", "sm_89", "13.0", "needs sm_90, the GPU is sm_89"),
+        ("cuda>=12.8", None, "12.10", None),
+        ("cuda>=12.10", None, "12.9", "needs CUDA 12.10, modules are built with 12.9"),
+        ("cuda>=12.8", None, None, "needs CUDA 12.8, modules are built with None"),
+        ("managed", None, None, "managed memory is opt-in: managed=true"),
+    ],
+)
+def test_need_is_met_or_has_a_reason(
+    tmp_path: Path, need: str, arch: str | None, cuda: str | None, reason: str | None
+) -> None:
+    gpus = [replace(GPU, arch=arch)] if arch else []
+    assert Place(AT, "box", gpus=gpus, cuda=cuda).unmet(variant_with(tmp_path, need)) == reason
+
+
+@pytest.mark.parametrize(("need", "name"), [("torch", "torch"), ("rmm", "librmm")])
+def test_package_is_available_if_python_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, need: str, name: str
+) -> None:
+    assert {*PACKAGE_NEEDS} == {*PACKAGES}
+    variant, place = variant_with(tmp_path, need), Place(AT, "box", gpus=[GPU])
+    monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    assert (place.unmet(variant) or "").lower() == f"{need} is not installed"
+    monkeypatch.delitem(sys.modules, name)
+    (tmp_path / f"{name}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert place.unmet(variant) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "apart", "reason"),
+    [
+        (0, (), "no GPU"),
+        (1, (), "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
+        (2, (), None),
+        (2, ((0, 1),), "GPU 4 and GPU 5 cannot access each other's memory"),
+        (3, ((0, 2), (1, 2)), None),  # the third is not used
+    ],
+)
+def test_peers_need_gpus_that_can_access_each_other(
+    tmp_path: Path, count: int, apart: tuple[tuple[int, int], ...], reason: str | None
+) -> None:
+    variant = variant_with(tmp_path, "gpu", {"peers": 2})
+    gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, "sm_90", "") for n in range(count)]
+    place = Place(AT, "box", gpus=gpus, apart=apart)
+    assert place.unmet(variant) == reason
+    assert place.in_use([variant]) == tuple(gpus[:2])
+    assert place.in_use([]) == tuple(gpus[:1])
+
+
+@pytest.mark.parametrize(
+    "need",
+    [
+        *("cuda", "sm_ninety", "gpus", "gpuu", "cuda>=13", "rocm", "peers: two", "", "gpu "),
+        *({"peers": 1}, {"peers": 65}, {"peers": 10**17}, {"peers": 2, "gpu": 1}, 7, None),
+    ],
+)
+def test_unknown_need_is_an_error_of_the_study(tmp_path: Path, need: object) -> None:
+    with pytest.raises(FieldError) as caught:
+        variant_with(tmp_path, need)
+    assert caught.value.field == "copy/study.yaml: variants.first.needs.0"
+    expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <2 to 64>"
+    assert f": expected {expected}, got " in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("quick")
+def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place) -> None:
+    folder = tmp_path / "fresh"
+    study = write_study(folder, {"name": "one"}, {"name": "two", "after": "one"})
+
+    def names(grid: str = "default", runs: int = 1, where: Place = place) -> list[str]:
+        study = load_study(folder / "study.yaml")
+        return [variant.name for variant in pending(study, where, grid, runs)]
 
     assert names() == ["one", "two"]
-    run(Plan(study, study.variants, once, where), tmp_path)
+    run(plan_of(study, place, rounds=1, samples=1))
     assert names() == []
-    replace_in(study.folder / "two.py", '"""Fill at once."""', '"""Fill all."""\n# at once')
-    assert names() == []
-    replace_in(study.folder / "two.py", "def fill(out)", "def fill(out, *_)")
-    assert names() == ["two"]
-    replace_in(study.folder / "two.py", "def fill(out, *_)", "def fill(out)")
-    assert names() == []
-    replace_in(study.folder / "workload.py", "0xA5", "0xA6")
-    assert names() == ["one", "two"]
-    replace_in(study.folder / "workload.py", "0xA6", "0xA5")
-    replace_in(study.folder / "study.yaml", "- 2\n", "- 2\n    - 3\n")
-    assert names() == ["one", "two"]
-    replace_in(study.folder / "study.yaml", "    - 3\n", "")
-    assert names() == []
-    assert pending(study, replace(where, machine="other-box"), "default", HERE) == [*study.variants]
-
-
-def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]})
-    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
-    assert pending(study, where, "default", HERE) == []
-    assert pending(study, where, "default", HERE, runs=2) == []
-    assert pending(study, where, "default", replace(HERE, managed=True)) == [*study.variants]
-
-
-def test_a_damaged_run_is_pending_again(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "damaged", {"name": "one"})
-    run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)
-    (path,) = (where.folder / "damaged").glob("*.csv")
-    path.write_text("")
-    assert pending(study, where, "default", HERE) == [*study.variants]
-    refused: list[Path] = []
-    assert not [*read_runs(path.parent, study, lambda path, error: refused.append(path))]
-    assert [path.suffix for path in refused] == [".json"]
-
-
-def test_runs_are_pending_until_there_are_enough(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "several", {"name": "one"})
-    grid = replace(GRID, rounds=1)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    assert pending(study, where, "default", HERE) == []
-    assert pending(study, where, "default", HERE, runs=2) == [*study.variants]
-    run(Plan(study, study.variants, grid, replace(where, host="12345678")), tmp_path)
-    assert pending(study, where, "default", HERE, runs=2) == []
-    assert plan_pending(study, grid, where, HERE, runs=2) is None
-    plan = plan_pending(study, grid, where, HERE, runs=3)
+    assert names("full") == names(where=replace(place, machine="other-box")) == ["one", "two"]
+    for file, old, new, expected in (
+        ("two.py", '"""Fill at once."""', '"""Fill all."""\n# at once', []),
+        ("two.py", "def fill(out)", "def fill(out, *_)", ["two"]),
+        ("workload.py", "0xA5", "0xA6", ["one", "two"]),
+        ("study.yaml", "- 2\n", "- 2\n    - 3\n", ["one", "two"]),
+    ):
+        replace_in(folder / file, old, new)
+        assert names() == expected, new
+        replace_in(folder / file, new, old)
+        assert names() == []
+    assert names(runs=2) == ["one", "two"]
+    run(plan_of(study, replace(place, host="12345678"), rounds=1))
+    assert names(runs=2) == []
+    assert plan_pending(study, GRID, place, runs=2) is None
+    plan = plan_pending(study, GRID, place, runs=3)
     assert plan is not None and plan.asked == ()
+    # A damaged run is pending again.
+    for path in (place.folder / "fresh").glob("*.csv"):
+        path.write_text("")
+    assert names() == ["one", "two"]
+    refused: list[Path] = []
+    assert not [*read_runs(place.folder / "fresh", study, lambda path, _: refused.append(path))]
+    assert [path.suffix for path in refused] == [".json", ".json"]
 
 
-def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("quick")
+def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]})
+    run(plan_of(study, place, rounds=1))
+    assert pending(study, place, "default") == pending(study, place, "default", runs=2) == []
+    assert pending(study, replace(place, managed=True), "default") == [*study.variants]
+
+
+def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, place: Place) -> None:
     study = write_study(
         tmp_path / "beside",
         {"name": "one"},
@@ -122,38 +275,59 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path) -> N
         {"name": "three", "after": "two"},
         {"name": "limit", "role": "ceiling"},
     )
-    found = with_companions(study, [study.variant("three")])
+    found = with_companions(study, [study.variant("three")], place)
     assert [variant.name for variant in found] == ["two", "three", "limit"]
-    assert with_companions(study, []) == []
+    assert with_companions(study, [], place) == []
     needy = replace(study.variant("two"), needs=("managed",))
-    assert to_measure(study, [needy], HERE) == [study.variant("two")], "it is skipped alone"
-    again = plan_again(study, GRID, Target(tmp_path, "box"), "three")
+    assert with_companions(study, [needy], place) == [study.variant("two")], "it is skipped alone"
+    again = plan_again(study, GRID, place, "three")
     assert [variant.name for variant in again.variants] == ["two", "three", "limit"]
     assert again.asked == ("three",)
 
 
-class BusyGpu(Gpu):
-    """A GPU on which two processes of others run."""
-
-    def other_processes(self) -> list[int]:
-        return [41, 42]
-
-
-class IdleGpu(Gpu):
-    """A GPU on which nothing runs."""
-
-    def other_processes(self) -> list[int]:
-        return []
+@pytest.mark.usefixtures("quick")
+def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path / "grids", {"name": "one"}, {"name": "two"})
+    one, two = study.variants
+    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
+    study = replace(study, variants=(one, only_full))
+    assert pending(study, place, "default") == [one]
+    run(plan_of(study, place, rounds=1))
+    assert samples_at(place, study, "one")
+    assert samples_at(place, study, "two") == []
 
 
-def test_gpu_in_use_is_refused_or_recorded() -> None:
-    gpu = BusyGpu(None, "busy", "GPU-0", 3, "sm_90", "0000:00:00.0")
-    with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
-        other_users([gpu], "refuse")
-    assert other_users([gpu], "record") == [41, 42]
-    with pytest.raises(HotpathError, match="GPU 3 is used"):
-        other_users([IdleGpu(None, "idle", "GPU-1", 4, "sm_90", ""), gpu], "refuse")
-    assert other_users([], "refuse") == []
+def test_what_can_be_profiled_lacks_a_capture_until_it_has_one_of_its_code(tmp_path: Path) -> None:
+    place = Place(tmp_path, "box", gpus=[GPU], cuda="13.0")
+    write_machine(tmp_path, "box", COPY)
+    captured: dict[str, dict[str, Any]] = {variant.name: {} for variant in COPY.variants}
+
+    def lacks(grid: str = "default", at: Place = place) -> bool:
+        return lacks_captures(COPY, at, grid, CAPTURE_KINDS)
+
+    assert lacks() and not lacks("smoke") and not lacks(at=replace(place, gpus=()))
+    for kind in CAPTURE_KINDS:
+        set_capture(tmp_path, "box", COPY, kind, captured, [])
+    assert not lacks()
+    captured[COPY.with_role("step")[0].name] = {"source_sha256": "0" * 64}
+    for path in (tmp_path / "box" / "copy").glob("*.counters.json"):
+        path.unlink()
+    set_capture(tmp_path, "box", COPY, "counters", captured, [])
+    assert lacks()
+
+
+def test_gpu_in_use_is_refused_or_recorded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(monkeypatch, [Device(3, users=[42, 41]), Device(4)])
+    with open_gpus([4, 3]) as gpus:
+        with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
+            other_users(gpus, "refuse")
+        assert other_users(gpus, "record") == [41, 42]
+        assert other_users(gpus[:1], "refuse") == []
+        fail(monkeypatch, "nvmlDeviceGetComputeRunningProcesses", pynvml.NVML_ERROR_NOT_SUPPORTED)
+        assert other_users(gpus[1:], "refuse") == []
+    assert capsys.readouterr().out == "GPU 3 does not say who uses it; it is measured anyway\n"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +339,7 @@ def test_gpu_in_use_is_refused_or_recorded() -> None:
         ({"sms": 114}, "sms: expected 132 as in"),
         ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
         ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
+        ({"pcie_generation": 1}, ""),  # an idle link
     ],
 )
 def test_results_of_another_kind_of_machine_are_refused(
@@ -175,40 +350,9 @@ def test_results_of_another_kind_of_machine_are_refused(
     variant = CALLS.variant("python")
     provenance = provenance_of(CALLS, variant) | {"machine": big}
     add_run(tmp_path, "box", "calls", "python", samples_of(CALLS, variant), provenance)
-    require_same_kind(host_of(big), tmp_path / "box", "config: machine")
+    host = host_of({**big, **other})
+    if not message:
+        require_same_kind(host, tmp_path / "box", "config: machine")
+        return
     with pytest.raises(HotpathError, match=f"config: machine: {message}"):
-        require_same_kind(host_of({**big, **other}), tmp_path / "box", "config: machine")
-    idle = host_of({**big, "pcie_generation": 1})
-    require_same_kind(idle, tmp_path / "box", "config: machine")
-
-
-def test_larger_grid_includes_the_smaller_one(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "larger", {"name": "one"})
-    run(Plan(study, study.variants, GRID, where), tmp_path)
-    assert pending(study, where, "default", HERE) == []
-    assert pending(study, where, "full", HERE) == list(study.variants)
-
-
-@pytest.mark.parametrize(("count", "machine"), [(1, "big-gpu"), (2, "big-gpu-x2")])
-def test_several_gpus_are_a_machine_of_its_own(count: int, machine: str) -> None:
-    gpus = [Gpu(None, "Big GPU", "", 0, "sm_90", "")] * count
-    assert target(load_config(), gpus).machine == machine
-    named = {"machine": "my-box", "gpu": list(range(count))}
-    assert target(load_config(named), gpus).machine == "my-box"
-
-
-def test_smoke_grid_uses_a_separate_folder() -> None:
-    smoke = target(load_config({"grid": "smoke"}), [])
-    assert "smoke" in smoke.root.parts
-    assert "smoke" not in target(load_config(), []).root.parts
-
-
-def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "grids", {"name": "one"}, {"name": "two"})
-    one, two = study.variants
-    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
-    study = replace(study, variants=(one, only_full))
-    assert pending(study, where, "default", HERE) == [one]
-    run(Plan(study, study.variants, GRID, where), study.folder)
-    assert samples_at(where, study, "one")
-    assert samples_at(where, study, "two") == []
+        require_same_kind(host, tmp_path / "box", "config: machine")

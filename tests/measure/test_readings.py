@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import csv
-import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pynvml
 import pytest
 
-from analysis.base.errors import HotpathError
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, show_only
-from analysis.measure import nvbench, run, telemetry
+from analysis.measure import nvbench, telemetry
+from analysis.measure import run as runs
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
+from analysis.measure.journal import RoundRecord
 from analysis.measure.machine import describe
-from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan, Target
-from analysis.measure.publish import publish
-from analysis.measure.run import run_rounds
-from analysis.measure.telemetry import COLUMNS, whole_rows
-from analysis.results.store.keys import HostKeys
+from analysis.measure.places import Place
+from analysis.measure.round import Visit
+from analysis.measure.telemetry import COLUMNS, read_telemetry, with_clocks
+from analysis.measure.topology import apart, topology
+from analysis.results.store.keys import HostKeys, Stages
+from analysis.results.store.records import Reading
 from analysis.results.store.runs import read_study
-from tests.measure.studies import GRID, host, runs_at, write_study
+from analysis.results.store.samples import Row
+from analysis.site.pages.machines import described_facts
+from tests.measure.studies import QUIET, only_run, plan_of, run, write_study
 from tests.nvml import QUERIES, Device, Instance, devices, fail, install
+from tests.synthetic import host_of
 
 LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 REFUSED = (
@@ -76,20 +80,50 @@ OF_GPU = [
 """Queries about one open GPU."""
 
 
-def row_of(gpus: tuple[Gpu, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The first row of telemetry; the program that takes it ends after it."""
+def recorded(
+    gpu_keys: Sequence[int | str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: Callable[[float], bool] = lambda wait: False,
+) -> list[list[str]]:
+    """The rows that the program for telemetry writes, in this process, until its end."""
     monkeypatch.setattr(telemetry, "end_with_parent", lambda: None)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.0)
-    stop, stopping = multiprocessing.Pipe(duplex=False)
-    ends = iter([False, True])
-    monkeypatch.setattr(stop, "poll", lambda wait: next(ends))
     handler = signal.getsignal(signal.SIGINT)
-    telemetry.record([gpu.key for gpu in gpus], folder / "rows", stop)
+    stop: Any = SimpleNamespace(poll=ends)
+    telemetry.record(gpu_keys, folder / "rows", stop)
     signal.signal(signal.SIGINT, handler)
-    stopping.close()
-    [row] = csv.reader((folder / "rows").open())
-    assert whole_rows(folder / "rows") == ([row], 0)
-    return dict(zip(COLUMNS, row, strict=True))
+    return [*csv.reader((folder / "rows").open())]
+
+
+def at(second: float) -> str:
+    return f"2026-01-02T03:04:{second:06.3f}Z"
+
+
+def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> RoundRecord:
+    """A finished round with visits: variant, case and time of each."""
+    return RoundRecord(
+        visits=[Visit(variant=v, case=case, started_at=time) for v, case, time in visits],
+        stages_s=Stages(**dict.fromkeys(Stages.model_fields, 0.0)),
+        round=number,
+        start=at(0),
+        end=end,
+        seconds=1.0,
+        energy_j=None,
+        before=QUIET,
+        after=QUIET,
+        newcomers=[],
+        samples_sha256="0" * 64,
+    )
+
+
+def row_of(gpus: tuple[Gpu, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The first row of telemetry; the program that takes it ends after it."""
+    ends = iter([False, True])
+    rows = recorded([gpu.key for gpu in gpus], folder, monkeypatch, lambda wait: next(ends))
+    (reading,) = read_telemetry(folder / "rows", [a_round(0, ("one", "n=1", rows[0][0]))])
+    assert (reading.variant, reading.time) == ("one", rows[0][0])
+    return dict(zip(COLUMNS, rows[0], strict=True))
 
 
 def hosted(count: int = 1) -> HostKeys:
@@ -123,26 +157,6 @@ def test_a_query_without_an_answer_costs_its_own_column_only(
     assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
 
 
-def test_a_gpu_that_answers_everything_has_a_whole_row(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    install(monkeypatch, devices(1))
-    with open_gpus([0]) as gpus:
-        row = row_of(gpus, tmp_path, monkeypatch)
-    del row["time"]
-    assert row == {
-        "power_w": "300.0",
-        "energy_j": "5.0",
-        "temperature_c": "40",
-        "sm_mhz": "1980.0",
-        "memory_mhz": "2600",
-        "throttle": "sw_power_cap",
-        "pcie_rx_bytes_per_s": "7000",
-        "pcie_tx_bytes_per_s": "7000",
-        "gpu": "0",
-    }
-
-
 def test_nothing_is_answered_but_who_the_gpu_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -158,20 +172,6 @@ def test_nothing_is_answered_but_who_the_gpu_is(
     assert host.gpus[0].gpu == UNKNOWN_NAME
     assert {*host.unsupported} >= {one for keys in UNKNOWN.values() for one in keys}
     assert [name for name, value in row.items() if value] == ["time", "gpu"]
-
-
-def test_unknown_users_of_a_gpu_are_recorded_and_it_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install(monkeypatch, [Device(0, users=[4711])])
-    with open_gpus([0]) as gpus:
-        with pytest.raises(HotpathError, match=r"GPU 0 is used by processes \[4711\]"):
-            other_users(gpus, "refuse")
-        assert other_users(gpus, "record") == [4711]
-        fail(monkeypatch, "nvmlDeviceGetComputeRunningProcesses", pynvml.NVML_ERROR_NOT_SUPPORTED)
-        assert other_users(gpus, "refuse") == []
-        assert "other_processes" in describe(gpus).unsupported
-    assert capsys.readouterr().out == "GPU 0 does not say who uses it; it is measured anyway\n"
 
 
 @pytest.mark.parametrize("code", LOST)
@@ -196,16 +196,6 @@ def test_a_gpu_that_cannot_be_opened_is_not_a_missing_one(
     with pytest.raises(GpuError, match=f"^GPU( 0)?: {pynvml.NVMLError(code)}$") as caught:
         hosted()
     assert not isinstance(caught.value, NoGpu)
-
-
-@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_UNKNOWN, pynvml.NVML_ERROR_NOT_SUPPORTED])
-def test_any_other_failure_to_open_a_gpu_has_the_words_of_nvml(
-    monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    install(monkeypatch, devices(1))
-    fail(monkeypatch, "nvmlDeviceGetHandleByIndex", code)
-    with pytest.raises(GpuError, match=f"^GPU 0: {pynvml.NVMLError(code)}$"):
-        hosted()
 
 
 @pytest.mark.parametrize("value", [2**32 - 1, 2**64 - 1])
@@ -246,22 +236,6 @@ def test_a_divided_gpu_without_an_instance_is_one_error(monkeypatch: pytest.Monk
         hosted()
 
 
-def test_a_missing_power_reading_does_not_end_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clocks of a cell are those that are known."""
-    from analysis.measure.round import Bench
-
-    install(monkeypatch, devices(1))
-    cell: Any = type("Cell", (), {"clocks_mhz": [], "reasons": set(), "sm_mhz": None})()
-    with open_gpus([0]) as gpus:
-        bench: Any = type("Gpus", (), {"gpus": gpus})()
-        Bench._read_clocks(bench, cell)
-        assert (cell.sm_mhz, cell.reasons) == (1980.0, {"sw_power_cap"})
-        for query in ("ClockInfo", "CurrentClocksEventReasons"):
-            fail(monkeypatch, f"nvmlDeviceGet{query}", pynvml.NVML_ERROR_NOT_SUPPORTED)
-        Bench._read_clocks(bench, cell)
-    assert (cell.clocks_mhz, cell.reasons) == ([1980.0], {"sw_power_cap"})
-
-
 SILENT = {
     "power": ["nvmlDeviceGetPowerUsage"],
     "energy": ["nvmlDeviceGetTotalEnergyConsumption"],
@@ -276,7 +250,7 @@ SILENT = {
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("what", SILENT)
 def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: Target, what: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Place, what: str
 ) -> None:
     install(monkeypatch, devices(1))
     for query in SILENT[what]:
@@ -289,28 +263,135 @@ def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
 
     monkeypatch.setattr(nvbench, "run_under_nvbench", without_nvbench)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.001)
-    monkeypatch.setattr(run, "TELEMETRY_S", 0.01)  # a fork keeps the pipe open that would end it
+    monkeypatch.setattr(runs, "TELEMETRY_S", 0.01)  # a fork keeps the pipe open that would end it
     study = write_study(tmp_path / "silent", {"name": "one"})
     (study.folder / "one.py").write_text(SLOW_FILL)
-    plan = Plan(study, study.variants, GRID, where)
     with open_gpus([0]) as gpus:
-        here = Provision(gpus, "13.0")
-        on_gpu = replace(host(tmp_path), gpus=gpus, others=other_users(gpus, "refuse"))
-        run_rounds(plan, here, on_gpu)
-        list(publish(plan, here, on_gpu))
-    (measured,) = runs_at(where, study)
+        run(plan_of(study, replace(place, gpus=gpus)))
+    measured = only_run(place, study)
     unknown = {key for query in SILENT[what] for key in UNKNOWN.get(query, [])}
     assert {*measured.about.host.unsupported} >= unknown
     assert measured.about.telemetry == {"one": "captured"}
     assert {row.status for row in measured.rows} == {"ok"}
     assert all((row.sm_mhz is None) == ("sm_mhz" in unknown) for row in measured.rows)
     assert (measured.about.energy_j is None) == ("energy_j" in unknown)
-    [file] = where.folder.glob("silent/*.telemetry.csv")
+    [file] = place.folder.glob("silent/*.telemetry.csv")
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert rows
     for name in ("power_w", "energy_j", "temperature_c", "sm_mhz", "throttle"):
         assert {bool(row[name]) for row in rows} == {name not in unknown}
     refused: list[Path] = []
-    folder = where.folder / "silent"
+    folder = place.folder / "silent"
     assert [*read_study(folder, study, lambda path, error: refused.append(path))] and not refused
+
+
+def test_one_row_per_gpu_until_one_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, devices(2))
+    readings = iter([100_000, 200_000, 110_000])
+
+    def power(device: Device) -> int:
+        if (found := next(readings, None)) is None:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+        return found
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", power)
+    rows = recorded(["GPU-0", "GPU-1"], tmp_path, monkeypatch)
+    assert rows[0][1:] == [
+        "100.0",
+        "5.0",
+        "40",
+        "1980.0",
+        "2600",
+        "sw_power_cap",
+        "7000",
+        "7000",
+        "0",
+    ]
+    powers = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
+    assert powers == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]
+
+
+def test_telemetry_belongs_to_the_visit_it_fell_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = "bs=1,draw=permutation"
+    rounds = [
+        a_round(0, ("one", case, at(10)), ("two", case, at(12)), ("one", case, at(14)), end=at(15)),
+        a_round(1, ("two", case, at(20)), ("one", case, at(22)), end=at(25)),
+    ]
+    file = tmp_path / "rows"
+    seconds = (9.9, 10.0, 11.9, 12.0, 14.5, 15.0, 17.0, 20.5, 29.0)
+    lines = [f"{at(second)},100.5,,,,,,,,0" for second in seconds]
+    file.write_bytes("\n".join([*lines, at(12.5)[:-3], "", "\xff,,"]).encode("latin1"))
+    found = read_telemetry(file, rounds)
+    assert [(one.variant, one.round, one.time) for one in found] == [
+        *(("one", 0, at(10)), ("one", 0, at(11.9)), ("two", 0, at(12)), ("one", 0, at(14.5))),
+        ("two", 1, at(20.5)),
+    ]
+    assert {(one.case, one.power_w, one.throttle) for one in found} == {(case, 100.5, "")}
+    assert capsys.readouterr().out == f"{file}: 1 damaged rows are left out\n"
+    assert read_telemetry(file, []) == []
+
+
+def test_clocks_of_the_first_gpu_and_reasons_of_all_are_those_seen_within_the_cell() -> None:
+    def seen(number: int, case: str, reason: str, mhz: int, gpu: int = 0) -> Reading:
+        unknown = dict.fromkeys(Reading.__dataclass_fields__)
+        known = {"variant": "one", "case": case, "round": number, "throttle": reason, "gpu": gpu}
+        return Reading(**{**unknown, **known, "sm_mhz": mhz})  # type: ignore[arg-type]
+
+    def row(number: int, case: str, metric: str, throttle: str = "") -> Row:
+        values = {(metric, "s"): [1.0]}
+        return Row("one", case, number, values, 1, "ok", "", throttle, 600.0, at(0))
+
+    rows = [
+        row(0, "n=1", "host_time", "sw_power_cap"),
+        *(row(number, "n=2", "host_time") for number in (0, 1)),
+        row(1, "n=1", "gpu_time"),
+    ]
+    readings = [
+        *(seen(0, "n=2", "", mhz) for mhz in (1980, 1500, 1700)),
+        *(seen(1, "n=2", reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
+        seen(1, "n=2", "sw_thermal_slowdown", 1200, gpu=1),
+        seen(1, "n=1", "", 1980),
+    ]
+    assert [(one.throttle, one.sm_mhz) for one in with_clocks(rows, readings)] == [
+        ("sw_power_cap", 600.0),
+        ("", 1700.0),
+        ("hw_slowdown|sw_thermal_slowdown|sync_boost", 1980.0),
+        ("", 600.0),  # with device times, which have a measured clock
+    ]
+
+
+def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, devices(3), can_access=lambda i, j: (i, j) != (2, 1))
+    with open_gpus([0, 1, 2]) as gpus:
+        assert (topology(gpus[:1]), apart(gpus[:1])) == ({}, ())
+        found = topology(gpus)
+        assert apart(gpus) == ((1, 2),)
+    assert found == {
+        "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
+        "nvlinks": {"0-1": 2, "0-2": 2, "1-2": 2},
+        "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
+    }
+    host = host_of({"gpu": "NVIDIA H200", "gpus": 3, **found})
+    facts = described_facts({"nvidia-h200-x3": host.described()})
+    assert facts["peer access, 1-2"] == ["no"]
+    assert facts["NVLinks, 0-1"] == ["2"]
+
+
+def test_links_without_a_switch_count_for_the_gpu_they_lead_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = [Device(index).bus_id for index in range(3)]
+    first = Device(0, links=[ends[1], ends[1], ends[2], None])
+    second = Device(1, links=[ends[0], ends[0], None, None])
+    third = Device(2, links=[ends[0], None, None, None])
+    install(monkeypatch, [first, second, third])
+    with open_gpus([0, 1, 2]) as gpus:
+        assert topology(gpus)["nvlinks"] == {"0-1": 2, "0-2": 1, "1-2": 0}
+    install(monkeypatch, devices(2, links=()))
+    fail(monkeypatch, "nvmlDeviceGetTopologyCommonAncestor", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    with open_gpus([0, 1]) as gpus:
+        found = topology(gpus)
+    assert (found["nvlinks"], found["pcie_path"]) == ({"0-1": None}, {"0-1": None})

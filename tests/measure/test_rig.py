@@ -84,16 +84,6 @@ def rig_in(
     return study, rig, workload.EVENTS
 
 
-def test_rig_runs_preparations_before_cuda(tmp_path: Path) -> None:
-    study, *_ = rig_in(tmp_path / "a", {"name": "one"})
-    workload = load_python(study, "workload")
-    workload.Workload.before_cuda = lambda: workload.EVENTS.append("before CUDA")
-    rig = Rig(study, tmp_path, np.random.default_rng(0))
-    assert workload.EVENTS == ["before CUDA"]
-    rig.bind(study.variants[0], study.variants[0].cases[0])
-    assert workload.EVENTS[1] == "workload {}"
-
-
 def test_workload_gets_the_variants_of_a_case_once(tmp_path: Path) -> None:
     study, _, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three"})
     workload = load_python(study, "workload").Workload
@@ -124,14 +114,6 @@ def test_a_case_is_prepared_once_for_all_that_are_bound_to_it(tmp_path: Path) ->
         *("prepare n=2", "bind two two"),
         *("prepare n=1", "bind one one"),
     ]
-
-
-def test_variants_are_bound_to_the_result_of_prepare(tmp_path: Path) -> None:
-    study, rig, events = rig_in(tmp_path / "b", {"name": "one"}, returned="return Inputs(case)")
-    for case in study.variants[0].cases:
-        rig.bind(study.variants[0], case)
-    bound = [event for event in events if event.startswith("bind")]
-    assert bound == ["bind one to n=1", "bind one to n=2"]
 
 
 def test_each_set_of_constants_has_a_workload_of_its_own(tmp_path: Path) -> None:
@@ -167,8 +149,11 @@ def test_output_is_poisoned_before_the_checked_launch(tmp_path: Path, wrong: str
 
 @pytest.mark.parametrize("returned", ["", "return Inputs(case)"])
 def test_inputs_live_as_long_as_their_operations(tmp_path: Path, returned: str) -> None:
-    study, rig, _ = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
-    bound = rig.bind(study.variants[0], study.variants[0].cases[0])
+    study, rig, events = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
+    for case in study.variants[0].cases[::-1]:
+        bound = rig.bind(study.variants[0], case)
+    to = ["to n=2", "to n=1"] if returned else ["one", "one"]
+    assert [event.split(" ", 2)[2] for event in events if event.startswith("bind")] == to
     held: list[weakref.ref[Any]] = [
         weakref.ref(rig._workloads["workload", ()]),
         weakref.ref(rig._prepared["workload", ()][1]),

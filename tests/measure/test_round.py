@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,20 +16,12 @@ from analysis.base.gpu import Gpu
 from analysis.measure import memory, rig
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
-from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.places import Place
 from analysis.measure.rig import Bound
 from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
 from analysis.study import Study
-from analysis.study.config import Grid
-from tests.measure.studies import (
-    GRID,
-    HERE,
-    run,
-    runs_at,
-    samples_at,
-    write_study,
-)
+from tests.measure.studies import plan_of, run, samples_at, write_study
 from tests.synthetic import RUN
 
 
@@ -71,11 +62,8 @@ def test_each_round_covers_every_cell_once_in_random_order(many_cells: Study) ->
         assert len(blocks) == len(set(cases))
 
 
-def test_a_rounds_order_can_be_repeated(many_cells: Study) -> None:
+def test_another_run_has_another_order_and_the_same_has_the_same(many_cells: Study) -> None:
     assert order(many_cells, 5) == order(many_cells, 5)
-
-
-def test_another_run_has_another_order(many_cells: Study) -> None:
     first = job(many_cells, 0)
     orders = [
         [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
@@ -102,27 +90,8 @@ def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
     assert measured == [1, 0, 0, 1]
 
 
-def test_a_round_without_cells_starts_no_process(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started = []
-    start = BaseProcess.start
-
-    def noted(process: BaseProcess) -> None:
-        started.append(process)
-        start(process)
-
-    monkeypatch.setattr(BaseProcess, "start", noted)
-    study = write_study(tmp_path / "seldom", {"name": "one"}, sizes={"every": 3})
-    grid = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    assert {sample.round for sample in samples_at(where, study, "one")} == {0}
-    (measured,) = runs_at(where, study)
-    assert (measured.about.rounds, len(measured.about.conditions)) == (3, 4)
-    assert len(started) == 1
-
-
-def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Target) -> None:
+@pytest.mark.usefixtures("quick")
+def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, place: Place) -> None:
     variants = {"name": "one"}, {"name": "other"}
     study = write_study(tmp_path / "often", *variants, sizes={"visits": 20})
     order = list(Bench(job(study, 0), []).schedule())
@@ -133,54 +102,21 @@ def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, where: Targ
     assert all(len({cell.case.id for cell in turn}) == 1 for turn in turns)
     assert all({cell.variant.name for cell in turn} == {"one", "other"} for turn in turns)
     assert len({turn[0].variant.name for turn in turns}) == 2
-    grid = Grid(name="default", rounds=2, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    samples = [s for s in samples_at(where, study, "one") if s.case == "n=1"]
+    run(plan_of(study, place, rounds=2))
+    samples = [s for s in samples_at(place, study, "one") if s.case == "n=1"]
     numbers = [(s.round, s.sample) for s in samples if s.metric == "host_time"]
     assert sorted(numbers) == [(number, sample) for number in (0, 1) for sample in range(40)]
     assert sum(s.metric == "filled" for s in samples) == 40
 
 
-def test_variant_that_failed_once_is_not_timed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Wrong(Recorded):
-        def check(self) -> str:  # type: ignore[override]
-            return "byte 0: expected 1, got 165"
-
-    operation = Wrong()
-    bench, cell = bench_of(tmp_path, operation, monkeypatch)
-    bench.measure(cell)
-    bench.measure(cell)
-    assert operation.events == ["poison", "launch"]
-    assert [row.status for row in bench.rows([cell, cell])] == ["failed"]
-
-
-def test_failure_discards_times_of_earlier_visits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class WrongLater(Recorded):
-        def check(self) -> str | None:  # type: ignore[override]
-            super().check()
-            return "byte 0: expected 1, got 165" if self.events.count("check") > 1 else None
-
-    bench, cell = bench_of(tmp_path, WrongLater(), monkeypatch)
-    bench.measure(cell)
-    assert {row.status for row in bench.rows([cell])} == {"ok"}
-    bench.measure(cell)
-    rows = list(bench.rows([cell, cell]))
-    assert [(row.status, row.values) for row in rows] == [("failed", {})]
-    assert to_text(rows)
-
-
-def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None:
+@pytest.mark.usefixtures("quick")
+def test_case_selects_metrics_and_samples(tmp_path: Path, place: Place) -> None:
     few = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
     none: dict[str, Any] = {"n": [4], "payload_bytes": 32, "metrics": []}
     variant = {"name": "one", "cases": ["sizes", "few", "none"]}
     study = write_study(tmp_path / "named", variant, few=few, none=none)
-    grid = Grid(name="default", rounds=1, samples=2, sample_budget_s=0.05)
-    run(Plan(study, study.variants, grid, where), tmp_path)
-    counts = Counter((s.case, s.metric) for s in samples_at(where, study, "one"))
+    run(plan_of(study, place, rounds=1))
+    counts = Counter((s.case, s.metric) for s in samples_at(place, study, "one"))
     assert {key: count for key, count in counts.items() if key[1] == "host_time"} == {
         ("n=1", "host_time"): 2,
         ("n=2", "host_time"): 2,
@@ -188,20 +124,6 @@ def test_case_selects_metrics_and_samples(tmp_path: Path, where: Target) -> None
     }
     # Samples of the workload are not affected.
     assert all(counts[f"n={n}", "filled"] == 1 for n in (1, 2, 3, 4))
-
-
-def test_a_case_this_machine_cannot_run_is_skipped_with_its_reason(
-    tmp_path: Path, where: Target
-) -> None:
-    study = write_study(tmp_path / "skip", {"name": "refuses"})
-    run(Plan(study, study.variants, GRID, where), study.folder)
-    rows = samples_at(where, study, "refuses")
-    refused = [row for row in rows if row.case == "n=2"]
-    assert {(row.status, row.reason, row.value) for row in refused} == {
-        ("skipped", "too large for this machine", None)
-    }
-    assert {row.status for row in rows if row.case == "n=1"} == {"ok"}
-    assert not pending(study, where, "default", HERE)
 
 
 class Recorded(PythonOperation):
@@ -252,21 +174,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Timed(Recorded):
-    """An operation with known times of its launch and its reset."""
+    """An operation with a known time of its launch."""
 
-    def __init__(self, clock: Clock, launch_s: float, reset_s: float = 0) -> None:
+    def __init__(self, clock: Clock, launch_s: float) -> None:
         super().__init__()
-        self.clock, self.launch_s, self.reset_s = clock, launch_s, reset_s
-        if reset_s:
-            self.reset = self.take_long
+        self.clock, self.launch_s = clock, launch_s
 
     def launch(self, stream: int) -> None:
         super().launch(stream)
         self.clock.advance(self.launch_s)
-
-    def take_long(self, stream: int) -> None:
-        self.events.append("reset")
-        self.clock.advance(self.reset_s)
 
 
 def rig_of(operation: Operation) -> SimpleNamespace:
@@ -342,35 +258,6 @@ def test_warm_up_ends_early_once_the_clock_has_been_the_highest_for_a_while(
     assert operation.events == ["launch"] * launches
 
 
-@pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
-def test_slow_cell_takes_fewer_samples_but_at_least_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, count: int
-) -> None:
-    slow = Timed(clock, launch_s=seconds)
-    cell = measured(tmp_path, slow, monkeypatch, samples=5, sample_budget_s=0.08)
-    times = [value for metric, value in cell.values if metric == "host_time"]
-    assert times == pytest.approx([seconds] * count)
-
-
-def test_reset_precedes_every_timed_launch_untimed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    operation = Timed(clock, launch_s=0.001, reset_s=5)
-    cell = measured(tmp_path, operation, monkeypatch)
-    assert operation.events[-4:] == ["reset", "launch"] * 2
-    times = [value for metric, value in cell.values if metric == "host_time"]
-    assert times == pytest.approx([0.001, 0.001])
-
-
-def test_the_time_to_submit_is_a_part_of_the_time_until_done(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
-    monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
-    times = Timed(clock, launch_s=0.002).launcher.time_launch(7, 0, 64)
-    assert times == pytest.approx((0.002, 0.022))
-
-
 class Compiled:
     """A launcher with a clock in C++, as far as Python sees it."""
 
@@ -402,16 +289,6 @@ def test_host_times_follow_a_flush_of_the_l2(
     assert operation.events == (["flush (7, (64, 128))", "settle"] if host_work else [])
 
 
-def test_variants_of_the_cpu_alone_have_no_stream(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    operation = Recorded()
-    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
-    (variant,) = write_study(tmp_path / "a", {"name": "one"}).variants
-    list(Bound(variant, operation, 7, lambda: None).host_times(1))
-    assert launcher.timed == [(0, 0, 0)]
-
-
 @pytest.mark.parametrize(
     ("clock_of", "launcher"), [("cpp", PythonLauncher(lambda stream: None)), ("python", Compiled())]
 )
@@ -424,17 +301,6 @@ def test_a_clock_that_study_yaml_does_not_name_is_an_error(
     cell.variant = replace(cell.variant, clock=clock_of)
     with pytest.raises(FieldError, match=f"variant one: clock: expected .*, got '{clock_of}'"):
         bench.measure(cell)
-
-
-def test_host_times_are_kept_by_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    operation = Recorded()
-    monkeypatch.setattr(Recorded, "launcher", Compiled())
-    bench, cell = bench_of(tmp_path, operation, monkeypatch)
-    cell.variant = replace(cell.variant, clock="cpp")
-    metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
-    bench.study = replace(bench.study, metrics=metrics)
-    bench.measure(cell)
-    assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
 
 
 def test_clocks_rise_before_the_first_cell(
@@ -451,67 +317,72 @@ def test_clocks_rise_before_the_first_cell(
     assert operation.events.count("launch") < 1.5 * operation.events.index("poison")
 
 
-@pytest.mark.parametrize("host_work", [False, True])
-def test_inputs_are_flushed_between_the_check_and_timing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
+def test_a_wrong_output_is_not_timed_again_and_discards_times_of_earlier_visits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    operation = Recorded()
-    measured(tmp_path, operation, monkeypatch, host_work=host_work)
-    timed = ["settle", "launch"] if host_work else ["launch"]
-    warm_up = ["launch"] * WARM_UP_LAUNCHES
-    untimed = ["poison", "launch", "check", "settle", *warm_up, "launch"]
-    assert operation.events == [*untimed, *timed, *timed, *timed]
+    class WrongLater(Recorded):
+        def check(self) -> str | None:  # type: ignore[override]
+            super().check()
+            return "byte 0: expected 1, got 165" if self.events.count("check") > 1 else None
+
+    operation = WrongLater()
+    bench, cell = bench_of(tmp_path, operation, monkeypatch)
+    bench.measure(cell)
+    assert {row.status for row in bench.rows([cell])} == {"ok"}
+    before = len(operation.events)
+    bench.measure(cell)
+    bench.measure(cell)
+    assert operation.events[before:] == ["poison", "launch", "check"]
+    rows = list(bench.rows([cell, cell]))
+    assert [(row.status, row.values) for row in rows] == [("failed", {})]
+    assert to_text(rows)
 
 
-def test_first_host_time_of_a_cell_is_discarded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    class SlowAtFirst(Timed):
-        def launch(self, stream: int) -> None:
-            super().launch(stream)
-            # Earlier launches: the check's, and those that are not timed.
-            if self.events.count("launch") == 1 + WARM_UP_LAUNCHES + 2:
-                self.clock.advance(1)
-
-    operation = SlowAtFirst(clock, launch_s=0.001)
-    cell = measured(tmp_path, operation, monkeypatch)
-    times = [value for name, value in cell.values if name == "host_time"]
-    assert times == pytest.approx([0.001, 0.001])
-    assert clock.now_s > 1
-
-
-def test_exhausted_resource_skips_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class RunsOut(Recorded):
-        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-            raise Skip("no huge pages left")
-
-    operation = RunsOut()
-    cell = measured(tmp_path, operation, monkeypatch)
-    assert (cell.skipped, cell.failure, cell.values) == ("no huge pages left", "", [])
-    warm_up = ["launch"] * WARM_UP_LAUNCHES
-    assert operation.events == ["poison", "launch", "check", "settle", *warm_up]
-
-
-def test_own_samples_come_after_the_warm_up_of_a_short_operation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+@pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
+def test_slow_cell_takes_fewer_samples_but_at_least_one_and_needs_no_warm_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, count: int
 ) -> None:
     class Counting(Timed):
         def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
             return {"filled": [self.events.count("launch")]}
 
-    for seconds, launches in ((0.001, 1 + WARM_UP_LAUNCHES), (0.02, 1)):
-        operation = Counting(clock, launch_s=seconds, reset_s=0.5)
-        cell = measured(tmp_path / str(seconds), operation, monkeypatch)
-        assert ("filled", launches) in cell.values
-        assert operation.events[4:][:2] == ["reset", "launch"]
+    slow = Counting(clock, launch_s=seconds)
+    cell = measured(tmp_path, slow, monkeypatch, samples=5, sample_budget_s=0.08)
+    times = [value for metric, value in cell.values if metric == "host_time"]
+    assert times == pytest.approx([seconds] * count)
+    assert ("filled", 1 + (WARM_UP_LAUNCHES if seconds < 0.01 else 0)) in cell.values
 
 
-def test_a_metric_that_the_study_does_not_list_is_one_error(
+def test_a_workload_may_skip_a_cell_and_takes_only_metrics_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class RunsOut(Recorded):
+        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
+            raise Skip("no huge pages left")
+
     class Misnamed(Recorded):
         def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
             return {"filed": [1.0]}
 
+    cell = measured(tmp_path, RunsOut(), monkeypatch)
+    assert (cell.skipped, cell.failure, cell.values) == ("no huge pages left", "", [])
     with pytest.raises(FieldError, match=r"own_samples: expected one of .*'host_time'.* 'filed'"):
-        measured(tmp_path, Misnamed(), monkeypatch)
+        measured(tmp_path / "misnamed", Misnamed(), monkeypatch)
+
+
+def test_the_time_to_submit_is_a_part_of_the_time_until_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
+    monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
+    times = Timed(clock, launch_s=0.002).launcher.time_launch(7, 0, 64)
+    assert times == pytest.approx((0.002, 0.022))
+    launcher = Compiled()
+    monkeypatch.setattr(Recorded, "launcher", launcher)
+    bench, cell = bench_of(tmp_path, Recorded(), monkeypatch)
+    cell.variant = replace(cell.variant, clock="cpp")
+    metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
+    bench.study = replace(bench.study, metrics=metrics)
+    bench.measure(cell)
+    assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
+    assert {*launcher.timed} == {(0, 0, 0)}  # of the CPU alone

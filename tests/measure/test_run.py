@@ -1,4 +1,4 @@
-"""Runs of host code: all rounds, failed rounds, and the rounds after them."""
+"""Runs of host code: all rounds, rounds that fail or are disturbed, and what is published."""
 
 from __future__ import annotations
 
@@ -8,41 +8,107 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, cast
-from unittest.mock import Mock
 
 import pytest
 
 from analysis.base import processes
 from analysis.base.errors import HotpathError
-from analysis.measure import publish as publishing
+from analysis.base.gpu import Gpu
 from analysis.measure import run as runs
 from analysis.measure import telemetry
 from analysis.measure.journal import Journal
-from analysis.measure.plan import Plan, Target, pending
+from analysis.measure.places import Place
+from analysis.measure.plan import pending
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, imported, run_rounds
-from analysis.measure.telemetry import PERIOD_S
-from analysis.results.store.keys import UNKNOWN_HOST, start_of
-from analysis.results.store.samples import read_rows
+from analysis.measure.run import Ahead, disturbed, imported, run_rounds
+from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
-from tests.measure.conftest import QUIET
 from tests.measure.studies import (
-    GRID,
-    HERE,
-    WITH_GPU,
+    GPU,
+    QUIET,
     host,
+    measure,
+    only_run,
+    plan_of,
     run,
-    runs_at,
     samples_at,
     write_study,
 )
-from tests.synthetic import host_of
 from tests.waiting import wait_for
+
+
+def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, place: Place) -> None:
+    study = write_study(
+        tmp_path / "whole",
+        {"name": "one"},
+        {"name": "wrong", "after": "one"},
+        {"name": "refuses"},
+        {"name": "on_gpu", "needs": ["gpu"]},
+    )
+    plan = plan_of(study, place)
+    lines = run(plan)
+    assert not plan.journal.exists()
+    assert pending(study, place, "default") == []
+
+    one = samples_at(place, study, "one")
+    assert Counter((s.case, s.metric, s.round, s.sample) for s in one) == Counter(
+        [(f"n={n}", "host_time", r, i) for n in (1, 2) for r in range(3) for i in range(2)]
+        + [(f"n={n}", "filled", r, 0) for n in (1, 2) for r in range(3)]
+    )
+    assert {(s.metric, s.unit) for s in one} == {("host_time", "s"), ("filled", "B")}
+    assert {s.value for s in one if s.metric == "filled"} == {8.0, 16.0}
+    assert all(s.value is not None and 0 < s.value < 0.05 for s in one if s.unit == "s")
+    started = {s.round: s.started_at for s in one}
+    assert started[0] < started[1] < started[2]
+
+    # A wrong output fails its cell in every round, with the difference; the other case passes.
+    wrong = samples_at(place, study, "wrong")
+    assert {(s.round, s.value, s.verified, s.reason) for s in wrong if s.status == "failed"} == {
+        (number, None, 0, "byte 15: expected 1, got 165") for number in range(3)
+    }
+    assert {s.status for s in wrong if s.case == "n=1"} == {"ok"}
+    refused = [s for s in samples_at(place, study, "refuses") if s.case == "n=2"]
+    assert {(s.status, s.reason) for s in refused} == {("skipped", "too large for this machine")}
+    skipped = samples_at(place, study, "on_gpu")
+    assert [(s.case, s.round, s.status, s.reason) for s in skipped] == [
+        (f"n={n}", 0, "skipped", "no GPU") for n in (1, 2)
+    ]
+    assert lines[:2] == [
+        "whole/one: 18 samples",
+        "whole/wrong: 9 samples; WRONG OUTPUT in 1 cases: n=2",
+    ]
+    assert lines[3] == "whole/on_gpu: skipped: no GPU"
+    assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", lines[4])
+    assert lines[5:] == ["error: whole: wrong output of wrong; marked failed in the results"]
+
+    about = only_run(place, study).about
+    assert about.variants["one"].source_sha256 == fingerprint(study, study.variant("one"))
+    assert about.variants["on_gpu"].unmet == "no GPU"
+    assert (about.rounds, about.grid, about.asked, about.begun) == (3, "default", [], one[0].run)
+    assert about.start <= one[0].started_at <= about.end
+    assert about.telemetry["one"] == "not captured: no GPU"
+    assert len(about.conditions) == 4  # before every round, and after the last
+    stages = about.stages_s
+    assert stages and stages.start > 0 and 0 <= stages.recorded <= stages.timing
+
+
+def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path / "gpu_only", {"name": "one", "needs": ["gpu"]})
+    assert run(plan_of(study, place)) == ["gpu_only/one: skipped: no GPU"]
+    assert only_run(place, study).about.rounds == 0
+    assert pending(study, place, "default") == []
+    # On a machine that has one now, the reason is outdated.
+    assert pending(study, replace(place, gpus=[GPU]), "default") == [*study.variants]
+    refusing = write_study(tmp_path / "refusing", {"name": "refuses"})
+    source = refusing.folder / "refuses.py"
+    source.write_text(source.read_text().replace("size > 8", "True"))
+    assert run(plan_of(refusing, place))[0] == "refusing/refuses: 0 samples"
+    assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
 def test_imports_of_rounds_happen_once_before(tmp_path: Path) -> None:
@@ -53,202 +119,81 @@ def test_imports_of_rounds_happen_once_before(tmp_path: Path) -> None:
     assert imported(replace(study, imports=("json",)), [one]) == ["json"]
 
 
-def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, where: Target) -> None:
-    study = write_study(
-        tmp_path / "whole",
-        {"name": "one"},
-        {"name": "wrong", "after": "one"},
-        {"name": "on_gpu", "needs": ["gpu"]},
-    )
-    plan = Plan(study, study.variants, GRID, where)
-    lines = run(plan, tmp_path)
-
-    one = samples_at(where, study, "one")
-    assert Counter((s.case, s.metric, s.round, s.sample) for s in one) == Counter(
-        [(f"n={n}", "host_time", r, i) for n in (1, 2) for r in range(3) for i in range(2)]
-        + [(f"n={n}", "filled", r, 0) for n in (1, 2) for r in range(3)]
-    )
-    assert {(s.study, s.variant, s.status, s.verified, s.reason) for s in one} == {
-        ("whole", "one", "ok", 1, "")
-    }
-    assert {(s.metric, s.unit) for s in one} == {("host_time", "s"), ("filled", "B")}
-    assert {s.value for s in one if s.metric == "filled"} == {8.0, 16.0}
-    assert all(s.value is not None and 0 < s.value < 0.05 for s in one if s.unit == "s")
-    started = {s.round: s.started_at for s in one}
-    assert started[0] < started[1] < started[2]
-    assert len({s.run for s in one}) == 1
-
-    # Wrong output: the cell fails in every round, with the difference; its other case passes.
-    wrong = samples_at(where, study, "wrong")
-    failed = [s for s in wrong if s.case == "n=2"]
-    assert [(s.status, s.value, s.verified, s.round) for s in failed] == [
-        ("failed", None, 0, number) for number in range(3)
-    ]
-    assert {s.reason for s in failed} == {"byte 15: expected 1, got 165"}
-    assert {s.status for s in wrong if s.case == "n=1"} == {"ok"}
-
-    skipped = samples_at(where, study, "on_gpu")
-    assert [(s.case, s.status, s.reason, s.value) for s in skipped] == [
-        ("n=1", "skipped", "no GPU", None),
-        ("n=2", "skipped", "no GPU", None),
-    ]
-    assert lines.pop() == "error: whole: wrong output of wrong; marked failed in the results"
-    assert re.fullmatch(r"whole: measured for \d+ s, budget 1 s", lines.pop())
-    assert lines == [
-        "whole/one: 18 samples",
-        "whole/wrong: 9 samples; WRONG OUTPUT in 1 cases: n=2",
-        "whole/on_gpu: skipped: no GPU",
-    ]
-
-    (measured,) = runs_at(where, study)
-    about = measured.about
-    assert about.variants["one"].source_sha256 == fingerprint(study, study.variant("one"))
-    assert list(about.variants) == ["one", "wrong", "on_gpu"]
-    assert about.variants["on_gpu"].unmet == "no GPU"
-    assert (about.rounds, about.grid, about.begun) == (3, "default", one[0].run)
-    assert about.start <= one[0].started_at <= about.end
-    assert about.host.gpus == []
-    assert about.telemetry["one"] == "not captured: no GPU"
-    assert not plan.journal.exists()
-    assert pending(study, where, "default", HERE) == []
+def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
+    study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
+    plan = plan_of(replace(study, budget_s=60), place)
+    assert (plan.budget_s, replace(plan, place=replace(place, gpus=[GPU])).budget_s) == (30, 60)
+    journal = Journal(plan)
+    assert Ahead().line(journal, 1) == "whole: round 2 of 3, about 30 s left"
+    shown = "whole: study 3 of 16, round 2 of 3, about 4 min left"
+    assert Ahead(3, 16, 210.0).line(journal, 1) == shown
 
 
-def test_a_machine_is_described_with_all_its_gpus_whatever_a_study_uses(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    described = {"gpu": "GPU", "host": UNKNOWN_HOST}
-    monkeypatch.setattr(
-        publishing, "describe", lambda gpus: host_of({**described, "gpus": len(gpus)})
-    )
-    study = write_study(tmp_path / "one_gpu", {"name": "one"})
-    plan = Plan(study, study.variants, GRID, where)
-    run_rounds(plan, HERE, host(tmp_path))
-    two = replace(WITH_GPU, gpus=[*WITH_GPU.gpus] * 2)
-    assert list(publish(plan, two, host(tmp_path)))
-    (measured,) = runs_at(where, study)
-    assert len(measured.about.host.gpus) == 2
+def fail_in_round(folder: Path, number: int, trouble: str) -> None:
+    (folder / "trouble").write_text(f"{number} {trouble}")
 
 
-def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "gpu_only", {"name": "one", "needs": ["gpu"]})
-    assert run(Plan(study, study.variants, GRID, where), tmp_path) == [
-        "gpu_only/one: skipped: no GPU"
-    ]
-    (measured,) = runs_at(where, study)
-    assert measured.about.rounds == 0
-    assert pending(study, where, "default", HERE) == []
-    # On a machine that has one now, the reason is outdated.
-    assert pending(study, where, "default", WITH_GPU) == list(study.variants)
-
-
-class Impatient:
-    """A host that waits for the third round only until it hangs."""
-
-    def __init__(self, host: Host, mark: Path) -> None:
-        self._host, self._mark = host, mark
-        self._rounds = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._host, name)
-
-    @property
-    def round_limit_s(self) -> float:
-        self._rounds += 1
-        if self._rounds < 3:
-            return self._host.round_limit_s
-        wait_for(self._mark.exists)
-        return 0.01
-
-
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
-    ("trouble", "reason"),
+    ("trouble", "reason", "stack"),
     [
-        ("raise", "no such luck"),
-        ("exit", "its process ended with code 7"),
-        ("kill", f"its process ended with code {-signal.SIGKILL}"),
-        ("hang", "took longer than 0.01 s (round_limit_s)"),
+        ("raise", "no such luck", ""),
+        ("exit", "its process ended with code 7", ""),
+        ("kill", f"its process ended with code {-signal.SIGKILL}", ""),
+        ("crash", f"its process ended with code {-signal.SIGSEGV}", "Segmentation fault"),
+        (
+            "hang",
+            "took longer than 2 s (round_limit_s)",
+            r"measure/round\.py\", line \d+ in measure",
+        ),
     ],
 )
-def test_failed_round_names_its_cell_and_keeps_other_rounds(
-    tmp_path: Path, where: Target, trouble: str, reason: str
+def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
+    tmp_path: Path,
+    place: Place,
+    capfd: pytest.CaptureFixture[str],
+    trouble: str,
+    reason: str,
+    stack: str,
 ) -> None:
+    """The same command goes on. A process that hangs or crashes leaves its stacks."""
     study = write_study(tmp_path / trouble, {"name": "trouble"})
-    (study.folder / "trouble").write_text(f"3 {trouble}")
-    plan = Plan(study, study.variants, GRID, where)
-    patience = host(tmp_path)
-    if trouble == "hang":
-        patience = cast(Host, Impatient(patience, study.folder / "hangs"))
+    fail_in_round(study.folder, 3, trouble)
+    plan = plan_of(study, place)
+    journal = Journal(plan)
     with pytest.raises(HotpathError) as caught:
-        run_rounds(plan, HERE, patience)
-    said = str(caught.value)
-    assert re.match(
-        rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; ", said
-    )
-    assert "finished rounds kept: 2" in said
-    kept = [Journal(plan).round_file(number) for number in range(3)]
+        run_rounds(journal, host(limit_s=2 if trouble == "hang" else 60))
+    said = rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; "
+    assert re.match(said + "finished rounds kept: 2; the same command", str(caught.value))
+    error = capfd.readouterr().err
+    assert re.search(stack, error)
+    assert not stack or re.search(r"trouble\.py\", line \d+ in fill", error)
+    kept = [journal.round_file(number) for number in range(3)]
     assert [path.exists() for path in kept] == [True, True, False]
     before = [path.read_bytes() for path in kept[:2]]
-    begun = Journal(plan).run
-    assert not (where.root / where.machine).exists()
+    assert not place.folder.exists()
 
     (study.folder / "trouble").unlink()
-    run_rounds(plan, HERE, host(tmp_path))
+    resumed = measure(plan)
     assert [path.read_bytes() for path in kept[:2]] == before
     assert (study.folder / "rounds").stat().st_size == 4
-    list(publish(plan, HERE, host(tmp_path)))
-    samples = samples_at(where, study, "trouble")
-    assert {s.run for s in samples} == {start_of(begun)}
-    assert {s.round for s in samples} == {0, 1, 2}
+    assert resumed.run == journal.run
+    list(publish(resumed, host()))
+    assert only_run(place, study).about.run == journal.run
+    assert {s.round for s in samples_at(place, study, "trouble")} == {0, 1, 2}
 
 
-def hanging_round(tmp_path: Path, where: Target) -> tuple[Plan, Host]:
-    """A plan whose third round hangs, and a host that does not wait for it."""
+@pytest.mark.usefixtures("quick")
+def test_a_round_that_cannot_be_killed_is_reported(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = write_study(tmp_path / "hang", {"name": "trouble"})
-    (study.folder / "trouble").write_text("3 hang")
-    impatient = cast(Host, Impatient(host(tmp_path), study.folder / "hangs"))
-    return Plan(study, study.variants, GRID, where), impatient
-
-
-@pytest.mark.usefixtures("quick")
-def test_round_that_takes_too_long_leaves_its_stacks(
-    tmp_path: Path, where: Target, capfd: pytest.CaptureFixture[str]
-) -> None:
-    plan, impatient = hanging_round(tmp_path, where)
-    with pytest.raises(HotpathError, match="took longer"):
-        run_rounds(plan, HERE, impatient)
-    said = capfd.readouterr().err
-    assert re.search(r"hang: round 3: cell [12] of 2: trouble n=[12]: took longer than", said)
-    assert re.search(r"trouble\.py\", line \d+ in fill", said)
-    assert re.search(r"measure/round\.py\", line \d+ in measure", said)
-
-
-@pytest.mark.usefixtures("quick")
-def test_crashed_round_leaves_its_stacks(
-    tmp_path: Path, where: Target, capfd: pytest.CaptureFixture[str]
-) -> None:
-    study = write_study(tmp_path / "crash", {"name": "one"})
-    (study.folder / "one.py").write_text(
-        "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
-    )
-    with pytest.raises(HotpathError, match=f"ended with code {-signal.SIGSEGV}"):
-        run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
-    said = capfd.readouterr().err
-    assert "Segmentation fault" in said
-    assert re.search(r"one\.py\", line 5 in fill", said)
-
-
-def test_round_that_cannot_be_killed_is_reported(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan, impatient = hanging_round(tmp_path, where)
+    fail_in_round(study.folder, 1, "hang")
     running: list[BaseProcess] = []
     monkeypatch.setattr(processes, "KILLED_S", 0.1)
     monkeypatch.setattr(BaseProcess, "kill", lambda process: running.append(process))
-    with pytest.raises(
-        HotpathError, match=r"its process \d+ cannot be ended, and the GPU may"
-    ) as one:
-        run_rounds(plan, HERE, impatient)
-    assert "took longer than 0.01 s" in str(one.value)
+    with pytest.raises(HotpathError, match=r"its process \d+ cannot be ended, and the GPU may"):
+        run_rounds(Journal(plan_of(study, place)), host(limit_s=0.5))
     (left,) = running
     # Else multiprocessing would wait for it at the end of the program.
     assert left not in multiprocessing.active_children()
@@ -256,28 +201,40 @@ def test_round_that_cannot_be_killed_is_reported(
     os.kill(left.pid, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("value", ["float('nan')", "-1.0", "1e19"])
+def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
+    tmp_path: Path, place: Place, value: str
+) -> None:
+    study = write_study(tmp_path / "values", {"name": "one"})
+    workload = study.folder / "workload.py"
+    workload.write_text(workload.read_text().replace("[len(self.out)]", f"[{value}]"))
+    journal = Journal(plan_of(study, place))
+    with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
+        run_rounds(journal, host())
+    assert journal.missing() == [0, 1, 2]
+
+
 def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
     """In place of the telemetry, on a machine without a GPU."""
     out.touch()
-    while not stop.poll(PERIOD_S):
+    while not stop.poll(telemetry.PERIOD_S):
         pass
 
 
 @pytest.mark.parametrize("number", [0, signal.SIGTERM, signal.SIGKILL])
 def test_telemetry_ends_with_its_run(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Also if a signal to the process group, which `timeout` sends, has ended it before."""
     study = write_study(tmp_path / "recorded", {"name": "one"})
-    plan = Plan(study, study.variants, GRID, where)
-    Journal(plan).begin()
-    context = multiprocessing.get_context("forkserver")
-    with_gpu = replace(host(tmp_path), gpus=WITH_GPU.gpus)
+    journal = Journal(plan_of(study, replace(place, gpus=[GPU])))
+    journal.folder.mkdir(parents=True)
     monkeypatch.setattr(telemetry, "record", recording)
     before = multiprocessing.active_children()
-    with runs._telemetry(plan, Journal(plan), with_gpu, context):
+    with runs._telemetry(journal):
         (recorder,) = {*multiprocessing.active_children()} - {*before}
-        wait_for(Journal(plan).telemetry_file.exists)
+        wait_for(journal.telemetry_file.exists)
         assert recorder.pid is not None
         if number:
             os.kill(recorder.pid, number)
@@ -286,33 +243,83 @@ def test_telemetry_ends_with_its_run(
     assert recorder.exitcode == -number
 
 
-def test_failed_import_names_its_cell(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "unimportable", {"name": "one"})
-    (study.folder / "one.py").write_text("import no_such_module_here\n")
-    with pytest.raises(
-        HotpathError, match=r"round 1: cell 1 of 2: one n=\d: No module named 'no_such_module"
-    ):
-        run_rounds(Plan(study, study.variants, GRID, where), HERE, host(tmp_path))
+CALM = Watch(QUIET.model_dump(), QUIET.model_dump(), seconds=10.0)
 
 
-def test_file_of_a_round_holds_its_samples(tmp_path: Path, where: Target) -> None:
-    study = write_study(tmp_path / "files", {"name": "one"})
-    plan = Plan(study, study.variants, replace(GRID, rounds=1), where)
-    run_rounds(plan, HERE, host(tmp_path))
-    assert {row.variant for row in read_rows(Journal(plan).round_file(0))} == {"one"}
-    visits = Journal(plan).visits()
-    assert {(v.variant, v.case, v.round) for v in visits} == {("one", "n=1", 0), ("one", "n=2", 0)}
-    assert visits[0].started_at < visits[1].started_at
-    before = Journal(plan).round_file(0).stat().st_mtime_ns
-    run_rounds(plan, HERE, host(tmp_path))
-    assert Journal(plan).round_file(0).stat().st_mtime_ns == before
+def after(**changed: float) -> Watch:
+    return replace(CALM, after=QUIET.model_dump() | changed)
 
 
-def test_host_is_measured_once_for_all_published_variants(
-    tmp_path: Path, where: Target, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("watch", "why"),
+    [
+        (after(busy_share=0.05), ""),
+        (after(busy_share=0.1), "others kept 1.6 cores busy"),
+        (after(steal_s=2.5), ""),
+        (after(steal_s=4.2), "the hypervisor took 2.0% of the cores' time"),
+        (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
+        (replace(CALM, throttle={"", "sw_power_cap"}), ""),
+        (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
+        (
+            Watch({"throttled_periods": 4}, {"throttled_periods": 7}, seconds=10.0),
+            "the CPU quota stopped this process in 3 periods",
+        ),
+        (Watch({}, {"throttled_periods": 4}, seconds=10.0), ""),
+    ],
+)
+def test_signs_of_a_disturbed_round(watch: Watch, why: str) -> None:
+    assert disturbances([CALM, watch], cores=16) == [[], [why] if why else []]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("busy", "repeated", "marked"), [([1], [1], [2]), (range(9), [0], [0, 1, 2])]
+)
+def test_fewer_than_half_of_the_rounds_are_repeated_if_disturbed(
+    tmp_path: Path,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    busy: Sequence[int],
+    repeated: list[int],
+    marked: list[int],
 ) -> None:
-    study = write_study(tmp_path / "several", *({"name": name} for name in ("one", "two", "three")))
-    tried = Mock(return_value=QUIET)
-    monkeypatch.setattr("analysis.measure.publish.recent_conditions", tried)
-    assert len(run(Plan(study, study.variants, replace(GRID, rounds=1), where), tmp_path)) == 4
-    tried.assert_called_once()
+    """A busy host between two rounds disturbs both."""
+    looks = iter(
+        [QUIET, *(QUIET.model_copy(update={"busy_share": float(n in busy)}) for n in range(9))]
+    )
+    monkeypatch.setattr(runs, "conditions", lambda: next(looks))
+    monkeypatch.setattr("psutil.cpu_count", lambda: 8)
+    study = write_study(tmp_path / "noisy", {"name": "one"})
+    run(plan_of(study, place))
+    about = only_run(place, study).about
+    assert [entry.round for entry in about.repeated] == repeated
+    assert "others kept 8.0 cores busy" in about.repeated[0].why
+    assert [entry.round for entry in about.disturbed] == marked
+    started = {s.round: s.started_at for s in samples_at(place, study, "one")}
+    assert sorted(started, key=lambda number: started[number])[-1] == repeated[0]
+
+
+def test_new_processes_on_the_gpu_and_their_cost_are_known(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids: list[int | None] = []
+    join = BaseProcess.join
+
+    def noted(process: BaseProcess, timeout: float | None = None) -> None:
+        pids.append(process.pid)
+        join(process, timeout)
+
+    monkeypatch.setattr(BaseProcess, "join", noted)
+    monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
+    joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
+    monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
+    monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
+    job_on_gpu = runs.job_of
+    monkeypatch.setattr(runs, "job_of", lambda *asked: replace(job_on_gpu(*asked), gpu_keys=()))
+    study = write_study(tmp_path / "noisy", {"name": "one"})
+    journal = Journal(plan_of(study, replace(place, gpus=[GPU, GPU]), rounds=1))
+    monkeypatch.setattr(Place, "in_use", lambda self, variants: (GPU, GPU))
+    run_rounds(journal, host(others=[4]))
+    assert journal.records[0].energy_j == 35.0
+    (note,) = disturbed(journal)
+    assert (note.round, note.why) == (0, ["processes [5] came to the GPU"])

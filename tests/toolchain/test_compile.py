@@ -1,7 +1,8 @@
-"""Modules of made-up studies, with their flags and constants."""
+"""Modules of made-up studies, with their flags and constants, and Python as a package."""
 
 from __future__ import annotations
 
+import statistics
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -9,10 +10,13 @@ from types import ModuleType
 import pytest
 
 from analysis.base.errors import HotpathError
+from analysis.study import Study
 from analysis.toolchain.compile import CompileSettings, defines
-from analysis.toolchain.modules import load_module, module_path
+from analysis.toolchain.modules import load_module, load_python, module_path
 from analysis.toolchain.study_settings import bindings_name
 from tests.compiled import compile_bindings, compile_module, resources
+from tests.measure.studies import write_study
+from tests.synthetic import COPY
 from tests.toolchain.numbers import make_study
 
 
@@ -48,14 +52,16 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
     return {variant.name: load_module(folder, study, variant) for variant in study.variants}
 
 
-def test_each_module_runs_its_code(numbers: dict[str, ModuleType]) -> None:
+def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, ModuleType]) -> None:
     assert [numbers[name].number() for name in ("one", "same", "two")] == [1, 1, 2]
     assert numbers["one"] is not numbers["same"]
     assert not {"one", "two"} & set(sys.modules)
-
-
-def test_constants_and_flags_reach_variant_and_bindings(numbers: dict[str, ModuleType]) -> None:
-    assert defines({"token_bytes": 656}) == ["-DTOKEN_BYTES=656"]
+    assert defines({"token_bytes": 656, "memory": "pinned"}) == [
+        *("-DTOKEN_BYTES=656", "-DMEMORY=pinned")
+    ]
+    assert numbers["words"].number() == 4
+    settings = CompileSettings({"bytes": 656, "memory": "pinned"}, ["-DX=1"], ["gpu", "rmm"])
+    assert CompileSettings.from_json(settings.to_json()) == settings
     assert (numbers["steps"].number(), numbers["steps"].step) == (15, 3)
     assert (numbers["other"].number(), numbers["other"].step) == (35, 7)
 
@@ -74,11 +80,6 @@ def test_only_what_the_bindings_read_makes_them_a_variants_own(tmp_path: Path) -
     (study.folder / "by.h").write_text("static_assert(sizeof(int) >= INCLUDED + 1);\n")
     names = [bindings_name(study, variant) for variant in study.variants]
     assert names == ["bindings", "other.bindings", "bindings", "read.bindings"]
-
-
-def test_an_option_is_a_word_of_the_source(numbers: dict[str, ModuleType]) -> None:
-    assert defines({"memory": "pinned"}) == ["-DMEMORY=pinned"]
-    assert numbers["words"].number() == 4
 
 
 @pytest.mark.parametrize(
@@ -110,6 +111,30 @@ def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
         compile_bindings(study, tmp_path / "bindings.o")
 
 
-def test_the_pipeline_passes_settings_as_json() -> None:
-    settings = CompileSettings({"bytes": 656, "memory": "pinned"}, ["-DX=1"], ["gpu", "rmm"])
-    assert CompileSettings.from_json(settings.to_json()) == settings
+def study_named(folder: Path, **files: str) -> Study:
+    study = write_study(folder, {"name": "one"})
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return study
+
+
+def test_no_study_hides_a_module_of_the_standard_library(tmp_path: Path) -> None:
+    before = dict(sys.modules)
+    study = study_named(tmp_path / "statistics", colorsys="MINE = True\n")
+    (study.folder / "charts.py").write_text("from .colorsys import MINE\n")
+    assert load_python(study, "colorsys").MINE
+    assert load_python(study, "charts").MINE
+    assert load_python(study, "colorsys") is load_python(study, "colorsys")
+    assert sys.modules["statistics"] is statistics
+    added = set(sys.modules) - set(before)
+    assert added and all(name.startswith("_study_statistics_") for name in added)
+
+
+def test_studies_of_one_name_in_two_folders_are_distinct(tmp_path: Path) -> None:
+    first = study_named(tmp_path / "a" / "twin", other="VALUE = 1\n")
+    second = study_named(tmp_path / "b" / "twin", other="VALUE = 2\n")
+    assert [load_python(study, "other").VALUE for study in (first, second)] == [1, 2]
+    with pytest.raises(HotpathError, match=r"charts\.py: no such file"):
+        load_python(first, "charts")
+    with pytest.raises(HotpathError, match=r"bytewise\.so: not built; run: snakemake .*\"copy\""):
+        load_module(tmp_path, COPY, COPY.variant("bytewise"))

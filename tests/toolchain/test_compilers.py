@@ -1,4 +1,4 @@
-"""Search for compilers, and rejection of invalid ones."""
+"""Search for compilers and libfabric, and rejection of invalid ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
+from analysis.measure.places import Place
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch
+from analysis.toolchain.libfabric import MISSING, find_libfabric, has_needed_libfabric
+from analysis.toolchain.study_settings import bindings_settings
 from tests.compiled import toolchain as found_toolchain
+from tests.repository import STUDIES
+
+LOCKED = "analysis.toolchain.compilers.sysconfig.get_path"
 
 
 @pytest.fixture
@@ -24,9 +30,21 @@ def toolchain() -> Toolchain:
     return found_toolchain()
 
 
-def test_the_locked_compiler_comes_before_any_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_locked_compiler_comes_before_any_other_but_the_named_one(
+    toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))  # stops no compiler
+    wrapper = script(tmp_path / "my-nvcc", f'exec {shlex.quote(str(toolchain.nvcc))} "$@"')
+    named = find_toolchain(str(wrapper))
+    assert re.fullmatch(r"\d+\.\d+", named.version)
+    assert (named.include / "cuda_runtime.h").exists()
+    assert replace(named, nvcc=toolchain.nvcc) == toolchain
     locked = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")
     if not locked.is_file():
         pytest.skip("this environment is not the locked one")
@@ -35,40 +53,25 @@ def test_the_locked_compiler_comes_before_any_other(
     assert find_toolchain().nvcc == locked
 
 
-def test_named_compiler_is_found_in_any_folder(toolchain: Toolchain, tmp_path: Path) -> None:
-    wrapper = tmp_path / "my-nvcc"
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain.nvcc))} "$@"\n')
-    wrapper.chmod(0o755)
-    named = find_toolchain(str(wrapper))
-    assert named.nvcc == wrapper
-    assert re.fullmatch(r"\d+\.\d+", named.version)
-    assert (named.include / "cuda_runtime.h").exists()
-    assert replace(named, nvcc=toolchain.nvcc) == toolchain
-
-
-@pytest.mark.parametrize("variable", ["CUDACXX", "CUDA_HOME", "PATH"])
+@pytest.mark.parametrize("variable", ["CUDACXX", "CUDA_HOME", "PATH", ""])
 def test_without_a_locked_compiler_the_environment_names_one(
     toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
 ) -> None:
-    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
-    monkeypatch.delenv("CUDACXX", raising=False)
-    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setattr(LOCKED, lambda _: str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    for name in ("CUDACXX", "CUDA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "gone"))
     folder = toolchain.nvcc.parent
     value = {
         "CUDACXX": str(toolchain.nvcc),
         "CUDA_HOME": str(folder.parent),
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
     }
-    monkeypatch.setenv(variable, value[variable])
-    assert find_toolchain() == toolchain
-
-
-def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
-    monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))
+    if variable:
+        monkeypatch.setenv(variable, value[variable])
+        assert find_toolchain() == toolchain
+        return
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     with pytest.raises(HotpathError, match="nvcc: none in this environment, CUDACXX, CUDA_HOME or"):
         find_toolchain()
 
@@ -76,59 +79,46 @@ def test_no_compiler_anywhere_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_locked_environment_installs_its_compiler_when_it_is_needed(
     toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("analysis.toolchain.compilers.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(LOCKED, lambda _: str(tmp_path))
     for variable in ("CUDACXX", "CUDA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
-    installer, folder = tmp_path / "run", tmp_path / "nvidia" / "cu13" / "bin"
-    monkeypatch.setattr("analysis.toolchain.compilers.INSTALLER", installer)
-    installer.write_text(
-        f"#!/bin/sh\n[ $HOTPATH_COMPILER = 1 ] && mkdir -p {folder}"
+    folder = tmp_path / "nvidia" / "cu13" / "bin"
+    installer = script(
+        tmp_path / "run",
+        f"[ $HOTPATH_COMPILER = 1 ] && mkdir -p {folder}"
         f" && printf '#!/bin/sh\\nexec {toolchain.nvcc} \"$@\"' > {folder}/nvcc"
-        f" && chmod +x {folder}/nvcc\n"
+        f" && chmod +x {folder}/nvcc",
     )
-    installer.chmod(0o755)
+    monkeypatch.setattr("analysis.toolchain.compilers.INSTALLER", installer)
     assert find_toolchain().nvcc == folder / "nvcc"
     (folder / "nvcc").unlink()
-    installer.write_text("#!/bin/sh\necho error: no network >&2; exit 1\n")
+    script(installer, "echo error: no network >&2; exit 1")
     with pytest.raises(HotpathError, match=r"^nvcc: no network$"):
         find_toolchain()
 
 
-def test_invalid_compiler_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(FieldError) as caught:
-        find_toolchain(str(tmp_path / "nvcc"))
-    assert caught.value.field == "config: nvcc"
-    assert str(caught.value).endswith(f"got {str(tmp_path / 'nvcc')!r}")
-    with pytest.raises(FieldError, match="expected a CUDA compiler, got '/bin/true'"):
-        find_toolchain("/bin/true")
-    (tmp_path / "text").touch()
-    with pytest.raises(HotpathError, match=r"text: cannot be run"):
-        find_toolchain(str(tmp_path / "text"))
-
-
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path) -> None:
-    for script, said in {
-        "echo nvcc fatal: no host compiler >&2; exit 1": "nvcc fatal: no host compiler",
-        "echo sorry; exit 2": "sorry",
-        "exit 7": "exit code 7",
-    }.items():
-        nvcc = tmp_path / "nvcc"
-        nvcc.write_text(f"#!/bin/sh\n{script}\n")
-        nvcc.chmod(0o755)
-        with pytest.raises(HotpathError, match=f"^{nvcc} --version: {said}$"):
-            find_toolchain(str(nvcc))
-
-
-def test_a_missing_temporary_directory_stops_no_compiler(
-    toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, r"^config: nvcc: expected .* got '.*/nvcc'$"),
+        ("", r"expected a CUDA compiler, got"),
+        ("echo nvcc fatal: no host compiler >&2; exit 1", "--version: nvcc fatal: no host compil"),
+        ("exit 7", "--version: exit code 7$"),
+    ],
+)
+def test_invalid_compiler_is_rejected_in_its_words(
+    tmp_path: Path, text: str | None, said: str
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
-    wrapper = tmp_path / "my-nvcc"
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(str(toolchain.nvcc))} "$@"\n')
-    wrapper.chmod(0o755)
-    assert find_toolchain(str(wrapper)).version == toolchain.version
-    require_arch("sm_90", wrapper)
+    nvcc = tmp_path / "nvcc"
+    if text is not None:
+        script(nvcc, text)
+    with pytest.raises(HotpathError, match=said):
+        find_toolchain(str(nvcc))
+    nvcc.unlink(missing_ok=True)
+    nvcc.touch()
+    with pytest.raises(HotpathError, match=r"nvcc: cannot be run"):
+        find_toolchain(str(nvcc))
 
 
 def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
@@ -136,7 +126,36 @@ def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
         require_arch(arch, toolchain.nvcc)
     with pytest.raises(FieldError, match=r"config: arch: expected one of .*'sm_90'.*got 'sm_20'$"):
         require_arch("sm_20", toolchain.nvcc)
+    assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"  # a named one needs no GPU
 
 
-def test_named_architecture_needs_no_gpu() -> None:
-    assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"
+@pytest.mark.parametrize(
+    ("header", "library"),
+    [
+        ("include/rdma/fabric.h", "lib/libfabric.so"),
+        ("usr/include/rdma/fabric.h", "usr/lib/x86_64-linux-gnu/libfabric.so.1"),
+    ],
+)
+def test_libfabric_is_taken_from_a_folder(tmp_path: Path, header: str, library: str) -> None:
+    with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
+        find_libfabric(str(tmp_path))
+    for name in (header, library):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = find_libfabric(str(tmp_path))
+    assert found is not None
+    assert found.include / "rdma" / "fabric.h" == tmp_path / header
+    assert found.library == tmp_path / library
+    assert f"-idirafter{found.include}" in found.compile_flags
+
+
+def test_without_libfabric_only_its_variants_are_skipped() -> None:
+    for variant in (variant for study in STUDIES.values() for variant in study.variants):
+        needs = "libfabric" in variant.needs
+        assert has_needed_libfabric(variant.needs, None) is not needs
+        if needs:
+            assert Place(Path(), "box").unmet(variant) == MISSING
+            assert Place(Path(), "box", libfabric=True).unmet(variant) is None
+    with pytest.raises(HotpathError, match="libfabric is not installed"):
+        without = replace(found_toolchain(), libfabric=None)
+        bindings_settings(STUDIES["rdma_write"]).for_compiler(without)

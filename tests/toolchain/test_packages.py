@@ -60,29 +60,21 @@ def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
     assert package_versions(["gpu"]) == {}
 
 
-def test_a_package_may_come_from_one_of_several_distributions(
+def test_a_package_of_several_distributions_is_linked_unless_it_is_too_old(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    package = Package("Boxes", "boxes", ("boxes-cu13", "boxes-cu12"), lambda _: ([], []))
+    flags = ["-I."], list[str]()
+    package = Package("Boxes", "boxes", ("boxes-cu13", "boxes-cu12"), lambda _: flags, (26, 6))
     assert (package.root, package.version) == (None, None)
     assert package.unmet == "Boxes is not installed"
     install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
     monkeypatch.syspath_prepend(tmp_path)
     assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
-    assert package.unmet is None
-
-
-def test_old_package_is_not_linked_and_is_reported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
-    monkeypatch.syspath_prepend(tmp_path)
-    newer = Package("Boxes", "boxes", ("boxes-cu12",), lambda _: (["-I."], []), oldest=(26, 10))
+    newer = replace(package, oldest=(26, 10))
     assert newer.unmet == "needs Boxes 26.10 or newer, 26.6.0 is installed"
-    monkeypatch.setitem(PACKAGES, "torch", newer)
-    assert package_flags(["torch"]) == ([], [])
-    monkeypatch.setitem(PACKAGES, "torch", replace(newer, oldest=(26, 6)))
-    assert package_flags(["torch"]) == (["-I."], [])
+    for found, expected in ((newer, ([], [])), (package, flags)):
+        monkeypatch.setitem(PACKAGES, "torch", found)
+        assert package_flags(["torch"]) == expected
 
 
 def test_a_variant_that_needs_rmm_is_linked_with_it_and_builds_without(

@@ -1,13 +1,13 @@
 # Finds what has to be measured and profiled, and reports what was measured. Hashes decide what is
 # measured: a study is requested only while some of its samples are missing.
+import time
 from contextlib import ExitStack
 from functools import cache
 from typing import NamedTuple
 
 from analysis.base.gpu import NoGpu, open_gpus
-from analysis.measure.clock import utc_now
 from analysis.measure.outcome import outcome
-from analysis.measure.places import Places
+from analysis.measure.places import find_places
 from analysis.measure.plan import lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
 from analysis.toolchain.arch import UnsupportedGpu
@@ -19,7 +19,7 @@ MACHINE_MARKS = TABLES / "machines"
 READ_AHEAD = Path("build") / "read_ahead"
 # Marks everything pending as measured by this invocation.
 MEASURED = MARKERS / "pending"
-STARTED = utc_now("seconds")
+STARTED = time.time()
 
 
 def profiled(study):
@@ -61,7 +61,7 @@ def here():
                 gpus = stack.enter_context(open_gpus(CONFIG.gpus))
             except NoGpu:
                 gpus = ()
-            return Here(Places(CONFIG, gpus))
+            return Here(find_places(CONFIG, gpus))
     except UnsupportedGpu as error:
         return Here(why=str(error))
     except HotpathError as error:
@@ -88,15 +88,15 @@ def find_unfinished():
     wrong, and is therefore requested."""
     samples, captures, grid = {}, {}, CONFIG.grid.name
     for name, study in CONFIG.studies.items():
-        where, provision = here().places.of(study)
-        lacking = [v.name for v in pending(study, where, grid, provision, CONFIG.runs)]
-        lacking += wrong_variants(study, where)
+        place = here().places[name]
+        lacking = [v.name for v in pending(study, place, grid, CONFIG.runs)]
+        lacking += wrong_variants(study, place)
         if lacking:
             samples[name] = request(lacking, MEASURED)
-        if lacks_captures(study, where, grid, provision, CAPTURE_KINDS):
+        if lacks_captures(study, place, grid, CAPTURE_KINDS):
             captures[name] = request(CAPTURE_KINDS, profiled(name))
         if name in samples or name in captures:
-            require_room(where.folder)
+            require_room(place.folder)
     return Unfinished(samples, captures)
 
 
@@ -135,21 +135,17 @@ def profiled_now(wildcards):
 
 def is_unpublished():
     """Whether no site shows what is measured here: no GPU was found and the machine has no name."""
-    places = here().places
-    return (
-        places is not None
-        and places.first.where.root.resolve() != CONFIG.results.resolve()
-    )
+    places = (here().places or {}).values()
+    return any(place.root.resolve() != CONFIG.results.resolve() for place in places)
 
 
 def modules_to_run(study, variants):
     """The modules of `variants` that this machine can run."""
-    places = here().places
-    provision = places and places.of(CONFIG.known[study]).provision
+    place = here().places and here().places[study]
     runnable = {
         variant.name
         for variant in variants
-        if provision is None or provision.unmet(variant) is None
+        if place is None or place.unmet(variant) is None
     }
     return [module for module in modules_of(study) if module.stem in runnable]
 
@@ -173,9 +169,9 @@ def variant_inputs(wildcards):
 
 
 def pending_inputs(wildcards):
-    places = here().places
+    places = (here().places or {}).values()
     return [
-        *([READ_AHEAD] if places and places.first.provision.gpus else []),
+        *([READ_AHEAD] if any(place.gpus for place in places) else []),
         *(
             path
             for study in unfinished().samples
@@ -205,13 +201,9 @@ def report_outcome():
     places = here().places if here.cache_info().currsize else None
     if places is None:
         return
-
-    def where(study):
-        return places.of(study).where
-
     requests = unfinished().samples if unfinished.cache_info().currsize else {}
     logs = Path("build/logs/measure")
-    for line in outcome(CONFIG.studies.values(), requests, where, STARTED, logs):
+    for line in outcome(CONFIG.studies.values(), requests, places, STARTED, logs):
         logger.info(line)
 
 

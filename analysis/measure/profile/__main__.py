@@ -9,9 +9,9 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -22,8 +22,7 @@ from analysis.measure.clock import utc_now
 from analysis.measure.commit import commit_of
 from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
-from analysis.measure.needs import in_use
-from analysis.measure.places import Places
+from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store.keys import (
     FORMAT,
@@ -43,64 +42,36 @@ from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 
-def session(kind: str, study: Study, case: str, modules: Path, out: Path) -> list[str]:
-    words = [kind, study.name, case, str(modules), str(out)]
-    return [sys.executable, "-m", "analysis.measure.profile.session", *words]
-
-
-def capture_counters(
-    study: Study, case: str, modules: Path, names: list[str], out: Path
-) -> list[Counter]:
-    text = ncu.capture([*session("counters", study, case, modules, out), *names])
-    log = BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(text)
-    return list(ncu.parse(text, case))
-
-
-def capture_timeline(
-    study: Study, case: str, modules: Path, names: list[str], out: Path
-) -> list[Event]:
-    command = [*session("timeline", study, case, modules, out), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
-    return [event for path in sorted(out.glob("*.csv")) for event in read_records(path, Event)]
-
-
-CAPTURES: Final[Mapping[CaptureKind, Callable[..., list[Any]]]] = {
-    "counters": capture_counters,
-    "timeline": capture_timeline,
-}
-
-
 def capture_all(study: Study, asked: str | None, config: Config) -> None:
     """Capture every kind, of each variant in the case `asked` for, by default its captured case.
 
     If one is impossible here, its file records the reason.
     """
     with open_gpus(config.gpus) as gpus:
-        place = Places(config, gpus).of(study)
-        where, provision = place.where, place.provision
+        place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
-        modules = built_modules(arch)
         toolchain = find_toolchain(config.nvcc, config.libfabric)
         compiler = Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch)
-        host = describe(provision.gpus)
-    usable = [v for v in study.variants if v.on_gpu and provision.unmet(v) is None]
+        host = describe(place.gpus)
+    usable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
     by_case = variants_by_case(study, usable, asked)
-    show_only(
-        in_use(provision.gpus, [variant for variants in by_case.values() for variant in variants])
-    )
+    show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
     commit = commit_of(ROOT)
+    folder = place.folder / study.name
     for kind in CAPTURE_KINDS:
-        text, variants = capture(kind, study, by_case, modules)
+        records: list[Any] = []
+        variants: dict[str, CapturedVariant] = {}
+        for case, captured in by_case.items():
+            if names := [variant.name for variant in captured if kind in variant.captures]:
+                found, outcomes = capture(kind, study, case, names, built_modules(arch))
+                records += found
+                variants |= outcomes
         if not variants:
             continue
         about = CaptureFile(
             format=FORMAT,
             kind=kind,
-            machine=where.machine,
+            machine=place.machine,
             study=study.name,
             at=utc_now("seconds"),
             commit=commit.name,
@@ -110,8 +81,9 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
             compiler=compiler,
             variants=variants,
         )
-        add(where.folder / study.name, about, {f"{about.stem}.csv": text} if text else {})
-    discard_superfluous(where.folder / study.name, study, where.host)
+        text = records_text(type(records[0]), records, ".9f") if records else ""
+        add(folder, about, {f"{about.stem}.csv": text} if text else {})
+    discard_superfluous(folder, study, place.host)
 
 
 def variants_by_case(
@@ -131,37 +103,43 @@ def variants_by_case(
 
 
 def capture(
-    kind: CaptureKind, study: Study, by_case: Mapping[str, Sequence[Variant]], modules: Path
-) -> tuple[str, dict[str, CapturedVariant]]:
-    """The records of one kind as text, empty without any, and the outcome of each variant."""
-    records: list[Any] = []
-    outcomes: dict[str, CapturedVariant] = {}
-    for case, variants in by_case.items():
-        names = [variant.name for variant in variants if kind in variant.captures]
-        if not names:
-            continue
-        folder = BUILD / "captures" / study.name / kind
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-        folder.mkdir(parents=True)
-        reason, found = NO_KERNEL, list[Any]()
-        try:
-            found = CAPTURES[kind](study, case, modules, names, folder)
-        except HotpathError as error:
-            reason = without_private(str(error))
-        shutil.rmtree(folder)
-        captured = {record.variant for record in found}
-        records += found
-        for name in names:
-            status = CAPTURED if name in captured else f"not captured: {reason}"
-            print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-            outcomes[name] = CapturedVariant(
-                case=case,
-                source_sha256=fingerprint(study, study.variant(name)),
-                status=status,
-                bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
-            )
-    text = records_text(type(records[0]), records, ".9f") if records else ""
-    return text, outcomes
+    kind: CaptureKind, study: Study, case: str, names: Sequence[str], modules: Path
+) -> tuple[list[Any], Mapping[str, CapturedVariant]]:
+    """The records of one kind of these variants in a case, and the outcome of each variant."""
+    folder = BUILD / "captures" / study.name / kind
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+    folder.mkdir(parents=True)
+    words = [kind, study.name, case, str(modules), str(folder), *names]
+    session = [sys.executable, "-m", "analysis.measure.profile.session", *words]
+    records: list[Counter] | list[Event] = []
+    reason = NO_KERNEL
+    try:
+        if kind == "counters":
+            text = ncu.capture(session)
+            (BUILD / "logs" / "profile").mkdir(parents=True, exist_ok=True)
+            (BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv").write_text(text)
+            records = list(ncu.parse(text, case))
+        else:
+            done = subprocess.run(session, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
+            files = sorted(folder.glob("*.csv"))
+            records = [event for path in files for event in read_records(path, Event)]
+    except HotpathError as error:
+        reason = without_private(str(error))
+    shutil.rmtree(folder)
+    captured = {record.variant for record in records}
+    outcomes = {}
+    for name in names:
+        status = CAPTURED if name in captured else f"not captured: {reason}"
+        print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
+        outcomes[name] = CapturedVariant(
+            case=case,
+            source_sha256=fingerprint(study, study.variant(name)),
+            status=status,
+            bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
+        )
+    return records, outcomes
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -15,9 +15,12 @@ from analysis.results.store.records import HOST_CALL, Event
 
 _BUFFER_BYTES = 8 * 2**20
 
+Watch = Callable[[str, Callable[[], None]], None]
+"""Runs a launch of the named variant under a profiler."""
+
 
 @contextmanager
-def recorder(out: Path) -> Iterator[Callable[[str, Callable[[], None]], None]]:
+def recorder(out: Path) -> Iterator[Watch]:
     """Yield a function that records a launch into <out>/<variant>.csv."""
     from cupti import cupti
 

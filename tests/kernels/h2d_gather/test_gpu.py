@@ -12,8 +12,8 @@ import pytest
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import open_gpus
 from analysis.measure.journal import Journal, RoundRecord, digest_of
-from analysis.measure.needs import Provision
-from analysis.measure.plan import Plan, Target
+from analysis.measure.places import Place
+from analysis.measure.plan import Plan
 from analysis.measure.run import Host, run_rounds
 from analysis.results.store.keys import Look, Stages
 from analysis.results.store.samples import write_rows
@@ -143,26 +143,27 @@ def test_kernel_that_fails_in_the_middle_keeps_finished_rounds(
     grid = Grid(name="smoke", rounds=2, samples=1, sample_budget_s=0.05)
     with open_gpus([0]) as gpus:
         variants = tuple(wrong.variant(name) for name in names)
-        plan = Plan(wrong, variants, grid, Target(tmp_path / "results", "box"))
-        journal = Journal(plan)
-        journal.begin()
+        place = Place(tmp_path / "results", "box", gpus=gpus, cuda="13.0")
+        journal = Journal(Plan(wrong, variants, grid, place))
         write_rows(journal.round_file(0), [])
-        finished = digest_of(journal.round_file(0))
+        look = Look(spin_s=1.0, copy_bytes_per_s=1.0)
         record = RoundRecord(
+            visits=[],
+            stages_s=Stages(start=0.0, prepare=0.0, check=0.0, timing=0.0, recorded=0.0),
+            round=0,
             start=RUN,
             end=RUN,
             seconds=1.0,
             energy_j=None,
-            conditions=Look(spin_s=1.0, copy_bytes_per_s=1.0),
-            after=Look(spin_s=1.0, copy_bytes_per_s=1.0),
+            before=look,
+            after=look,
             newcomers=[],
-            stages_s=Stages(start=0.0, prepare=0.0, check=0.0, timing=0.0, recorded=0.0),
-            samples_sha256=finished,
+            samples_sha256=digest_of(journal.round_file(0)),
         )
-        journal.finish(0, record)
-        host = Host(gpus, [], find_toolchain(), gpus[0].arch, modules, round_limit_s=60)
+        journal.finish(record)
+        host = Host(find_toolchain(), gpus[0].arch, modules, round_limit_s=60)
         with pytest.raises(
-            HotpathError, match=r"round 2: v3_loads_first bs=1,.*finished rounds kept: 1"
+            HotpathError, match=r"round 2: .*: v3_loads_first bs=1,.*rounds kept: 1"
         ):
-            run_rounds(plan, Provision(gpus, "13.0"), host)
+            run_rounds(journal, host)
     assert not journal.round_file(1).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure.cell import Skip
-from analysis.measure.needs import Provision
+from analysis.measure.places import Place
 from analysis.measure.topology import apart
 from analysis.study import Case
 from kernels.common import shared_pool
@@ -146,8 +147,8 @@ def gpus(monkeypatch: pytest.MonkeyPatch, count: int, **different: Any) -> tuple
 
 
 def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    provision = Provision(gpus(monkeypatch, 1), "13.0")
-    reasons = {provision.unmet(variant) for variant in PEERS.variants}
+    place = Place(Path(), "box", gpus=gpus(monkeypatch, 1), cuda="13.0")
+    reasons = {place.unmet(variant) for variant in PEERS.variants}
     assert reasons == {
         f"needs {count} free GPUs of one kind, got 1; gpu={list(range(count))} would name them"
         for count in (2, 3, 4)
@@ -155,14 +156,14 @@ def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.Monke
 
 
 def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    provision = Provision(gpus(monkeypatch, 2), "13.0")
+    place = Place(Path(), "box", gpus=gpus(monkeypatch, 2), cuda="13.0")
     without_torch = [variant for variant in PEERS.variants if "torch" not in variant.needs]
-    skipped = {variant.name for variant in without_torch if provision.unmet(variant)}
+    skipped = {variant.name for variant in without_torch if place.unmet(variant)}
     assert skipped == {name for name in NAMES if name.startswith(("three_", "four_"))}
 
 
 def test_gpus_without_access_to_each_other_skip_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     found = gpus(monkeypatch, 2, can_access=lambda i, j: i < j)
-    provision = Provision(found, "13.0", apart=apart(found))
-    reasons = {provision.unmet(PEERS.variant(name)) for name in ("pulled", "two_links")}
+    place = Place(Path(), "box", gpus=found, cuda="13.0", apart=apart(found))
+    reasons = {place.unmet(PEERS.variant(name)) for name in ("pulled", "two_links")}
     assert reasons == {"GPU 0 and GPU 1 cannot access each other's memory"}

@@ -1,0 +1,119 @@
+"""Captures: variants and their cases, reports of Nsight Compute, and timelines of CUPTI."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.records import write_records
+from analysis.measure.profile import ncu
+from analysis.measure.profile.__main__ import variants_by_case
+from analysis.measure.profile.timeline import direction, normalised
+from analysis.results.store.records import Event
+from analysis.site.facts.captures import read_events
+from analysis.study import Case
+from analysis.study.description import Captured
+from tests.captured import REAL
+from tests.repository import STUDIES
+from tests.synthetic import COPY
+
+GATHER = STUDIES["h2d_gather"]
+
+
+def test_each_variant_is_captured_in_the_first_case_that_it_has_or_in_the_requested_one() -> None:
+    first, second, other = (Case({"rows": rows}, 0, "default") for rows in (1, 2, 3))
+    cases = ((second, other, first), (other, second), (other,))
+    variants = [replace(v, cases=c) for v, c in zip(COPY.variants, cases, strict=False)]
+    study = replace(COPY, captured=tuple(Captured(case.id, {}) for case in (first, second)))
+    has_all, has_second, _ = variants
+    found = variants_by_case(study, variants, None)
+    assert found == {first.id: [has_all], second.id: [has_second]}
+    assert variants_by_case(study, variants, second.id) == {second.id: [has_all, has_second]}
+    with pytest.raises(FieldError, match="case: expected one that a variant of copy has"):
+        variants_by_case(study, variants, "rows=4")
+
+
+def values(text: str) -> dict[str, dict[str, float]]:
+    """Counters by variant and metric."""
+    found: dict[str, dict[str, float]] = {}
+    for counter in ncu.parse(text, GATHER.headline):
+        found.setdefault(counter.variant, {})[counter.metric] = counter.value
+    return found
+
+
+def test_a_report_of_the_profiler_is_read_as_far_as_it_has_values() -> None:
+    found = values(REAL)
+    assert found and set(found) <= set(GATHER.variant_names)
+    for counted in found.values():
+        assert counted["gpu__time_duration.sum"] > 0
+        assert counted["launch__registers_per_thread"].is_integer()
+        assert set(counted) <= set(ncu.METRICS)
+    lines = REAL.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+    header, units, row, *_ = lines[start:]
+    assert values(f"{header}\n{units}\n") == {}
+    fields = row.strip('"').split('","')
+    fields[header.split('","').index("dram__bytes_read.sum")] = "n/a"
+    row = '"' + '","'.join(fields) + '"'
+    (variant, counted), *_ = found.items()
+    left = values(f"{header}\n{units}\n{row}")[variant]
+    assert set(counted) - set(left) == {"dram__bytes_read.sum"}
+    with pytest.raises(HotpathError, match=r"ncu: expected \d+ fields, got \d+"):
+        values("\n".join([header, units, row[: len(row) // 2].rpartition(",")[0]]))
+    for text in ("", "==PROF== Connected to process 1\n"):
+        with pytest.raises(HotpathError, match="no table of counters"):
+            values(text)
+    assert values("==PROF== Connected\n==WARNING== No kernels were profiled.\n") == {}
+
+
+LISTING = "[ \"$1\" = --query-metrics ] && echo 'dram__bytes_read x' && exit"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1", "ncu --query-metrics: ERR_NVGPUCTRPERM"),
+        ("echo cannot open; exit 9", "ncu --query-metrics: cannot open"),
+        ("exit 3", "ncu --query-metrics: exit code 3"),
+        (f"{LISTING}\necho '==ERROR== No permission'; exit 1", "No permission"),
+        (LISTING, ""),
+    ],
+)
+def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    (tmp_path / "ncu").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    if said:
+        with pytest.raises(HotpathError, match=f"^{said}$"):
+            ncu.capture(["true"])
+        return
+    known = ncu.known_metrics(ncu.find_ncu())
+    counted = [metric for metric in known if not metric.startswith("launch__")]
+    assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
+
+
+def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
+    first, second = normalised(
+        "one",
+        [
+            (5_000, 9_000, 7, "kernel", "_Z4copyv", None, 3),
+            (2_000, 3_500, None, "host call", "cudaLaunchKernel", None, 3),
+            (0, 0, 7, "memcpy", "memcpy", 64, 4),
+        ],
+    )
+    assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
+    assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
+    write_records(tmp_path / "t.csv", Event, [first, second, replace(second, variant="other")])
+    read = read_events(tmp_path / "t.csv", "one")
+    assert read["stream"].isna().tolist() == [True, False]
+    assert normalised("one", []) == []
+    (tmp_path / "t.csv").write_text("")
+    with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
+        read_events(tmp_path / "t.csv", "one")
+    assert [direction(kind) for kind in (1, 2, 8)] == ["HtoD", "DtoH", "DtoD"]

@@ -1,0 +1,209 @@
+"""The host: its speed, its other load, its description, its lock, and the commit of the code."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import ROOT
+from analysis.base.errors import FieldError, HotpathError
+from analysis.measure import cores as cores_module
+from analysis.measure import machine
+from analysis.measure.commit import COMMIT_VARIABLE, Commit, commit_of
+from analysis.measure.conditions import conditions
+from analysis.measure.cores import cores, use_cpus
+from analysis.measure.machine import describe, host_id, slug
+from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
+from analysis.results.store.keys import UNKNOWN_HOST
+from tests.limited import QUOTAS
+from tests.measure.studies import GPU
+from tests.waiting import wait_for
+
+
+def test_a_host_has_a_speed() -> None:
+    found = conditions()
+    assert 1e-4 < found.spin_s < 1
+    assert 1e8 < found.copy_bytes_per_s < 1e12
+    assert found.busy_share is not None and 0 <= found.busy_share <= 1
+    assert found.steal_s is not None and found.steal_s >= 0
+    assert found.core_hz is None or 5e8 < found.core_hz < 1e10
+
+
+@pytest.mark.parametrize("others", [0.5, 3.0])
+def test_only_cores_that_others_use_count_as_busy(
+    monkeypatch: pytest.MonkeyPatch, others: float
+) -> None:
+    """This process keeps one of eight cores busy while it measures."""
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 8)
+    monkeypatch.setattr(psutil, "cpu_percent", lambda: 100 * (1 + others) / 8)
+    monkeypatch.setattr(time, "process_time", time.perf_counter)
+    assert conditions().busy_share == pytest.approx(others / 8, abs=0.01)
+
+
+def test_hosts_are_distinguished_without_revealing_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {host_id([GPU]), host_id([replace(GPU, uuid="GPU-2")])}
+    assert len(names) == 2
+    assert all(re.fullmatch("[0-9a-f]{8}", name) for name in names)
+    assert host_id([replace(GPU, index=3), replace(GPU, uuid="GPU-2")]) in names
+    monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "id",))
+    assert host_id([]) == UNKNOWN_HOST
+    (tmp_path / "id").write_text("secret\n")
+    assert host_id([]) not in (UNKNOWN_HOST, "secret", *names)
+
+
+@given(st.text())
+def test_a_machines_folder_has_the_name_of_its_gpu(name: str) -> None:
+    assert slug("NVIDIA H100 80GB HBM3") == "nvidia-h100-80gb-hbm3"
+    assert slug("GeForce RTX(TM) 4090 / D ") == "geforce-rtx-tm-4090-d"
+    assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", slug(name))
+
+
+def test_the_processor_its_quota_and_linked_packages_are_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "143", "stepping": "8"}
+    monkeypatch.setattr(machine, "_cpu_fields", lambda: fields)
+    monkeypatch.setattr(machine, "IOMMUS", (tmp_path / "none", tmp_path))
+    package = tmp_path / "librmm_cu13-26.10.0.dist-info" / "METADATA"
+    package.parent.mkdir()
+    package.write_text("Name: librmm-cu13\nVersion: 26.10.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    quota, _, system = QUOTAS["less than a core"]
+    system.write(tmp_path / "quota")
+    for name in ("allowed_cores", "cpu_quota"):
+        known = getattr(machine, name)
+        monkeypatch.setattr(machine, name, lambda known=known: known(tmp_path / "quota"))
+    host = describe([])
+    assert (host.cpu_id, host.iommu) == ("GenuineIntel 6-143-8", True)
+    assert host.libraries["librmm-cu13"] == "26.10.0"
+    assert (host.limits.cores, host.limits.cpu_quota) == (1, quota)
+    for name, text in {"level": "2", "type": "Unified", "size": "2048K"}.items():
+        (tmp_path / "index0").mkdir(exist_ok=True)
+        (tmp_path / "index0" / name).write_text(text)
+    assert machine._cpu_caches(tmp_path) == {"L2_unified_bytes": 2 * 2**20}
+    fields.clear()
+    assert describe([]).cpu_id is None
+    assert "cpu_id" in describe([]).unsupported
+
+
+@pytest.fixture
+def cpus() -> Iterator[set[int]]:
+    """The CPUs of this process, which gets them back."""
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("needs two CPUs")
+    yield before
+    os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize("allowed", [1, 2, 1000])
+def test_a_quota_counts_as_fewer_cores(
+    cpus: set[int], monkeypatch: pytest.MonkeyPatch, allowed: int
+) -> None:
+    order = cores()
+    monkeypatch.setattr(cores_module, "allowed_cores", lambda: min(allowed, len(cpus)))
+    use_cpus(cpus)
+    assert cores() == order[:allowed]
+
+
+def test_a_second_measurement_is_refused_or_waits_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    entered = threading.Event()
+    output = ""
+
+    def second() -> None:
+        with whole_machine("wait", "measuring another"):
+            entered.set()
+
+    def has_message() -> bool:
+        nonlocal output
+        output += capsys.readouterr().out
+        return "waiting until this machine is free" in output
+
+    waiting = threading.Thread(target=second)
+    with whole_machine("wait", "measuring one"):
+        said = rf"config: busy: .* in {ROOT}: measuring one, since 2"
+        with pytest.raises(HotpathError, match=said), whole_machine("refuse", "measuring another"):
+            pass
+        waiting.start()
+        wait_for(has_message)
+        assert not entered.is_set()
+    waiting.join()
+    assert entered.is_set()
+    assert "measuring one" in output
+
+
+@pytest.fixture
+def tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A checkout with one commit, which alone determines it."""
+    for name in (COMMIT_VARIABLE, "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "code").write_text("1")
+    author = ("-c", "user.name=me", "-c", "user.email=me@here")
+    for command in (["init", "-q"], ["add", "code"], [*author, "commit", "-q", "-m", "One"]):
+        subprocess.run(["git", "-C", str(tree), *command], check=True)
+    return tree
+
+
+def test_a_checkout_has_a_commit_that_only_changed_code_makes_dirty(tree: Path) -> None:
+    (tree / "results").mkdir()
+    (tree / "results" / "box").write_text("")
+    found = commit_of(tree)
+    assert found == Commit(found.name, dirty=False)
+    assert found.name and len(found.name) == 40
+    (tree / "code").write_text("2")
+    assert commit_of(tree) == Commit(found.name, dirty=True)
+
+
+def test_a_kill_leaves_no_lock_as_the_index_stays_as_it_is(tree: Path) -> None:
+    index = (tree / ".git" / "index").read_bytes()
+    os.utime(tree / "code", (1, 1))
+    assert commit_of(tree).dirty is False
+    assert (tree / ".git" / "index").read_bytes() == index
+
+
+def test_the_environment_names_the_commit_of_a_copy(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COMMIT_VARIABLE, "abc")
+    assert commit_of(tree) == Commit("abc", dirty=False)
+    for named in ("feature/x", "a b", "a" * 65):
+        monkeypatch.setenv(COMMIT_VARIABLE, named)
+        with pytest.raises(FieldError, match=f"^{COMMIT_VARIABLE}: .* got '{named}'"):
+            commit_of(tree)
+
+
+def test_an_unknown_commit_has_a_reason(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy is not of the repository that it lies in."""
+    (tree / "unpacked").mkdir()
+    can_name = f"; {COMMIT_VARIABLE} can name it"
+    unknown = commit_of(tree / "unpacked").unknown
+    assert unknown.startswith("git: not a git repository") and unknown.endswith(can_name)
+    (tree / "empty").mkdir()
+    subprocess.run(["git", "-C", str(tree / "empty"), "init", "-q"], check=True)
+    assert "HEAD" in commit_of(tree / "empty").unknown
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert commit_of(tree) == Commit(
+        unknown=f"git: detected dubious ownership in repository at '{tree}'; "
+        f"`git config --global --add safe.directory {tree}` trusts its owner"
+    )
+    monkeypatch.setenv("PATH", str(tree))
+    assert commit_of(tree) == Commit(unknown=f"git: No such file or directory{can_name}")

@@ -1,0 +1,363 @@
+"""The command: what a crash, a kill, a full disk, an edit or a bad variant costs."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import random
+import shutil
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+from analysis.base.reading import read_yaml
+from analysis.measure import __main__ as program
+from analysis.measure.outcome import outcome
+from analysis.measure.places import Place
+from analysis.measure.plan import pending, wrong_variants
+from analysis.results.store.runs import described
+from analysis.study import Study
+from analysis.study.config import CONFIG_FILE, Config, load_config
+from tests.compiled import toolchain
+from tests.editing import replace_in
+from tests.measure.studies import GRID, contents, measured_rounds, only_run, write_study
+from tests.synthetic import assert_measured_once
+
+ROUNDS = 2
+CRASHED = 9
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+
+pytestmark = pytest.mark.usefixtures("quick")
+Measure = Callable[..., None]
+
+
+class Crash:
+    """Ends the process, or a child of it, at the n-th change of a file under some folders.
+
+    A file that is opened to be written is left empty if `torn`, as by a crash right after.
+    """
+
+    def __init__(self, folders: tuple[Path, ...], at: int, torn: bool) -> None:
+        self._folders, self._at, self._torn = tuple(map(str, folders)), at, torn
+        self._count = mmap.mmap(-1, 8)  # shared with children
+
+    @property
+    def count(self) -> int:
+        return int(struct.unpack("q", self._count[:])[0])
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        opens = event == "open" and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if not (opens or event in CHANGES) or not str(arguments[0]).startswith(self._folders):
+            return
+        self._count[:] = struct.pack("q", self.count + 1)
+        self.happen(str(arguments[0]), opens)
+
+    def happen(self, path: str, opens: bool) -> None:
+        if self.count != self._at:
+            return
+        if opens and self._torn:
+            os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY))
+        os._exit(CRASHED)
+
+
+class FullDisk(Crash):
+    """A disk that is full from the n-th change on."""
+
+    def happen(self, path: str, opens: bool) -> None:
+        if opens and self.count >= self._at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+
+def in_child(
+    work: Callable[[], None], crash: Crash | None = None, log: Path = Path(os.devnull)
+) -> int:
+    """Exit code of a child process that runs `work`; its output is appended to `log`."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with log.open("a", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+        code = 1
+        try:
+            if crash:
+                sys.addaudithook(crash)
+            work()
+            code = 0
+        except SystemExit as stop:
+            print(stop.code)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+
+@pytest.fixture
+def measure(
+    study: Study, place: Place, build_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Measure:
+    """The program, for these studies. Its folder of sockets, which it empties, is the test's."""
+    monkeypatch.setattr(program, "BUILD", build_folder)
+    monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
+    monkeypatch.setattr(
+        program, "find_places", lambda config, gpus: dict.fromkeys(config.studies, place)
+    )
+    config = replace(load_config({}), grid=replace(GRID, rounds=ROUNDS), round_limit_s=3.0)
+
+    def run(studies: Sequence[Study] = (study,)) -> None:
+        named = {study.name: study for study in studies}
+
+        def loaded(overrides: object) -> Config:
+            return replace(config, studies=named, known=named)
+
+        monkeypatch.setattr(program, "load_config", loaded)
+        program.measure(list(named), None, {})
+
+    return run
+
+
+def assert_complete(study: Study, place: Place, build: Path) -> None:
+    """Check that all is measured once, and that no other file is left but the journal of a
+    published run."""
+    assert pending(study, place, "default") == []
+    assert_measured_once(place.folder / study.name, study.variant_names, ROUNDS)
+    left = {path.name for path in (build / "rounds").rglob("*") if path.is_file()}
+    assert not left or "journal.json" in left
+    assert list(place.root.rglob(".*")) == []
+
+
+def everything_again(study: Study, place: Place, build: Path) -> None:
+    for folder in (place.root, build):
+        shutil.rmtree(folder, ignore_errors=True)
+    (study.folder / "rounds").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("torn", "step"),
+    [
+        (True, 11),
+        pytest.param(True, 5, marks=pytest.mark.long),
+        pytest.param(True, 1, marks=pytest.mark.exhaustive),
+        pytest.param(False, 1, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_crash_at_any_change_of_a_file_costs_one_round_at_most(
+    study: Study, place: Place, build_folder: Path, measure: Measure, torn: bool, step: int
+) -> None:
+    at, ended = 0, CRASHED
+    while ended:
+        at += step
+        everything_again(study, place, build_folder)
+        ended = in_child(measure, Crash((build_folder, place.root), at, torn))
+        if ended:
+            assert in_child(measure) == 0, f"after a crash at change {at}"
+        assert_complete(study, place, build_folder)
+        assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
+    assert at > 30
+
+
+def test_full_disk_is_one_line_and_publishes_nothing(
+    tmp_path: Path, study: Study, place: Place, build_folder: Path, measure: Measure
+) -> None:
+    at, ended = -8, 1
+    while ended:
+        at += 13
+        everything_again(study, place, build_folder)
+        log = tmp_path / f"log-{at}"
+        ended = in_child(
+            lambda: fail_in_one_line(measure), FullDisk((build_folder, place.root), at, False), log
+        )
+        if ended:
+            [error] = [line for line in log.read_text().splitlines() if "error" in line.lower()]
+            assert error.startswith("error: ")
+            assert "make room" in error
+            assert "Traceback" not in log.read_text()
+            assert contents(place.root) == {}
+            assert in_child(measure) == 0, f"after change {at}"
+        assert_complete(study, place, build_folder)
+        assert measured_rounds(study) <= ROUNDS + 1
+    assert at > 30
+
+
+@pytest.mark.parametrize("kills", [12, pytest.param(300, marks=pytest.mark.long)])
+def test_kills_at_random_moments_lose_no_finished_round(
+    study: Study, place: Place, build_folder: Path, measure: Measure, kills: int
+) -> None:
+    """Round after round, run after run: what is finished stays, whatever is killed."""
+    rng = random.Random(kills)
+    began = time.monotonic()
+    assert in_child(measure) == 0
+    duration_s = time.monotonic() - began
+    runs = 1
+    finished: set[bytes] = set()
+    for _ in range(kills):
+        source = study.folder / "one.py"
+        if pending(study, place, "default") == []:
+            source.write_text(f"{source.read_text()}\nN{runs} = {runs}\n")
+            runs, finished = runs + 1, set()
+        pid = os.fork()
+        if not pid:
+            os.setpgid(0, 0)
+            os._exit(in_child(measure))
+        time.sleep(rng.uniform(0, duration_s))
+        with suppress(ProcessLookupError):  # not yet a group, or already over
+            os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        rounds = {path.read_bytes() for path in build_folder.glob("rounds/*/*/*/round-*.csv")}
+        assert finished <= rounds or pending(study, place, "default") == []
+        journals = [*build_folder.glob("rounds/*/*/*/journal.json")]
+        finished = rounds if journals else set()
+    assert in_child(measure) == 0
+    assert pending(study, place, "default") == []
+    assert list(place.root.rglob(".*")) == []
+    for run in place.runs(study):
+        assert run.about.rounds == ROUNDS
+
+
+def test_a_damaged_run_is_named_and_measured_again(
+    study: Study, place: Place, measure: Measure, build_folder: Path
+) -> None:
+    assert in_child(measure) == 0
+    (path,) = described(place.folder / study.name)
+    replace_in(path.with_suffix(".csv"), ",ok,", ",okay,")
+    before = contents(place.root)
+    log = build_folder / "log"
+    assert in_child(measure, log=log) == 0
+    assert f"{path.name} is left out: " in log.read_text()
+    assert before.items() < contents(place.root).items(), "a bad file is not deleted"
+    assert pending(study, place, "default") == []
+
+
+@pytest.mark.parametrize("changed", ["Journal", "run_rounds"])
+def test_code_that_changes_meanwhile_publishes_nothing(
+    study: Study,
+    place: Place,
+    measure: Measure,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: str,
+) -> None:
+    """Neither its old samples by the new hash, nor a run without samples."""
+    work = getattr(program, changed)
+
+    def work_and_edit(*arguments: Any) -> Any:
+        done = work(*arguments)
+        replace_in(study.folder / "one.py", "len(out)", "1 * len(out)")
+        return done
+
+    with monkeypatch.context() as during:
+        during.setattr(program, changed, work_and_edit)
+        with pytest.raises(HotpathError, match=r"study: its code has changed since"):
+            measure()
+    assert contents(place.root) == {}
+    measure()
+    assert pending(study, place, "default") == []
+
+
+CRASH = "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
+HANG = "import time\n\n\ndef fill(out):\n    time.sleep(3600)\n"
+FULL = f"import os\n\n\ndef fill(out):\n    os._exit({os.EX_IOERR})\n"
+
+
+def bad_study(folder: Path, source: str) -> Study:
+    if not source:
+        return write_study(folder, {"name": "one"}, {"name": "wrong", "after": "one"})
+    study = write_study(folder, {"name": "one"}, {"name": "bad", "after": "one"})
+    (folder / "bad.py").write_text(source)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (CRASH, r"^a_bad: round 1: cell \d of 4: bad n=\d: its process ended with code -11; "),
+        (
+            HANG,
+            r"^a_bad: round 1: cell \d of 4: bad n=\d: took longer than 3 s \(round_limit_s\); ",
+        ),
+        ("", r"^a_bad: wrong output of wrong; marked failed in the results$"),
+    ],
+)
+def test_the_rest_is_measured_and_the_command_fails_until_it_is_mended(
+    tmp_path: Path, place: Place, measure: Measure, source: str, said: str
+) -> None:
+    bad = bad_study(tmp_path / "a_bad", source)
+    good = write_study(tmp_path / "good", {"name": "trouble"})
+    for _ in range(2):
+        with pytest.raises(HotpathError, match=said):
+            measure([bad, good])
+        assert only_run(place, good) and measured_rounds(good) == 2
+    measure([good])  # the bad one is left out
+    if not source:
+        assert wrong_variants(bad, place) == ["wrong"]
+        assert wrong_variants(bad, replace(place, host="12345678")) == []
+    name = "bad" if source else "wrong"
+    (bad.folder / f"{name}.py").write_text((bad.folder / "one.py").read_text())
+    assert wrong_variants(bad, place) == []
+    for _ in range(2):
+        measure([bad, good])
+    assert only_run(place, good)
+
+
+def test_every_bad_study_has_a_line_and_a_full_disk_stops_all(
+    tmp_path: Path, place: Place, measure: Measure
+) -> None:
+    """Nothing that comes after a full disk could be kept."""
+    crash, wrong = bad_study(tmp_path / "a_bad", CRASH), bad_study(tmp_path / "b_bad", "")
+    full = bad_study(tmp_path / "full", FULL)
+    good = write_study(tmp_path / "good", {"name": "trouble"})
+    with pytest.raises(HotpathError) as caught:
+        measure([crash, wrong, full, good])
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("a_bad: round 1: ")
+    assert lines[1] == "error: b_bad: wrong output of wrong; marked failed in the results"
+    assert "make room" in lines[2] and len(lines) == 3
+    assert only_run(place, wrong) and measured_rounds(good) == 0
+
+
+def test_the_command_of_a_run_is_quoted_and_omits_defaults() -> None:
+    defaults = read_yaml(CONFIG_FILE)
+    assert program.command_of(["calls"], None, defaults) == "python -m analysis.measure calls"
+    asked = defaults | {"machine": "my-box", "nvcc": "/opt/cuda/bin/nvcc", "libfabric": "/home/me"}
+    assert program.command_of(["calls"], "python", asked) == (
+        'python -m analysis.measure calls --variant python --config \'{"machine": "my-box"}\''
+    )
+
+
+def test_the_outcome_of_the_workflow_lists_what_was_measured_and_skipped_and_logs(
+    tmp_path: Path, place: Place, measure: Measure
+) -> None:
+    variants = ({"name": "one"}, {"name": "wrong"}, {"name": "on_gpu", "needs": ["gpu"]})
+    measured = write_study(tmp_path / "measured", *variants, {"name": "refuses"})
+    skipped = write_study(tmp_path / "skipped", {"name": "one", "needs": ["gpu"]})
+    failed = write_study(tmp_path / "failed", {"name": "one"})
+    untouched = write_study(tmp_path / "untouched", {"name": "one"})
+    with pytest.raises(HotpathError):
+        measure([measured, skipped])
+    logs = tmp_path / "logs"
+    (logs / "measured").mkdir(parents=True)
+    pending_log, log = logs / "pending.log", logs / "measured" / "one.log"
+    log.touch()
+    os.utime(log, times=(5, 5))
+    pending_log.touch()
+    studies = [measured, skipped, failed, untouched]
+    places = {study.name: place for study in studies}
+    names = ["measured", "skipped", "failed"]
+    assert list(outcome(studies, names, places, 9.0, logs)) == [
+        f"measured: 3 variants measured in 4 cells, wrong output in 1, see {pending_log}",
+        f"failed: not measured, see {pending_log}",
+        "skipped: 2 variants of measured, skipped: no GPU",
+        "skipped: 1 variants of measured: too large for this machine",
+        f"results: {place.folder}",
+    ]
+    assert list(outcome([measured], [], places, 9.0, logs)) == []
+    assert next(outcome([measured], [], places, 4.0, logs)).endswith(f"see {log}")

@@ -1,0 +1,122 @@
+"""What the assembler and the disassembler say of kernels, and the tables that are kept of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.base.errors import HotpathError
+from analysis.base.records import write_records
+from analysis.study import Study, load_study
+from analysis.toolchain import sass
+from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
+from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
+from tests.repository import STUDIES
+from tests.synthetic import CALLS
+
+# From a build of a copy kernel: an index, then 16 bytes a lane at once, and a guarded rest.
+SNIPPET = Path(__file__).with_name("copy_sm90.sass").read_text()
+TWO_KERNELS = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_Z3twoPKdPd' for 'sm_90'
+ptxas info    : Function properties for _Z3twoPKdPd
+    816 bytes stack frame, 808 bytes spill stores, 864 bytes spill loads
+ptxas info    : Used 32 registers, used 1 barriers, 816 bytes cumulative stack size
+ptxas info    : Compiling entry function '_Z3onePi' for 'sm_90'
+ptxas info    : Function properties for _Z3onePi
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 10 registers, used 1 barriers, 256 bytes smem
+ptxas info    : Function properties for _Z6helperPKdi
+    16 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads
+"""
+
+
+def test_ptxas_reports_are_read_kernel_by_kernel(tmp_path: Path) -> None:
+    found = list(parse_ptxas(TWO_KERNELS, "study", "variant"))
+    assert found == [
+        KernelResources("study", "variant", "sm_90", "_Z3twoPKdPd", 32, 0, 816, 808, 864),
+        KernelResources("study", "variant", "sm_90", "_Z3onePi", 10, 256, 0, 0, 0),
+    ]
+    write_records(tmp_path / "resources.csv", KernelResources, found)
+    with (tmp_path / "resources.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert rows[0]["spill_load_bytes"] == "864"
+    for text in ("", "ptxas info    : 0 bytes gmem\n"):
+        assert list(parse_ptxas(text, "study", "variant")) == []
+
+
+def test_machine_code_is_read_by_width_and_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = sass.parse_sass(SNIPPET)
+    assert (code.arch, code.kernel) == ("sm_90", "_Z11gather_rows6Gather")
+    assert code.loads == Counter({128: 2, 64: 1})
+    assert code.stores == Counter({128: 2})
+    # The code waits for the index before it requests either vector.
+    assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
+    for text in ("", "Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n"):
+        assert list(sass.parse_sass(text)) == []
+    sass.write_code(tmp_path / "code.csv", "copy", "one", [code], "a reason")
+    read = sass.read_code(tmp_path / "code.csv")["copy", "one"]
+    assert (read.kernels[0].loads[128], read.reason) == (2, "a reason")
+    monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):
+        sass.find_tool("cuobjdump")
+
+
+COMPILED = [one for one in STUDIES.values() if any(v.is_compiled for v in one.variants)]
+
+
+@pytest.mark.parametrize("study", COMPILED, ids=lambda study: study.name)
+def test_committed_tables_are_of_the_committed_code(study: Study) -> None:
+    """Otherwise the first command on a new machine compiles the study, which takes minutes."""
+    folder = ROOT / "compiled" / "sm_90" / study.name
+    renew = f"env/run snakemake --cores 8 build --config 'studies=[\"{study.name}\"]'"
+    assert is_kept(study, folder), f"renew and commit them: {renew}"
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """A copy of a study that is compiled, in a folder where it may be changed."""
+    folder = tmp_path / CALLS.name
+    shutil.copytree(CALLS.folder, folder)
+    return load_study(folder / "study.yaml")
+
+
+def test_tables_are_kept_until_their_code_changes(study: Study, tmp_path: Path) -> None:
+    code, derived, kept = tmp_path / "code", tmp_path / "derived", tmp_path / "kept"
+    for folder in (code, derived, kept):
+        folder.mkdir()
+    for name in CODE_TABLES:
+        (code / name).write_text(f"{name}\n")
+    (derived / "layout.csv").write_text("member,bytes\n")
+    (derived / "absent.json").write_text("{}\n")
+    (kept / "gone.csv").write_text("of older code\n")
+    keep(study, code, derived, kept)
+    names = {path.name for path in kept.iterdir()}
+    assert names == {*CODE_TABLES, "layout.csv", "absent.json", MADE_OF}
+    assert set(json.loads((kept / MADE_OF).read_text())["compilers"]) == {"nvcc", "cxx"}
+    source, tables = study.variant("compiled").path, study.folder / "tables.py"
+    before = source.read_text()
+    source.write_text(before + "\n// a comment changes nothing\n")
+    assert is_kept(study, kept)
+    source.write_text(before + "\nint unused = 1;\n")
+    assert not is_kept(study, kept)
+    source.write_text(before)
+    tables.write_text("TABLES = {'layout': None}\n")
+    assert not is_kept(study, kept)
+    tables.unlink()
+    assert is_kept(study, kept)
+    for text in ("not JSON", "[]", "{}"):
+        (kept / MADE_OF).write_text(text)
+        assert not is_kept(study, kept)
+    (kept / MADE_OF).unlink()
+    assert not is_kept(study, kept)
