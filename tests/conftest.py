@@ -79,6 +79,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     ]
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With --dist=loadfile a file's tests go to one worker, and so do those of some folders."""
     if config.getvalue("dist") != "loadfile":

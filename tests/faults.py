@@ -93,8 +93,7 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
     """Exit code and output of pytest below `root`; code 1 if it takes longer than `limit_s`."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    logger = str(root / "workflow" / "logger")  # it is installed from another folder
-    environment = os.environ | {"PATH": path, "PYTHONPATH": logger}
+    environment = os.environ | {"PATH": path, "PYTHONPATH": ""}
     with subprocess.Popen(
         command,
         cwd=root,

@@ -38,7 +38,7 @@ def test_a_test_without_the_mark_may_not_compile() -> None:
 @pytest.mark.parametrize(
     ("name", "heavy"),
     [
-        ("workflow/test_site.py", True),
+        ("workflow/test_rules.py", True),
         ("kernels/unpack/test_charts.py", True),
         ("results/model/test_fit.py", True),
         ("results/model/test_translation.py", False),

@@ -73,10 +73,8 @@ def build_modules(arch: str, studies: Sequence[str]) -> None:
     ]
     paths = {module_path(modules, study, variant) for study, variant in timed_variants}
     targets = sorted(str(path.relative_to(ROOT)) for path in paths)
-    # Outside of the locked environment, nothing else makes the pipeline's logger known.
-    path = os.pathsep.join([str(ROOT / "workflow" / "logger"), *filter(None, sys.path)])
     command = [sys.executable, "-m", "snakemake", *targets, "--cores", "all"]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, check=True)
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def in_process(study: str, library: Path, folder: Path) -> list[Compared]:
