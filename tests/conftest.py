@@ -17,7 +17,7 @@ from analysis import ROOT
 from analysis.base import forked
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from tests.heavy import MARK, guarded, install_guard, is_all_heavy, mark_heavy
+from tests.heavy import MARK, guarded, install_guard, is_heavy, mark_heavy
 
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
@@ -97,7 +97,8 @@ def room_of(nodeid: str) -> str:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip reading a file without a selected test."""
     without_heavy = config.getoption("markexpr") == f"not {MARK}"
-    return True if without_heavy and is_all_heavy(collection_path) else None
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if without_heavy and is_test and is_heavy(collection_path) else None
 
 
 def has_gpu() -> bool:

@@ -263,6 +263,7 @@ int gone;
 """
 
 
+@pytest.mark.heavy
 def test_coarse_tokens_hash_as_fine_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with the reference tokens, for all code of the repository."""
     sources = [path for top in TOPS for path in top.rglob("*.*")]
