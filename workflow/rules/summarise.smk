@@ -1,7 +1,7 @@
 # Makes the tables of each study from its results, and joins them. Every study has its tables, so that
 # a change of its results or code makes only those anew.
-from analysis.results.store.folders import PUBLISHED, plain_files
-from analysis.results.tables.registry import TABLES as REGISTRY
+from analysis.results.store.runs import PUBLISHED, plain_files
+from analysis.results.tables.rows import TABLES as REGISTRY
 from analysis.study import calibrating
 
 NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
