@@ -49,7 +49,7 @@ rule measure:
 
 rule profile:
     input:
-        profiled_now,
+        lambda wildcards: [PROFILED / study for study in unfinished()[1]],
 
 
 rule summary:

@@ -54,9 +54,8 @@ def compilers(wildcards):
     """What compiles, with versions: new ones rebuild every module."""
     if IN_CONTAINER:
         return "of the image"
-    return (
-        f"{toolchain().nvcc} {toolchain().version}, {toolchain().cxx_version}, {PYTHON}"
-    )
+    found = toolchain()
+    return f"{found.nvcc} {found.version}, {found.cxx_version}, {PYTHON}"
 
 
 def compile_command(path, settings):
@@ -68,13 +67,8 @@ def compile_command(path, settings):
     return shlex.join([PYTHON, *map(str, words)]), versions
 
 
-@ending_in_one_line
-def variant_named(study, variant):
-    return CONFIG.known[study].variant(variant)
-
-
 def variant_of(wildcards):
-    return variant_named(wildcards.study, wildcards.variant)
+    return ending_in_one_line(study_of(wildcards).variant)(wildcards.variant)
 
 
 def module_sources(wildcards):
@@ -136,12 +130,12 @@ def derived(studies):
     return [
         DERIVED / name
         for name, study in studies.items()
-        if (study.folder / "tables.py").exists()
+        if name in SHOWN and (study.folder / "tables.py").exists()
     ]
 
 
 def derived_of_study(wildcards):
-    return derived({name: SHOWN[name] for name in SHOWN if name == wildcards.study})
+    return derived({wildcards.study: study_of(wildcards)})
 
 
 def derive_sources(wildcards):
@@ -245,7 +239,7 @@ rule code_table:
 # Tables that a study's tables.py derives from its code and its built modules.
 rule derive:
     input:
-        files_of_study,
+        lambda wildcards: files_of(wildcards.study),
         CORE,
         API,
         TOOLCHAIN_CODE,

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 
 from snakemake.logging import logger
@@ -27,7 +27,6 @@ def ending_in_one_line(function):
     """`function`, called once per argument, whose HotpathError ends Snakemake with one line."""
 
     @cache
-    @wraps(function)
     def call(*arguments):
         try:
             return function(*arguments)
@@ -48,9 +47,8 @@ try:
 except HotpathError as error:
     sys.exit(f"error: {error}")
 # With `--software-deployment-method apptainer`, jobs run the programs of the container's image.
-IN_CONTAINER = (
-    DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
-)
+DEPLOYMENT = workflow.deployment_settings.deployment_method
+IN_CONTAINER = DeploymentMethod.APPTAINER in DEPLOYMENT
 PYTHON = "python3" if IN_CONTAINER else sys.executable
 
 # The smoke grid has results, tables and a site that are separate from the real ones.
@@ -107,10 +105,6 @@ def files_of(study):
     """All files in a study's folder, and those of other folders that they include or import."""
     files = study_files(CONFIG.known[study])
     return sorted(str(path.relative_to(workflow.basedir)) for path in files)
-
-
-def files_of_study(wildcards):
-    return files_of(wildcards.study)
 
 
 def digest(names):

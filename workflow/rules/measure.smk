@@ -19,10 +19,6 @@ READ_AHEAD = Path("build/read_ahead")
 MACHINE_MARKS = TABLES / "machines"
 MEASURING = sources("config/config.yaml", "analysis/**/*.py")
 STARTED = utc_now("seconds")
-UNNAMED = (
-    "nothing is measured: no GPU was found and this machine has no name; to measure studies"
-    " that need no GPU, add --config machine=NAME"
-)
 
 
 @ending_in_one_line
@@ -79,8 +75,12 @@ def measured_now(wildcards):
 def why_unpublished():
     """Why a site shows nothing that is measured here, if so. The first call prints it."""
     places, why = here()
-    if places and places.first.where.root.resolve() != CONFIG.results.resolve():
-        why = UNNAMED if unfinished()[0] else ""
+    is_unnamed = (
+        places and places.first.where.root.resolve() != CONFIG.results.resolve()
+    )
+    if is_unnamed and unfinished()[0]:
+        why = "no GPU was found and this machine has no name, so nothing is measured; to measure"
+        why += " studies that need no GPU, add --config machine=NAME"
     if why:
         logger.info(why)
     return why
@@ -89,10 +89,6 @@ def why_unpublished():
 def new_results(wildcards):
     """Marks of the measurements that a site waits for."""
     return [] if why_unpublished() else measured_now(wildcards)
-
-
-def profiled_now(wildcards):
-    return [PROFILED / study for study in unfinished()[1]]
 
 
 def measuring_inputs(study, variants=None):
@@ -123,8 +119,7 @@ def variant_inputs(wildcards):
 
 
 def all_cores(wildcards):
-    """Threads of a measurement: nothing else may run on the machine."""
-    return workflow.cores
+    return workflow.cores  # Nothing else may run on the machine.
 
 
 def print_outcome():

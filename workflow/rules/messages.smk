@@ -6,16 +6,10 @@ import re
 
 LOG_LINES = 40
 """Maximum number of lines shown of a failed job's log."""
-HIDDEN = (
-    "workflow_started",
-    "resources_info",
-    "job_started",
-    "job_finished",
-    "shellcmd",
-)
+HIDDEN = "workflow_started resources_info job_started job_finished shellcmd".split()
 REPEATED = re.compile(
     "CalledProcessError|At least one job did not complete|Select jobs to execute|Execute [0-9]+"
-    "|Touching output file|Complete log|Using shell|Singularity containers: ignored|Activating singularity"
+    "|Touching output file|Complete log|Using shell|Singularity containers|Activating singularity"
 )
 """Messages that repeat an event, or are the same in every run."""
 SHOWN_BY_USER = workflow.logger_manager.settings
@@ -25,10 +19,8 @@ class ShortMessages(logging.StreamHandler):
     """Prints few lines. `emit` of its base class never raises, which would stop the scheduler."""
 
     terminator = ""
-
-    def __init__(self, stream):
-        super().__init__(stream)
-        self.names = {}
+    names = {}
+    """Of jobs, by their number."""
 
     def format(self, record):
         lines = self.lines(vars(record), super().format(record))

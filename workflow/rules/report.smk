@@ -47,7 +47,7 @@ rule charts:
         derived_of_study,
         # Captures are drawn, and code decides whether they are stale.
         lambda wildcards: results_of([wildcards.study]),
-        files_of_study,
+        lambda wildcards: files_of(wildcards.study),
         widget_results,
         DRAWING,
     output:
@@ -96,8 +96,7 @@ rule report:
         # Pages offer the samples and show the sources.
         RESULT_FILES,
         STUDIES,
-        # The reference shows the settings, the architecture page the parts of the package and files to
-        # read first.
+        # Pages show the settings, the parts of the package, and files to read first.
         "config/config.yaml",
         "pyproject.toml",
         "Snakefile",
@@ -113,7 +112,7 @@ rule report:
         files=lambda wildcards: digest(
             [*sources("docs/**/*.*"), *STUDIES, results_digest(wildcards)]
         ),
-        # True rebuilds a site whose first page was removed, and the next run rebuilds it once more.
+        # A site whose first page was removed is rebuilt, and once more by the next run.
         lost=lambda wildcards: WHOLE_SITE.exists()
         and not (SITE / "index.html").exists(),
     shell:

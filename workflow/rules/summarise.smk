@@ -81,7 +81,7 @@ rule summarise_study:
     input:
         new_results,
         lambda wildcards: results_of([wildcards.study]),
-        files_of_study,
+        lambda wildcards: files_of(wildcards.study),
         SUMMARISING,
         links=links_of_study,
     output:
