@@ -74,9 +74,7 @@ def not_asked_for(config: pytest.Config) -> set[str]:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    return [
-        f"left out without --{mark}: {ASKED_FOR[mark]}" for mark in sorted(not_asked_for(config))
-    ]
+    return [f"left out without --{one}: {ASKED_FOR[one]}" for one in sorted(not_asked_for(config))]
 
 
 @pytest.hookimpl(optionalhook=True)
