@@ -3,6 +3,7 @@ import sys
 
 # Snakemake reads any number; `load_config` then refuses one that is too long.
 sys.set_int_max_str_digits(0)
+TARGETS = ["build", "measure", "profile", "site", "summary"]
 
 
 configfile: "config/config.yaml"
@@ -13,20 +14,15 @@ container: "build/hotpath.sif"
 
 
 include: "workflow/rules/common.smk"
-include: "workflow/functions/build.smk"
-include: "workflow/functions/measure.smk"
-include: "workflow/functions/summarise.smk"
+include: "workflow/rules/messages.smk"
 include: "workflow/rules/build.smk"
-include: "workflow/rules/derive.smk"
 include: "workflow/rules/measure.smk"
-include: "workflow/rules/profile.smk"
 include: "workflow/rules/summarise.smk"
 include: "workflow/rules/report.smk"
 
 
 if CONFIG.machines:
 
-    include: "workflow/functions/cluster.smk"
     include: "workflow/rules/cluster.smk"
 
 
@@ -35,8 +31,6 @@ rule site:
     input:
         new_results,
         WHOLE_SITE,
-    message:
-        "The site is at {SITE}/index.html"
 
 
 rule build:
@@ -55,7 +49,7 @@ rule measure:
 
 rule profile:
     input:
-        profiled_now,
+        lambda wildcards: [PROFILED / study for study in unfinished()[1]],
 
 
 rule summary:

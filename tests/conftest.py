@@ -17,7 +17,7 @@ from analysis import ROOT
 from analysis.base import forked
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from tests.heavy import MARK, guarded, install_guard, is_all_heavy, mark_heavy
+from tests.heavy import MARK, guarded, install_guard, is_heavy, mark_heavy
 
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
@@ -74,11 +74,10 @@ def not_asked_for(config: pytest.Config) -> set[str]:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    return [
-        f"left out without --{mark}: {ASKED_FOR[mark]}" for mark in sorted(not_asked_for(config))
-    ]
+    return [f"left out without --{one}: {ASKED_FOR[one]}" for one in sorted(not_asked_for(config))]
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With --dist=loadfile a file's tests go to one worker, and so do those of some folders."""
     if config.getvalue("dist") != "loadfile":
@@ -96,7 +95,8 @@ def room_of(nodeid: str) -> str:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip reading a file without a selected test."""
     without_heavy = config.getoption("markexpr") == f"not {MARK}"
-    return True if without_heavy and is_all_heavy(collection_path) else None
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if without_heavy and is_test and is_heavy(collection_path) else None
 
 
 def has_gpu() -> bool:

@@ -93,8 +93,7 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
     """Exit code and output of pytest below `root`; code 1 if it takes longer than `limit_s`."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    logger = str(root / "workflow" / "logger")  # it is installed from another folder
-    environment = os.environ | {"PATH": path, "PYTHONPATH": logger}
+    environment = os.environ | {"PATH": path, "PYTHONPATH": ""}
     with subprocess.Popen(
         command,
         cwd=root,
@@ -126,16 +125,14 @@ def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
             raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
 
 
-def outcome(fault: Fault, root: Path, number: int) -> tuple[str, str]:
-    """What becomes of a fault below `root`, and the first failure."""
+def outcome(fault: Fault, root: Path, number: int) -> str:
+    """What becomes of a fault below `root`."""
     limit_s = SLOW_LIMIT_S if fault.slow else LIMIT_S
     with fault.applied(root, number):
         code, output = run_tests(root, "-x", *LONG * fault.slow, fault.test, limit_s=limit_s)
     if code == 0:
-        return "MISSED" if " passed" in output[-200:] else SKIPPED, ""
-    reason = next((line for line in output.splitlines() if line.startswith("E  ")), output[-300:])
-    found = "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
-    return found, reason.strip()
+        return "MISSED" if " passed" in output[-200:] else SKIPPED
+    return "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
 
 
 def main() -> None:
@@ -143,7 +140,6 @@ def main() -> None:
     parser.add_argument("--only", default="", help="faults whose area, file or words contain this")
     parser.add_argument("--list", action="store_true", help="print the faults, and run nothing")
     parser.add_argument("--jobs", type=at_least(1), default=1, help="number of copies to use")
-    parser.add_argument("--reasons", action="store_true", help="print how each is found")
     arguments = parser.parse_args()
     faults = [fault for fault in read_faults() if arguments.only in str(fault)]
     if arguments.list:
@@ -154,10 +150,10 @@ def main() -> None:
 
     def run(number: int) -> None:
         fault, copy = faults[number], copies.get()
-        found, reason = outcome(fault, copy, number + 1)
+        found = outcome(fault, copy, number + 1)
         copies.put(copy)
         counts[found] += 1
-        print(f"{found}: {fault}" + f"\n    {reason}" * arguments.reasons, flush=True)
+        print(f"{found}: {fault}", flush=True)
 
     with TemporaryDirectory(prefix="faults-") as folder:
         roots = [Path(folder, str(number), ROOT.name) for number in range(arguments.jobs)]

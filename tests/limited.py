@@ -67,28 +67,21 @@ def _v1_limit(group: str, limit: int, use: int = 0, cache: int = 0) -> dict[str,
 
 
 _POD: Final = "/kubepods.slice/kubepods-burstable.slice/kubepods-pod7.slice:cri-containerd:1f"
-_SLICE: Final = "/kubepods/burstable/pod7/1f"
+_POD_V1: Final = "/kubepods/burstable/pod7/1f"
+_V2: Final = ("0::/job", _mount())
 
 SYSTEMS: Final[Mapping[str, System]] = {
-    "no group": System(AVAILABLE, "0::/", _mount()),
-    "no limit": System(AVAILABLE, "0::/job", _mount(), _limit("job/", "max", GIB)),
-    "v2": System(8 * GIB, "0::/", _mount(), _limit("", 8 * GIB)),
-    "v2 in use": System(5 * GIB, "0::/job", _mount(), _limit("job/", 8 * GIB, 3 * GIB)),
-    "v2 with page cache": System(
-        7 * GIB, "0::/job", _mount(), _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)
-    ),
+    "no limit": System(AVAILABLE, *_V2, _limit("job/", "max", GIB)),
+    "v2 with page cache": System(7 * GIB, *_V2, _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)),
     "more in use than allowed": System(0, "0::/", _mount(), _limit("", GIB, 2 * GIB)),
     "more cache than use": System(GIB, "0::/", _mount(), _limit("", GIB, GIB, 2 * GIB)),
-    "a limit above the available memory": System(
-        AVAILABLE, "0::/", _mount(), _limit("", 30 * GIB, GIB)
-    ),
+    "a limit above the available memory": System(AVAILABLE, *_V2, _limit("", 30 * GIB, GIB)),
     "an ancestor's limit": System(
         4 * GIB,
         "0::/a/b/c",
         _mount(),
         _limit("a/", 6 * GIB, 2 * GIB) | _limit("a/b/", "max") | _limit("a/b/c/", 9 * GIB),
     ),
-    "the mount's root's limit": System(2 * GIB, "0::/a/b", _mount(), _limit("", 2 * GIB)),
     "the mount's root": System(
         3 * GIB, "0::/docker/1f/job", _mount("/docker/1f"), _limit("job/", 3 * GIB)
     ),
@@ -99,43 +92,27 @@ SYSTEMS: Final[Mapping[str, System]] = {
         AVAILABLE, "0::/docker/2e/job", _mount("/docker/1f"), _limit("", GIB) | _limit("job/", GIB)
     ),
     "two mounts": System(
-        2 * GIB,
-        "0::/job",
-        f"{_mount('/other')}\n{_mount()}",
-        _limit("job/", 2 * GIB),
+        2 * GIB, "0::/job", f"{_mount('/other')}\n{_mount()}", _limit("job/", 2 * GIB)
     ),
-    "a colon in the path": System(
-        2 * GIB, "0::/job:7/a:b", _mount(), _limit("job:7/a:b/", 2 * GIB)
-    ),
-    "a backslash in the path": System(
-        2 * GIB, "0::/a\\x2d1/job", _mount(r"/a\134x2d1"), _limit("job/", 2 * GIB)
+    "a colon and a backslash in the path": System(
+        2 * GIB, "0::/a\\x2d1/b:7/c", _mount(r"/a\134x2d1"), _limit("b:7/c/", 2 * GIB)
     ),
     "v1": System(
         GIB, "4:memory:/job", _v1_mount(), _v1_limit("memory/job/", 4 * GIB, 5 * GIB, 2 * GIB)
-    ),
-    "v1 without a limit": System(
-        AVAILABLE,
-        "4:memory:/job",
-        _v1_mount(),
-        _v1_limit("memory/job/", _FIRST_UNLIMITED, GIB) | _v1_limit("memory/", _FIRST_UNLIMITED),
     ),
     "v1, an ancestor's limit": System(
         GIB,
         "4:memory:/a/b",
         _v1_mount(),
-        _v1_limit("memory/a/", 2 * GIB, GIB) | _v1_limit("memory/a/b/", 9 * GIB),
+        _v1_limit("memory/a/", 2 * GIB, GIB)
+        | _v1_limit("memory/a/b/", 9 * GIB)
+        | _v1_limit("memory/", _FIRST_UNLIMITED),
     ),
     "v1, joined controllers": System(
         2 * GIB,
-        "4:cpu,memory:/job",
-        _v1_mount(controllers="cpu,memory"),
-        _v1_limit("cpu,memory/job/", 2 * GIB),
-    ),
-    "v1, the mount's root": System(
-        2 * GIB,
-        "4:memory:/docker/1f/job",
-        _v1_mount("/docker/1f"),
-        _v1_limit("memory/", 9 * GIB) | _v1_limit("memory/job/", 2 * GIB),
+        "4:memory,hugetlb:/job",
+        _v1_mount(controllers="memory,hugetlb"),
+        _v1_limit("memory,hugetlb/job/", 2 * GIB),
     ),
     "v1, another controller": System(
         AVAILABLE, "4:cpu:/job", _v1_mount(), _v1_limit("memory/job/", GIB)
@@ -149,63 +126,34 @@ SYSTEMS: Final[Mapping[str, System]] = {
     "a container of Kubernetes, v2": System(
         3 * GIB, f"0::{_POD}", _mount(), _limit(f"{_POD[1:]}/", 4 * GIB, GIB)
     ),
-    "a pod's limit below its container's, v2": System(
-        GIB,
-        f"0::{_SLICE}",
-        _mount(),
-        _limit(f"{_SLICE[1:]}/", "max", GIB)
-        | _limit(f"{_SLICE[1:-3]}/", 2 * GIB, GIB)
-        | _limit("kubepods/", 99 * GIB),
-    ),
     "a container of Kubernetes, v1": System(
         3 * GIB,
-        f"11:cpu,cpuacct:{_SLICE}\n5:memory:{_SLICE}\n0::/",
-        f"{_v1_mount(_SLICE)}\n{_v1_mount(_SLICE, 'cpu,cpuacct')}",
+        f"11:cpu,cpuacct:{_POD_V1}\n5:memory:{_POD_V1}\n0::/",
+        f"{_v1_mount(_POD_V1)}\n{_v1_mount(_POD_V1, 'cpu,cpuacct')}",
         _v1_limit("memory/", 4 * GIB, GIB),
-    ),
-    "Docker, v1": System(
-        4 * GIB,
-        "12:memory:/docker/1f\n11:cpu,cpuacct:/docker/1f\n1:name=systemd:/docker/1f",
-        _v1_mount("/docker/1f"),
-        _v1_limit("memory/", 4 * GIB),
     ),
     "Docker, v1, the path of the host": System(
         4 * GIB, "12:memory:/docker/1f", _v1_mount(), _v1_limit("memory/", 4 * GIB)
     ),
-    "controllers joined to memory first": System(
-        2 * GIB,
-        "4:memory,hugetlb:/job",
-        _v1_mount(controllers="memory,hugetlb"),
-        _v1_limit("memory,hugetlb/job/", 2 * GIB),
-    ),
     "a process moved out of its namespace": System(
         2 * GIB, "0::/../other", _mount(), _limit("", 2 * GIB)
     ),
-    "a mount without a source": System(
-        2 * GIB, "0::/job", f"{_mount()[: -len(' cgroup2 rw')]} rw", _limit("job/", 2 * GIB)
-    ),
-    "no use": System(2 * GIB, "0::/job", _mount(), {"job/memory.max": 2 * GIB}),
-    "more than 64 bits": System(AVAILABLE, "0::/job", _mount(), _limit("job/", "9" * 99, GIB)),
-    "a limit of 0": System(0, "0::/job", _mount(), _limit("job/", 0, GIB)),
-    "no list of groups": System(AVAILABLE, "0::/job", _mount(), _limit("job/", GIB), "cgroup"),
-    "no list of mounts": System(AVAILABLE, "0::/job", _mount(), _limit("job/", GIB), "mountinfo"),
-    "unknown memory of the system": System(
-        3 * GIB, "0::/job", _mount(), _limit("job/", 4 * GIB, GIB), "meminfo"
-    ),
+    "no use": System(2 * GIB, *_V2, {"job/memory.max": 2 * GIB}),
+    "more than 64 bits": System(AVAILABLE, *_V2, _limit("job/", "9" * 99, GIB)),
+    "no list of groups": System(AVAILABLE, *_V2, _limit("job/", GIB), "cgroup"),
+    "no list of mounts": System(AVAILABLE, *_V2, _limit("job/", GIB), "mountinfo"),
+    "unknown memory of the system": System(3 * GIB, *_V2, _limit("job/", 4 * GIB, GIB), "meminfo"),
     "no readable text": System(
         2 * GIB,
         "\udcff\udcfe:\0::/\udcff\n0::/" + "deep/" * 500 + "\n0::/job",
         f"\udcff\0 - \udcff\n{'x ' * 9999}\n{_mount()}",
         _limit("job/", 2 * GIB) | {"job/memory.stat": "inactive_file \udcff\0"},
     ),
-    "lines without a meaning": System(
+    "lines and files without a meaning": System(
         2 * GIB,
         "\n:\n::\n4:memory\n0::job\n0::/job",
         f"\n-\n1 2 3 4 5 - cgroup2\n1 2 3\n{_mount()}",
-        _limit("job/", 2 * GIB) | _limit("", "none"),
-    ),
-    "files without a number": System(
-        AVAILABLE, "0::/job", _mount(), _limit("job/", "-5") | _limit("", "", 7)
+        _limit("job/", 2 * GIB) | _limit("", "-5", 7),
     ),
 }
 """By what is particular to each."""

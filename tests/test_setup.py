@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -71,12 +70,10 @@ def test_a_python_that_is_none_is_one_line(tmp_path: Path, script: str, python: 
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("home", ["/proc/nohome", None])
 def test_a_home_that_cannot_be_written_to_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
 ) -> None:
-    """Neither by the set-up nor by Snakemake, with or without it."""
     for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     if home:
@@ -85,12 +82,6 @@ def test_a_home_that_cannot_be_written_to_is_not_used(
         monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nocache")
     done = run_with_uv("#!/bin/sh\n", tmp_path, "env")
     assert f"XDG_CACHE_HOME={tmp_path}/.uv/cache" in done.stdout.splitlines()
-    (tmp_path / "Snakefile").write_text("rule all:\n")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "workflow" / "logger"))
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "-n"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_the_container_has_the_locked_programs() -> None:
@@ -101,7 +92,7 @@ def test_the_container_has_the_locked_programs() -> None:
     compiler = re.search(r"^    export CXX=(\S+)$", definition, re.MULTILINE)
     assert compiler is not None
     assert f" {compiler[1]} " in definition
-    assert f'"{compiler[1]}"' in (ROOT / "workflow" / "rules" / "common.smk").read_text()
+    assert f'"{compiler[1]}"' in (ROOT / "workflow" / "rules" / "build.smk").read_text()
     image = re.search(r'^container: "(\S+)"$', (ROOT / "Snakefile").read_text(), re.MULTILINE)
     assert image is not None
     assert definition.count(image[1]) == 2

@@ -65,18 +65,14 @@ def compare_all(studies: Sequence[str]) -> list[Compared]:
 
 def build_modules(arch: str, studies: Sequence[str]) -> None:
     """Build the modules of these studies' cells by the pipeline, as for a measurement."""
-    known, modules = discover(), built_modules(arch)
-    timed_variants = [
-        (known[timed.study], known[timed.study].variant(timed.variant))
-        for timed in CELLS
-        if timed.study in studies
-    ]
-    paths = {module_path(modules, study, variant) for study, variant in timed_variants}
-    targets = sorted(str(path.relative_to(ROOT)) for path in paths)
-    # Outside of the locked environment, nothing else makes the pipeline's logger known.
-    path = os.pathsep.join([str(ROOT / "workflow" / "logger"), *filter(None, sys.path)])
-    command = [sys.executable, "-m", "snakemake", *targets, "--cores", "all"]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, check=True)
+    known, targets = discover(), set()
+    for timed in CELLS:
+        if timed.study in studies:
+            study = known[timed.study]
+            path = module_path(built_modules(arch), study, study.variant(timed.variant))
+            targets.add(str(path.relative_to(ROOT)))
+    command = [sys.executable, "-m", "snakemake", *sorted(targets), "--cores", "all"]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def in_process(study: str, library: Path, folder: Path) -> list[Compared]:

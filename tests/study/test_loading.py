@@ -132,6 +132,7 @@ VALUES: Final[tuple[object, ...]] = (
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_wrong_value_anywhere_is_no_other_error(tmp_path: Path, value: object) -> None:
     whole = description() | {

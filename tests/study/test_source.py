@@ -217,6 +217,7 @@ def test_cpp_keeps_tokens_and_literals(text: str, normal: str) -> None:
     assert normalise_cpp(text) == normal
 
 
+@pytest.mark.heavy
 def test_comments_are_those_of_a_full_lexer() -> None:
     """For all code of the repository."""
     sources = [path for top in TOPS for path in top.rglob("*.*")]

@@ -274,7 +274,7 @@ def _write(
         variant: VariantKeys(source_sha256=one["source_sha256"], unmet=one.get("unmet"))
         for variant, one in variants.items()
     }
-    bounds = {claim: digests for one in variants.values() for claim, digests in bounds_in(one)}
+    bounds = {k: v for one in variants.values() for k, v in one.get("bounds", {}).items()}
     if (folder / f"{name}.json").exists():
         old = next(run for run in read_runs(folder, None) if run.about.run == name)
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
@@ -311,10 +311,6 @@ def _write(
         }
     )
     add(folder, about, {f"{name}.csv": to_text(rows)})
-
-
-def bounds_in(provenance: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    return list(provenance.get("bounds", {}).items())
 
 
 def host_of(machine: Mapping[str, Any], run: str = RUN) -> HostKeys:

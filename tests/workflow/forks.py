@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import NoReturn
 
 import numpy  # noqa: F401  (the pipeline imports it, too)
 import psutil  # noqa: F401
@@ -21,20 +20,14 @@ from snakemake import cli
 
 cli.get_argument_parser()  # imports Snakemake's plugins
 
-
-def run(folder: str, arguments: list[str], output: str) -> NoReturn:
-    """Run Snakemake as `python -m snakemake` does."""
-    os.chdir(folder)
-    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (file, 1), (file, 2)):
-        os.dup2(source, target)
-    sys.argv = ["snakemake", *arguments]
-    sys.exit(cli.main())
-
-
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        run(*json.loads(line))
+        folder, arguments, output = json.loads(line)
+        os.chdir(folder)
+        file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (file, 1), (file, 2)):
+            os.dup2(source, target)
+        sys.argv = ["snakemake", *arguments]
+        sys.exit(cli.main())
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

@@ -7,8 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,89 +26,47 @@ COMMAND = [
 ]
 
 
-def reason() -> str:
-    """Return why these tests cannot run here, or an empty text."""
+@pytest.mark.long
+def test_one_command_measures_and_publishes_every_machine(tmp_path: Path) -> None:
     if importlib.util.find_spec(PLUGIN) is None:
-        return f"{PLUGIN}: not installed (env/run installs it where there is a Slurm)"
-    return missing()
-
-
-@dataclass
-class Cluster:
-    """The repository after one command measured and published it, the output of the command, and
-    Slurm's records of its jobs."""
-
-    copy: Path
-    output: str
-    jobs: list[str]
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    if why := reason():
+        pytest.skip(f"{PLUGIN}: not installed (env/run installs it where there is a Slurm)")
+    if why := missing():
         pytest.skip(why)
-    copy = copy_of_pipeline(tmp_path_factory.mktemp("copy") / "hotpath")
+    copy = copy_of_pipeline(tmp_path / "hotpath")
     for other in ("copy", "strides"):
         shutil.rmtree(copy / "kernels" / other)
         (copy / "docs" / "studies" / f"{other}.md").unlink()
     (copy / "results" / "published" / "copy.csv").unlink()
     (copy / "config" / "machines.yaml").write_text(yaml.safe_dump({"machines": MACHINES}))
-    with started(tmp_path_factory.mktemp("slurm")) as environment:
-        done = subprocess.run(
-            COMMAND,
-            cwd=copy,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        shown = subprocess.run(
-            ["scontrol", "show", "job", "--oneliner"],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-    assert done.returncode == 0, done.stdout
-    yield Cluster(copy, done.stdout, shown.stdout.splitlines())
+    with started(tmp_path / "slurm") as environment:
+        settings = {"env": environment, "capture_output": True, "text": True, "check": False}
+        done = subprocess.run(COMMAND, cwd=copy, **settings)  # type: ignore[call-overload]
+        jobs = subprocess.run(["scontrol", "show", "job", "--oneliner"], **settings)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "small-box: run 1: calls/" in done.stdout + done.stderr
 
-
-@pytest.mark.long
-def test_one_command_measures_and_publishes_every_machine(cluster: Cluster) -> None:
+    summary = (copy / "build" / "summary.csv").read_text()
     for machine, runs in (("small-box", 1), ("large-box", 2)):
-        found = [*read_runs(cluster.copy / "results" / machine / "calls", None)]
+        found = [*read_runs(copy / "results" / machine / "calls", None)]
         rows = [row for run in found for row in run.rows if row.variant == "python"]
         assert {row.status for row in rows} == {"ok"}
         assert len(found) == runs
-        assert machine in (cluster.copy / "site" / "machines" / "index.html").read_text()
-        summary = (cluster.copy / "build" / "summary.csv").read_text()
+        assert machine in (copy / "site" / "machines" / "index.html").read_text()
         assert re.search(rf"^{machine},calls,python,", summary, re.MULTILINE)
-    assert "small-box: run 1: calls/" in cluster.output
+        # Each run was built and measured in a separate tree.
+        for run in range(1, runs + 1):
+            tree = copy / "build" / "machines" / machine / str(run)
+            assert [*tree.glob("build/modules/*/calls/compiled.so")]
+            assert [path.name for path in (tree / "results").iterdir()] == [machine]
+    # The checkout that started Snakemake measured nothing.
+    assert not (copy / "build" / "rounds").exists()
 
-
-@pytest.mark.long
-def test_a_machine_is_an_exclusive_node_and_requests_gpus_only_if_it_has_some(
-    cluster: Cluster,
-) -> None:
+    # A machine is an exclusive node, and requests GPUs only if it has some.
     by_partition: dict[str, list[str]] = {}
-    for job in cluster.jobs:
-        found = re.search(r" Partition=(\w+)", job)
-        assert found is not None
-        by_partition.setdefault(found[1], []).append(job)
+    for job in jobs.stdout.splitlines():
+        by_partition.setdefault(re.findall(r" Partition=(\w+)", job)[0], []).append(job)
         assert "OverSubscribe=NO" in job
-    assert {name: len(jobs) for name, jobs in by_partition.items()} == {"first": 1, "second": 2}
+    assert {name: len(found) for name, found in by_partition.items()} == {"first": 1, "second": 2}
     assert all("gres:gpu:1" in job for job in by_partition["second"])
     assert not any("gres:gpu" in job for job in by_partition["first"])
     assert all("Features=small" in job for job in by_partition["first"])
-
-
-@pytest.mark.long
-def test_each_run_was_built_and_measured_in_a_separate_tree(cluster: Cluster) -> None:
-    trees = cluster.copy / "build" / "machines"
-    for machine, run in (("small-box", 1), ("large-box", 1), ("large-box", 2)):
-        tree = trees / machine / str(run)
-        assert [path.name for path in tree.glob("build/modules/*/calls/compiled.so")]
-        assert [path.name for path in (tree / "results").iterdir()] == [machine]
-    # The checkout that started Snakemake measured nothing.
-    assert not (cluster.copy / "build" / "rounds").exists()

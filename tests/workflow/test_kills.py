@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,13 @@ from tests.waiting import DEADLINE_S, wait_for
 from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+COMMANDS = {
+    "snakemake": ["snakemake", "--cores", "2", "measure", "--config", *SETTINGS],
+    "analysis.measure": [
+        *("analysis.measure", "calls", "--config"),
+        '{"studies": ["calls"], "machine": "test-box"}',
+    ],
+}
 TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
 WAITING = "waiting"
 """While a file of this name exists, only the first round ends."""
@@ -53,13 +61,9 @@ class Trial:
     """One measurement of the study from scratch, to be disturbed."""
 
     def __init__(self, copy: Path, program: str) -> None:
-        self._copy = copy
-        workflow = ["snakemake", "--cores", "2", "measure", "--config", *SETTINGS]
-        settings = '{"studies": ["calls"], "machine": "test-box"}'
-        alone = ["analysis.measure", "calls", "--config", settings]
-        self._command = [sys.executable, "-m", *(workflow if program == "snakemake" else alone)]
+        self._copy, self._command = copy, [sys.executable, "-m", *COMMANDS[program]]
         for name in ("results/test-box", "build/rounds"):
-            subprocess.run(["rm", "-rf", str(copy / name)], check=True)
+            shutil.rmtree(copy / name, ignore_errors=True)
         for name in ("begun", "output"):
             (copy / name).unlink(missing_ok=True)
 
@@ -78,38 +82,25 @@ class Trial:
     def output(self) -> str:
         return (self._copy / "output").read_text()
 
-    def processes(self) -> list[psutil.Process]:
-        """All processes whose working directory is the copy."""
-        found = []
+    def kinds(self) -> dict[str, psutil.Process]:
+        """A process of each kind, of those whose working directory is the copy."""
+        found: dict[str, psutil.Process] = {}
         for process in psutil.process_iter():
             try:
-                if process.cwd() == str(self._copy) and process.status() != "zombie":
-                    found.append(process)
+                if process.cwd() != str(self._copy) or process.status() == "zombie":
+                    continue
+                words, parent = process.cmdline(), process.parent()
+                kind = words[2] if len(words) > 2 else "other"
+                if "multiprocessing.forkserver" in " ".join(words):
+                    is_round = parent and "forkserver" in " ".join(parent.cmdline())
+                    kind = "round" if is_round else "forkserver"
+                found[kind] = process
             except psutil.Error:
                 continue
         return found
 
-    def is_over(self) -> bool:
-        return not self.processes()
-
-    def disturb(self, running: subprocess.Popen[bytes], target: str, number: int) -> None:
-        """Send the signal to the target, or to the first process if there is no such target now."""
-        if target == "group":
-            os.killpg(running.pid, number)
-            return
-        for process in self.processes():
-            try:
-                server = "multiprocessing.forkserver" in " ".join(process.cmdline())
-                is_round = server and "multiprocessing.forkserver" in " ".join(
-                    process.parent().cmdline()  # type: ignore[union-attr]
-                )
-                kind = "round" if is_round else "forkserver" if server else process.cmdline()[2]
-            except (psutil.Error, IndexError, AttributeError):
-                continue
-            if kind == target:
-                os.kill(process.pid, number)
-                return
-        running.send_signal(number)
+    def wait(self) -> None:
+        wait_for(lambda: not self.kinds())
 
     def assert_complete(self) -> None:
         """Check that every cell is measured once, and that no other file is left."""
@@ -151,10 +142,13 @@ def test_the_same_command_completes_a_killed_measurement(
         if running.poll() is not None:
             continue  # It ended before the signal.
         number, target = rng.choice(SIGNALS), targets[killed % len(targets)]
-        trial.disturb(running, target, number)
+        if target == "group":
+            os.killpg(running.pid, number)
+        else:  # the first process if there is no such target now
+            os.kill(found.pid if (found := trial.kinds().get(target)) else running.pid, number)
         killed += 1
         running.wait()
-        wait_for(trial.is_over)
+        trial.wait()
         assert trial.start().wait() == 0, f"after {number!r} to {target}:\n{trial.output()}"
         trial.assert_complete()
 
@@ -173,7 +167,7 @@ def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     running.send_signal(number)
     try:
         assert running.wait(DEADLINE_S)
-        wait_for(trial.is_over)
+        trial.wait()
     finally:
         (copy / WAITING).unlink()
     assert left_by_a_kill == []

@@ -1,5 +1,157 @@
 # Compiles the bindings of each study, and links every variant with them into a module. A variant gets
-# separate bindings if they use a constant or option that differs from the study's.
+# separate bindings if they use a constant or option that differs from the study's. Tables of the
+# compiled code follow; the repository keeps them, and a site compiles only studies whose code has changed.
+import shlex
+
+from analysis.measure.cpu_cache import LIBRARY
+from analysis.study.source import bindings_files, source_files
+from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
+from analysis.toolchain.compiled import MADE_OF, is_kept
+from analysis.toolchain.compilers import find_cxx, find_toolchain
+from analysis.toolchain.libfabric import find_libfabric, has_needed_libfabric
+from analysis.toolchain.packages import package_versions
+from analysis.toolchain.study_settings import (
+    SHARED_BINDINGS,
+    bindings_name,
+    bindings_settings,
+    variant_settings,
+)
+
+CXX = "g++-13" if IN_CONTAINER else ending_in_one_line(find_cxx)()
+LIBFABRIC = ending_in_one_line(find_libfabric)(CONFIG.libfabric)
+CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
+MODULES = Path("build/modules") / ARCH
+COMPILED = Path("compiled") / ARCH
+CODE_TABLES = [TABLES / name for name in COMPILER_TABLES]
+SUFFIXES = {"resources": ".ptxas.csv", "machine_code": ".sass.csv"}
+"""Of tables beside a module. JOIN puts those of all modules together."""
+JOIN = "awk 'FNR > 1 || NR == 1' < /dev/null"
+DERIVED = TABLES / "derived"
+
+
+def is_buildable(variant):
+    return has_needed_libfabric(variant.needs, LIBFABRIC)
+
+
+def modules_of(study):
+    """The compiled modules of a study, except those that this machine cannot build."""
+    return [
+        MODULES / study / f"{variant.name}.so"
+        for variant in CONFIG.known[study].variants
+        if variant.is_compiled and is_buildable(variant)
+    ]
+
+
+@ending_in_one_line
+def toolchain():
+    """The compilers. Only jobs that compile ask, because the CUDA compiler may have to be installed."""
+    found = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
+    require_arch(ARCH, found.nvcc)
+    return found
+
+
+def compilers(wildcards):
+    """What compiles, with versions: new ones rebuild every module."""
+    if IN_CONTAINER:
+        return "of the image"
+    found = toolchain()
+    return f"{found.nvcc} {found.version}, {found.cxx_version}, {PYTHON}"
+
+
+def compile_command(path, settings):
+    """The command that compiles a file, and the versions of the libraries that it needs."""
+    nvcc = "auto" if IN_CONTAINER else toolchain().nvcc
+    words = ["-m", "analysis.toolchain.compile", path, "--settings", settings.to_json()]
+    words += ["--nvcc", nvcc, "--libfabric", CONFIG.libfabric]
+    versions = [str(LIBFABRIC), package_versions(settings.needs)]
+    return shlex.join([PYTHON, *map(str, words)]), versions
+
+
+def variant_of(wildcards):
+    return ending_in_one_line(study_of(wildcards).variant)(wildcards.variant)
+
+
+def module_sources(wildcards):
+    files = source_files(study_of(wildcards), variant_of(wildcards))
+    return [path for path in files if path.suffix != ".py"]
+
+
+def source_kilobytes(wildcards):
+    return sum(path.stat().st_size / 1000 for path in module_sources(wildcards))
+
+
+def bindings_command(wildcards):
+    name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
+    study = study_of(wildcards)
+    settings = bindings_settings(study, study.variant(name) if name else None)
+    return compile_command(study.bindings_path, settings)
+
+
+def module_command(wildcards):
+    variant = variant_of(wildcards)
+    return compile_command(variant.path, variant_settings(variant))
+
+
+def linked_bindings(wildcards):
+    """The object with the bindings that a variant is linked with."""
+    name = bindings_name(study_of(wildcards), variant_of(wildcards))
+    return MODULES / wildcards.study / f"{name}.o"
+
+
+@cache
+def has_kept(study):
+    """Whether the repository has the tables of a study's current code."""
+    return study in SHOWN and is_kept(SHOWN[study], COMPILED / study)
+
+
+def code_tables(studies, table):
+    """Kept tables of studies, or else those beside their modules."""
+    paths = {
+        name: [module.with_suffix(SUFFIXES[table]) for module in modules_of(name)]
+        for name in studies
+    }
+    kept = {
+        name: [COMPILED / name / f"{table}.csv"] for name in filter(has_kept, studies)
+    }
+    return sum((paths | kept).values(), [])
+
+
+def kept_marks(wildcards):
+    """Marks of the studies to build whose kept tables are out of date and can be made anew here."""
+    return [
+        TABLES / "kept" / name
+        for name, study in CONFIG.studies.items()
+        if not (IS_SMOKE or has_kept(name)) and all(map(is_buildable, study.variants))
+    ]
+
+
+def derived(studies):
+    """The folders of derived tables of those studies that have some."""
+    return [
+        DERIVED / name
+        for name, study in studies.items()
+        if name in SHOWN and (study.folder / "tables.py").exists()
+    ]
+
+
+def derived_of_study(wildcards):
+    return derived({wildcards.study: study_of(wildcards)})
+
+
+def derive_sources(wildcards):
+    """The kept tables of a study, or else its modules."""
+    if not has_kept(wildcards.study):
+        return modules_of(wildcards.study)
+    # The other kept files describe the compiled code itself.
+    kept = sources(f"{COMPILED}/{wildcards.study}/*.*")
+    return [path for path in kept if not path.endswith((MADE_OF, *COMPILER_TABLES))]
+
+
+def derive_command(wildcards, input, output):
+    if has_kept(wildcards.study):
+        return f"mkdir -p {output} && cp -t {output} {shlex.join(input.tables)}"
+    program = f"{shlex.quote(PYTHON)} -m analysis.toolchain.derived {wildcards.study}"
+    return f"{program} --modules {MODULES} --out {output}"
 
 
 # Used by every measurement, see analysis/measure/cpu_cache.py.
@@ -10,50 +162,29 @@ rule cpu_cache:
         CPU_CACHE,
     log:
         "build/logs/cpu_cache.log",
-    benchmark:
-        "build/benchmarks/cpu_cache.tsv"
     priority: 1000  # A measurement waits for it.
-    resources:
-        mem_mb=1000,
     params:
         compilers=compilers,
-        cxx=CXX,
-    message:
-        "Building the library that flushes the CPU's caches"
     shell:
-        "{params.cxx:q} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
+        "{CXX:q} -std=c++20 -O3 -Wall -Wextra -fPIC -shared {input} -o {output} 2> {log}"
 
 
 rule bindings:
     input:
-        bindings_sources,
+        lambda wildcards: bindings_files(study_of(wildcards)),
         TOOLCHAIN_CODE,
     output:
         MODULES / "{study}" / "{bindings}.o",
     log:
         "build/logs/bindings/{study}/{bindings}.log",
-    benchmark:
-        "build/benchmarks/bindings/{study}/{bindings}.tsv"
     wildcard_constraints:
         bindings=r"(\w+\.)?bindings",
     priority: 1000  # Modules wait for them.
-    resources:
-        mem_mb=1000,
     params:
-        python=PYTHON,
-        nvcc=nvcc,
         compilers=compilers,
-        libfabric=CONFIG.libfabric,
-        libfabric_found=str(LIBFABRIC),
-        source=bindings_file,
-        settings=as_json(settings_of_bindings),
-        packages=needed_package_versions(settings_of_bindings),
-    message:
-        "Compiling {wildcards.bindings} of {wildcards.study}"
+        command=bindings_command,
     shell:
-        "{params.python:q} -m analysis.toolchain.compile {params.source:q}"
-        " --settings {params.settings:q} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q}"
-        " --out {output} 2> {log}"
+        "{params.command[0]} --out {output} 2> {log}"
 
 
 rule module:
@@ -66,27 +197,15 @@ rule module:
         resources=MODULES / "{study}" / "{variant}.ptxas.csv",
     log:
         "build/logs/module/{study}/{variant}.log",
-    benchmark:
-        "build/benchmarks/module/{study}/{variant}.tsv"
+    # Large sources take long to compile, so their modules start first.
     priority: source_kilobytes
     resources:
         mem_mb=1000,
     params:
-        python=PYTHON,
-        nvcc=nvcc,
-        arch=ARCH,
         compilers=compilers,
-        libfabric=CONFIG.libfabric,
-        libfabric_found=str(LIBFABRIC),
-        source=variant_file,
-        settings=as_json(settings_of_variant),
-        packages=needed_package_versions(settings_of_variant),
-    message:
-        "Building {wildcards.study}/{wildcards.variant} for {ARCH}"
+        command=module_command,
     shell:
-        "{params.python:q} -m analysis.toolchain.compile {params.source:q}"
-        " --settings {params.settings:q} --nvcc {params.nvcc:q} --libfabric {params.libfabric:q}"
-        " --arch {params.arch} --bindings {input.bindings} --out {output.module} 2> {log}"
+        "{params.command[0]} --arch {ARCH} --bindings {input.bindings} --out {output.module} 2> {log}"
 
 
 rule machine_code:
@@ -97,84 +216,64 @@ rule machine_code:
         MODULES / "{study}" / "{variant}.sass.csv",
     log:
         "build/logs/machine_code/{study}/{variant}.log",
-    benchmark:
-        "build/benchmarks/machine_code/{study}/{variant}.tsv"
     priority: 1
-    resources:
-        mem_mb=500,
-    params:
-        python=PYTHON,
-    message:
-        "Reading the machine code of {wildcards.study}/{wildcards.variant}"
     shell:
-        "{params.python:q} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
+        "{PYTHON:q} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
         " --module {input.module} --out {output} 2> {log}"
 
 
-rule code_of_study:
+rule code_table:
     input:
-        resources=resource_tables,
-        code=machine_code_tables,
+        lambda wildcards: code_tables(SHOWN, wildcards.table),
     output:
-        resources=CODE / "{study}" / "resources.csv",
-        code=CODE / "{study}" / "machine_code.csv",
+        TABLES / "{table}.csv",
     log:
-        "build/logs/code/{study}.log",
-    benchmark:
-        "build/benchmarks/code/{study}.tsv"
+        "build/logs/{table}.log",
+    wildcard_constraints:
+        table="|".join(SUFFIXES),
     priority: 1
-    resources:
-        mem_mb=100,
-    message:
-        "Collecting registers, spills and memory accesses of {wildcards.study}"
     shell:
-        "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
-        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) < /dev/null 2> {log}"
+        "{JOIN} {input} > {output} 2> {log}"
 
 
-rule resources:
+# Tables that a study's tables.py derives from its code and its built modules.
+rule derive:
     input:
-        resources=[CODE / study / "resources.csv" for study in SHOWN],
-        code=[CODE / study / "machine_code.csv" for study in SHOWN],
+        lambda wildcards: files_of(wildcards.study),
+        CORE,
+        API,
+        TOOLCHAIN_CODE,
+        tables=derive_sources,
     output:
-        resources=CODE_TABLES[0],
-        code=CODE_TABLES[1],
+        directory(DERIVED / "{study}"),
     log:
-        "build/logs/resources.log",
-    benchmark:
-        "build/benchmarks/resources.tsv"
+        "build/logs/derive/{study}.log",
     priority: 1
-    resources:
-        mem_mb=100,
-    message:
-        "Collecting registers, shared memory, spills and memory accesses"
+    params:
+        compilers=lambda wildcards: has_kept(wildcards.study) or compilers(wildcards),
+        files=lambda wildcards: digest(files_of(wildcards.study)),
+        command=derive_command,
     shell:
-        "(awk 'FNR > 1 || NR == 1' {input.resources} > {output.resources}"
-        " && awk 'FNR > 1 || NR == 1' {input.code} > {output.code}) < /dev/null 2> {log}"
+        "({params.command}) 2> {log}"
 
 
+# Renews the repository's tables of a study whose code has changed.
 rule keep_code:
     input:
-        rules.code_of_study.output,
         derived_of_study,
         CORE,
         TOOLCHAIN_CODE,
+        resources=lambda wildcards: code_tables([wildcards.study], "resources"),
+        code=lambda wildcards: code_tables([wildcards.study], "machine_code"),
     output:
         touch(TABLES / "kept" / "{study}"),
     log:
         "build/logs/keep_code/{study}.log",
-    benchmark:
-        "build/benchmarks/keep_code/{study}.tsv"
     priority: 1
-    resources:
-        mem_mb=500,
     params:
-        python=PYTHON,
-        code=code_folder,
-        derived=derived_folder,
-        out=kept_folder,
-    message:
-        "Keeping the compiler's tables of {wildcards.study}"
+        code=TABLES / "code" / "{study}",
     shell:
-        "{params.python:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
-        " --derived {params.derived} --out {params.out} 2> {log}"
+        "(mkdir -p {params.code} && {JOIN} {input.resources} > {params.code}/resources.csv"
+        " && {JOIN} {input.code} > {params.code}/machine_code.csv"
+        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
+        " --derived {DERIVED}/{wildcards.study} --out {COMPILED}/{wildcards.study}) 2> {log}"

@@ -1,4 +1,26 @@
 # Measures the machines of a cluster, each on a node; everything else runs where snakemake was started.
+import math
+
+MACHINES = {machine.name: machine for machine in CONFIG.machines}
+BUILD_MINUTES = 30
+
+
+def measuring_minutes():
+    """Time limit of a run: twice the budgets of its studies, and the time to build them."""
+    effort = CONFIG.grid.rounds / int(config["grids"]["default"]["rounds"])
+    seconds = sum(study.budget_s for study in CONFIG.studies.values()) * max(1, effort)
+    return BUILD_MINUTES + math.ceil(2 * seconds / 60)
+
+
+def machine_of(wildcards):
+    return MACHINES[wildcards.machine]
+
+
+def run_settings(wildcards):
+    """The configuration for one run. More runs of its machine, or other machines, do not change it."""
+    [entry] = [m for m in config["machines"] if m["name"] == wildcards.machine]
+    machine = {key: value for key, value in entry.items() if key != "runs"}
+    return json.dumps({**config, "machines": [machine]})
 
 
 rule measure_machine:
@@ -9,49 +31,37 @@ rule measure_machine:
         touch(MACHINE_MARKS / "{machine}" / "{run}.done"),
     log:
         "build/logs/machines/{machine}/{run}.log",
-    benchmark:
-        "build/benchmarks/machines/{machine}/{run}.tsv"
     resources:
-        slurm_partition=partition,
-        constraint=constraint,
-        gpu=gpus,
-        mem_mb=memory_mb,
+        slurm_partition=lambda wildcards: machine_of(wildcards).partition or "",
+        constraint=lambda wildcards: machine_of(wildcards).constraint or "",
+        gpu=lambda wildcards: machine_of(wildcards).gpus,
+        mem_mb=lambda wildcards: machine_of(wildcards).mem_mb or "",
         runtime=measuring_minutes(),
         nodes=1,
         # The whole node with all of its CPUs.
         slurm_extra="'--exclusive'",
         cpus_per_task=-1,
     params:
-        python=PYTHON,
         settings=run_settings,
-    message:
-        "Measuring {wildcards.machine}, run {wildcards.run}"
     shell:
-        "{params.python:q} -m analysis.measure.cluster measure {wildcards.machine} {wildcards.run}"
+        "{PYTHON:q} -m analysis.measure.cluster measure {wildcards.machine} {wildcards.run}"
         " --config {params.settings:q} > {log} 2>&1"
 
 
 rule merge_machine:
     input:
-        run_marks,
-        CORE,
+        lambda wildcards: [
+            MACHINE_MARKS / wildcards.machine / f"{run + 1}.done"
+            for run in range(machine_of(wildcards).runs)
+        ],
         sources("analysis/**/*.py"),
     output:
         touch(MACHINE_MARKS / "{machine}" / "merged"),
     log:
         "build/logs/machines/{machine}/merge.log",
-    benchmark:
-        "build/benchmarks/machines/{machine}/merge.tsv"
-    resources:
-        mem_mb=1000,
-    params:
-        python=PYTHON,
-        settings=settings,
-    message:
-        "Merging the runs of {wildcards.machine} into the results"
     shell:
-        "{params.python:q} -m analysis.measure.cluster merge {wildcards.machine}"
-        " --config {params.settings:q} 2> {log}"
+        "{PYTHON:q} -m analysis.measure.cluster merge {wildcards.machine}"
+        " --config {SETTINGS:q} 2> {log}"
 
 
 workflow.localrules(*({rule.name for rule in workflow.rules} - {"measure_machine"}))

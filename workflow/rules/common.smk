@@ -1,44 +1,40 @@
-# Shared by every stage: the checked configuration, paths, and functions that find sources.
+# Shared by every stage: the checked configuration, paths, and functions that find files.
 import hashlib
 import json
 import os
-import shlex
 import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-sys.path.insert(0, workflow.basedir)
-
 from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
-from snakemake_logger_plugin_hotpath import suggest_targets
 
-from analysis.toolchain.arch import resolve_arch
-from analysis.toolchain.compilers import (
-    find_cxx,
-    find_nvcc,
-    find_toolchain,
-    require_arch,
-)
-from analysis.toolchain.libfabric import find_libfabric, has_needed_libfabric
-from analysis.toolchain.packages import package_versions
-from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
-from analysis.toolchain.compiled import MADE_OF, is_kept
-from analysis.toolchain.study_settings import (
-    SHARED_BINDINGS,
-    bindings_name,
-    bindings_settings,
-    variant_settings,
-)
-from analysis.study.config import load_config
+sys.path.insert(0, workflow.basedir)
+
 from analysis.base.cli import ignore_missing_tmpdir
 from analysis.base.errors import HotpathError
 from analysis.base.files import require_plain_path, require_room
 from analysis.base.locks import take
-from analysis.measure.cpu_cache import LIBRARY
 from analysis.base.processes import STARTER, pass_interrupts_on
-from analysis.study.source import bindings_files, source_files, study_files
+from analysis.study.config import load_config
+from analysis.study.source import study_files
+from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import find_nvcc, require_arch
+
+
+def ending_in_one_line(function):
+    """`function`, called once per argument, whose HotpathError ends Snakemake with one line."""
+
+    @cache
+    def call(*arguments):
+        try:
+            return function(*arguments)
+        except HotpathError as error:
+            sys.exit(f"error: {error}")
+
+    return call
+
 
 try:
     for folder in (".", "build", "site"):
@@ -46,18 +42,14 @@ try:
     require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus, CONFIG.nvcc)
-    LIBFABRIC = find_libfabric(CONFIG.libfabric)
-    HOST_CXX = find_cxx()
     if installed := find_nvcc(CONFIG.nvcc):
         require_arch(ARCH, installed)
 except HotpathError as error:
     sys.exit(f"error: {error}")
-
 # With `--software-deployment-method apptainer`, jobs run the programs of the container's image.
-IN_CONTAINER = (
-    DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method
-)
-PYTHON, CXX = ("python3", "g++-13") if IN_CONTAINER else (sys.executable, HOST_CXX)
+DEPLOYMENT = workflow.deployment_settings.deployment_method
+IN_CONTAINER = DeploymentMethod.APPTAINER in DEPLOYMENT
+PYTHON = "python3" if IN_CONTAINER else sys.executable
 
 # The smoke grid has results, tables and a site that are separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"
@@ -67,34 +59,16 @@ SITE = Path("build/smoke/site" if IS_SMOKE else "site")
 # those that were measured.
 SHOWN = CONFIG.studies if IS_SMOKE else CONFIG.known
 RESULTS = CONFIG.results.relative_to(Path(workflow.basedir))
-MODULES = Path("build/modules") / ARCH
-CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
+# Jobs get the configuration as JSON.
+SETTINGS = json.dumps(config)
 
 # Snakemake does not use this folder, and leaves it in the temporary directory if it is killed.
 with suppress(OSError):
     workflow.snakemake_tmp_dir.rmdir()
-
 # Programs that the rules run end when this process ends.
 os.environ[STARTER] = str(os.getpid())
 ignore_missing_tmpdir()
-
-
-def valid_targets(unknown):
-    """Targets to suggest in place of `unknown`: rules without a command, or variants to measure."""
-    measured, study = TABLES / "measured", Path(unknown).parent.name
-    if Path(unknown).parent.parent != measured:
-        names = sorted(rule.name for rule in workflow.rules if rule.norun)
-        return [*names, str(measured / "STUDY" / "VARIANT")]
-    if study not in CONFIG.known:
-        return [str(measured / name / "VARIANT") for name in CONFIG.known]
-    return [str(measured / study / name) for name in CONFIG.known[study].variant_names]
-
-
-suggest_targets(valid_targets)
-
-
-LOCKS = []
-"""Held until this process ends."""
+LOCKS = []  # Held until this process ends.
 
 
 def refuse_second_run(holder):
@@ -103,13 +77,8 @@ def refuse_second_run(holder):
 
 onstart:
     # Snakemake's lock outlives a killed process; this one does not.
-    LOCKS.append(
-        take(
-            Path(".snakemake/hotpath.lock"),
-            f"snakemake, process {os.getpid()}",
-            refuse_second_run,
-        )
-    )
+    holder = f"snakemake, process {os.getpid()}"
+    LOCKS.append(take(Path(".snakemake/hotpath.lock"), holder, refuse_second_run))
     # Programs that read results require their folder, even an empty one.
     RESULTS.mkdir(parents=True, exist_ok=True)
     # Snakemake lets running jobs finish after an interrupt, and a study takes minutes.
@@ -118,24 +87,11 @@ onstart:
 
 wildcard_constraints:
     study="|".join(CONFIG.known),
-    variant="|".join(
-        {v.name for study in CONFIG.known.values() for v in study.variants}
-    ),
+    variant=r"\w+",
 
 
-def all_cores(wildcards):
-    """Threads of a measurement: nothing else may run on the machine."""
-    return workflow.cores
-
-
-def settings(wildcards):
-    """The configuration as JSON: a function, because Snakemake expands braces in a plain parameter."""
-    return json.dumps(config)
-
-
-def digest(names):
-    """A hash of a list of names. As a parameter, it also triggers its job when a file is removed."""
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+def study_of(wildcards):
+    return CONFIG.known[wildcards.study]
 
 
 def sources(*patterns):
@@ -151,17 +107,9 @@ def files_of(study):
     return sorted(str(path.relative_to(workflow.basedir)) for path in files)
 
 
-def files_of_study(wildcards):
-    return files_of(wildcards.study)
-
-
-def study_files_digest(wildcards):
-    return digest(files_of(wildcards.study))
-
-
-def output_folder(wildcards, output):
-    """The folder of a job's first output."""
-    return Path(output[0]).parent
+def digest(names):
+    """A hash of a list of names. As a parameter, it also triggers its job when a file is removed."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
 
 # All studies, and what they share: a result is stale when the code it belongs to changes.

@@ -1,27 +1,157 @@
-# Measures what lacks fresh samples. Rules that need no samples have a higher priority: nothing else
-# then waits during a measurement, and Snakemake checks waiting jobs at least once a second.
+# Measures what lacks fresh samples, and profiles what lacks captures. Hashes decide, not file times.
+# Rules that need no samples have a higher priority: nothing else then waits during a measurement,
+# and Snakemake checks waiting jobs at least once a second.
+import time
+from contextlib import ExitStack
+
+from analysis.base.gpu import NoGpu, open_gpus
+from analysis.measure.outcome import outcome
+from analysis.measure.places import find_places
+from analysis.measure.plan import lacks_captures, pending, wrong_variants
+from analysis.study import CAPTURE_KINDS
+from analysis.toolchain.arch import UnsupportedGpu
+
+MARKS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
+MEASURED = MARKS / "pending"
+"""Marks everything pending as measured by this invocation."""
+PROFILED = MARKS / "profiled"
+READ_AHEAD = Path("build/read_ahead")
+MACHINE_MARKS = TABLES / "machines"
+MEASURING = sources("config/config.yaml", "analysis/**/*.py")
+STARTED = time.time()
+
+
+@ending_in_one_line
+def here():
+    """Where this machine measures each study, and otherwise the reason why it measures none.
+
+    Only targets that measure ask, because that opens the GPUs. Nodes of a cluster ask by themselves.
+    """
+    if CONFIG.machines:
+        return None, ""
+    try:
+        with ExitStack() as stack:
+            try:
+                gpus = stack.enter_context(open_gpus(CONFIG.gpus))
+            except NoGpu:
+                gpus = ()
+            return find_places(CONFIG, gpus), ""
+    except UnsupportedGpu as error:
+        return None, str(error)
+
+
+@ending_in_one_line
+def unfinished():
+    """The studies that lack fresh samples on this machine, and those that lack captures. Measuring
+    also fails for a variant whose last output was wrong, so its study is among the first.
+    """
+    places, _ = here()
+    samples, captures = [], []
+    for name, study in CONFIG.studies.items() if places else ():
+        place, grid = places[name], CONFIG.grid.name
+        if pending(study, place, grid, CONFIG.runs) or wrong_variants(study, place):
+            samples.append(name)
+        if lacks_captures(study, place, grid, CAPTURE_KINDS):
+            captures.append(name)
+        if name in samples or name in captures:
+            require_room(place.folder)
+    # Marks of earlier invocations would keep their rules from running.
+    for mark in [*[MEASURED][: len(samples)], *(PROFILED / name for name in captures)]:
+        mark.unlink(missing_ok=True)
+    return samples, captures
+
+
+def measured_now(wildcards):
+    """Marks of the studies that this invocation must measure here, or of a cluster's machines."""
+    if CONFIG.machines:
+        return [MACHINE_MARKS / machine.name / "merged" for machine in CONFIG.machines]
+    if here()[1]:
+        sys.exit(f"error: {here()[1]}")
+    return [MEASURED] if unfinished()[0] else []
+
+
+@cache
+def why_unpublished():
+    """Why a site shows nothing that is measured here, if so. The first call prints it."""
+    places, why = here()
+    is_unnamed = any(
+        place.root.resolve() != CONFIG.results.resolve()
+        for place in (places or {}).values()
+    )
+    if is_unnamed and unfinished()[0]:
+        why = "no GPU was found and this machine has no name, so nothing is measured; to measure"
+        why += " studies that need no GPU, add --config machine=NAME"
+    if why:
+        logger.info(why)
+    return why
+
+
+def new_results(wildcards):
+    """Marks of the measurements that a site waits for."""
+    return [] if why_unpublished() else measured_now(wildcards)
+
+
+def measuring_inputs(study, variants=None):
+    """Files that measuring or profiling a study, or only some variants, reads: only modules that this
+    machine can run. Samples are added to earlier results, so those are no input."""
+    places, _ = here()
+    runnable = [
+        variant.name
+        for variant in variants or study.variants
+        if not places or places[study.name].unmet(variant) is None
+    ]
+    modules = [module for module in modules_of(study.name) if module.stem in runnable]
+    return [*modules, CPU_CACHE, *files_of(study.name), *MEASURING]
+
+
+def pending_inputs(wildcards):
+    places, _ = here()
+    has_gpu = any(place.gpus for place in (places or {}).values())
+    paths = [READ_AHEAD] if has_gpu else []
+    for study in unfinished()[0]:
+        paths += measuring_inputs(CONFIG.known[study])
+    return paths
+
+
+def variant_inputs(wildcards):
+    """Inputs to measure a variant together with its baselines."""
+    companions = study_of(wildcards).companions(variant_of(wildcards).name)
+    return measuring_inputs(study_of(wildcards), companions)
+
+
+def all_cores(wildcards):
+    return workflow.cores  # Nothing else may run on the machine.
+
+
+def print_outcome():
+    """Print what this invocation has measured, or why it has measured nothing."""
+    places, _ = here() if here.cache_info().currsize else (None, "")
+    if places:
+        studies, logs = CONFIG.studies.values(), Path("build/logs/measure")
+        for line in outcome(studies, unfinished()[0], places, STARTED, logs):
+            logger.info(line)
+
+
+onsuccess:
+    print_outcome()
+
+
+onerror:
+    print_outcome()
 
 
 # On a new machine, reading PyTorch from the disk and the first access to memory take seconds, so
 # both happen while modules compile.
 rule read_ahead:
     input:
-        ancient(sources("config/config.yaml", "analysis/**/*.py")),
+        ancient(MEASURING),
     output:
         touch(READ_AHEAD),
     log:
         "build/logs/read_ahead.log",
-    benchmark:
-        "build/benchmarks/read_ahead.tsv"
     priority: 1000
-    resources:
-        mem_mb=2000,
-    params:
-        python=PYTHON,
-    message:
-        "Reading the libraries and touching the memory that measuring needs"
     shell:
-        "nice {params.python:q} -m analysis.measure.read_ahead 2> {log}"
+        "nice {PYTHON:q} -m analysis.measure.read_ahead 2> {log}"
 
 
 # One process for all studies: imports and the start of a process take longer than most cells.
@@ -32,22 +162,13 @@ rule measure_pending:
         touch(MEASURED),
     log:
         "build/logs/measure/pending.log",
-    benchmark:
-        "build/benchmarks/measure/pending.tsv"
     threads: all_cores
-    resources:
-        gpu=1,
     params:
-        python=PYTHON,
-        settings=settings,
-        pending=pending_requests,
-        studies=pending_studies,
-        names=pending_names,
+        studies=lambda wildcards: unfinished()[0],
     message:
-        "Measuring {params.names}"
+        "Measuring {params.studies}"
     shell:
-        "{params.python:q} -m analysis.measure {params.studies} --config {params.settings:q}"
-        " 2> {log}"
+        "{PYTHON:q} -m analysis.measure {params.studies} --config {SETTINGS:q} 2> {log}"
 
 
 rule measure_variant:
@@ -57,22 +178,22 @@ rule measure_variant:
         touch(TABLES / "measured" / "{study}" / "{variant}"),
     log:
         "build/logs/measure/{study}/{variant}.log",
-    benchmark:
-        "build/benchmarks/measure/{study}/{variant}.tsv"
-    wildcard_constraints:
-        # Only the variants of that study.
-        study="|".join(
-            f"{name}(?=/({'|'.join(study.variant_names)})$)"
-            for name, study in CONFIG.known.items()
-        ),
     threads: all_cores
-    resources:
-        gpu=1,
-    params:
-        python=PYTHON,
-        settings=settings,
-    message:
-        "Measuring {wildcards.study}/{wildcards.variant} again"
     shell:
-        "{params.python:q} -m analysis.measure {wildcards.study} --variant {wildcards.variant}"
-        " --config {params.settings:q} 2> {log}"
+        "{PYTHON:q} -m analysis.measure {wildcards.study} --variant {wildcards.variant}"
+        " --config {SETTINGS:q} 2> {log}"
+
+
+# Captures counters and timelines of headline cases, apart from timing.
+rule profile_study:
+    input:
+        measured_now,
+        lambda wildcards: measuring_inputs(study_of(wildcards)),
+    output:
+        touch(PROFILED / "{study}"),
+    log:
+        "build/logs/profile/{study}.log",
+    threads: all_cores
+    shell:
+        "{PYTHON:q} -m analysis.measure.profile {wildcards.study} --config {SETTINGS:q}"
+        " 2> {log}"

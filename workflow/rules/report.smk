@@ -1,5 +1,29 @@
 # Draws charts and builds the site from tables, sources and pages, without a GPU or a network. Charts
 # are drawn by study: a changed page draws none, and a changed study draws only its charts.
+from importlib.metadata import version
+
+CHARTS = TABLES / "charts"
+ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+COMMON_CHARTS = CHARTS / "all"
+SAMPLES = TABLES / "samples.parquet"
+# Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the
+# previous one stays until the next is complete.
+WHOLE_SITE = SITE / ".whole"
+DRAWING = [
+    *SUMMARISING,
+    *sources("analysis/compare/*.py", "analysis/site/__init__.py"),
+    *sources("analysis/site/charts/*.py", "analysis/site/facts/*.py"),
+    *API,
+    *TOOLCHAIN_CODE,
+]
+
+
+def widget_results(wildcards):
+    """Results of the calibrating studies, which a study's widgets use, and their code."""
+    if not (study_of(wildcards).folder / "widgets.py").exists():
+        return []
+    code = [path for study in CALIBRATING for path in files_of(study)]
+    return [*results_of(CALIBRATING), *code]
 
 
 rule chart_engine:
@@ -9,51 +33,33 @@ rule chart_engine:
         ENGINE,
     log:
         "build/logs/chart_engine.log",
-    benchmark:
-        "build/benchmarks/chart_engine.tsv"
     priority: 1000  # Otherwise it is the last job before the measurement, and alone.
-    resources:
-        mem_mb=1000,
     params:
-        python=PYTHON,
-        out=output_folder,
-        versions=chart_packages,
-    message:
-        "Writing the chart library"
+        # Only a machine that draws charts has these packages.
+        versions=lambda wildcards: [version("altair"), version("vl-convert-python")],
     shell:
-        "{params.python:q} -m analysis.site.charts.engine --out {params.out} 2> {log}"
+        "{PYTHON:q} -m analysis.site.charts.engine --out {CHARTS} 2> {log}"
 
 
 rule charts:
     input:
-        study_tables,
+        lambda wildcards: tables_of(wildcards.study),
         derived_of_study,
         # Captures are drawn, and code decides whether they are stale.
-        study_results,
-        files_of_study,
+        lambda wildcards: results_of([wildcards.study]),
+        lambda wildcards: files_of(wildcards.study),
         widget_results,
         DRAWING,
     output:
         directory(CHARTS / "{study}"),
     log:
         "build/logs/charts/{study}.log",
-    benchmark:
-        "build/benchmarks/charts/{study}.tsv"
-    resources:
-        mem_mb=1000,
+    priority: result_kilobytes  # the longest first
     params:
-        nice=nice,
-        python=PYTHON,
-        results=RESULTS,
-        tables=tables_folder,
-        derived=derived_folder,
-        files=study_names_digest,
-    message:
-        "Drawing the charts of {wildcards.study}"
+        files=lambda wildcards: digest_of_studies([wildcards.study]),
     shell:
-        "{params.nice} {params.python:q} -m analysis.site.charts {wildcards.study}"
-        " --tables {params.tables} --derived {params.derived} --results {params.results}"
-        " --out {output} 2> {log}"
+        "{PYTHON:q} -m analysis.site.charts {wildcards.study} --out {output} --results {RESULTS}"
+        " --tables {OF_STUDIES}/{wildcards.study} --derived {DERIVED}/{wildcards.study} 2> {log}"
 
 
 rule common:
@@ -61,7 +67,7 @@ rule common:
         SUMMARY_TABLES,
         CODE_TABLES,
         derived(SHOWN),
-        results(),
+        RESULT_FILES,
         STUDIES,
         DRAWING,
         "docs/mkdocs.yml",
@@ -71,21 +77,11 @@ rule common:
         SAMPLES,
     log:
         "build/logs/common.log",
-    benchmark:
-        "build/benchmarks/common.tsv"
-    resources:
-        mem_mb=2000,
     params:
-        python=PYTHON,
-        tables=TABLES,
-        charts=CHARTS,
-        results=RESULTS,
         files=results_digest,
-    message:
-        "Drawing the charts about all studies, and joining all samples"
     shell:
-        "{params.python:q} -m analysis.site.pages.common --tables {params.tables}"
-        " --results {params.results} --charts {params.charts} --samples {params.tables} 2> {log}"
+        "{PYTHON:q} -m analysis.site.pages.common --tables {TABLES} --results {RESULTS}"
+        " --charts {CHARTS} --samples {TABLES} 2> {log}"
 
 
 rule report:
@@ -98,41 +94,28 @@ rule report:
         [CHARTS / study for study in CONFIG.known],
         derived(SHOWN),
         # Pages offer the samples and show the sources.
-        results(),
+        RESULT_FILES,
         STUDIES,
-        # The reference shows the settings, the architecture page the parts of the package and files to
-        # read first.
+        # Pages show the settings, the parts of the package, and files to read first.
         "config/config.yaml",
         "pyproject.toml",
         "Snakefile",
-        sources(
-            "docs/**/*.*",
-            "tools/**/*.*",
-            "analysis/**/*.py",
-            "analysis/results/model/*.yaml",
-            "analysis/site/templates/*.html",
-        ),
+        sources("docs/**/*.*", "tools/**/*.*", "analysis/**/*.py"),
+        sources("analysis/results/model/*.yaml", "analysis/site/templates/*.html"),
     output:
         touch(WHOLE_SITE),
     log:
         "build/logs/report.log",
-    benchmark:
-        "build/benchmarks/report.tsv"
-    resources:
-        mem_mb=2000,
     params:
-        python=PYTHON,
-        tables=TABLES,
-        charts=CHARTS,
-        results=RESULTS,
-        site=SITE,
-        published=published_option,
-        files=site_digest,
-        # True rebuilds a site whose first page was removed, and the next run rebuilds it once more.
-        lost=is_site_lost,
-    message:
-        "Building the site"
+        # Faults of these machines stop the build, except in a quick trial.
+        published=[] if IS_SMOKE else CONFIG.published,
+        files=lambda wildcards: digest(
+            [*sources("docs/**/*.*"), *STUDIES, results_digest(wildcards)]
+        ),
+        # A site whose first page was removed is rebuilt, and once more by the next run.
+        lost=lambda wildcards: WHOLE_SITE.exists()
+        and not (SITE / "index.html").exists(),
     shell:
-        "{params.python:q} -m analysis.site.pages --tables {params.tables} --results {params.results}"
-        " --charts {params.charts} --site {params.site} {params.published} > {log} 2>&1"
-        " && echo site: {params.site}/index.html"
+        "{PYTHON:q} -m analysis.site.pages --tables {TABLES} --results {RESULTS} --charts {CHARTS}"
+        " --site {SITE} --published {params.published} > {log} 2>&1"
+        " && echo site: {SITE}/index.html"

@@ -1,4 +1,63 @@
-# Makes the tables of each study from its results, and joins them.
+# Makes the tables of each study from its results, and joins them. Every study has its tables, so that
+# a change of its results or code makes only those anew.
+from analysis.results.store.runs import PUBLISHED, plain_files
+from analysis.results.tables.rows import TABLES as REGISTRY
+from analysis.study import calibrating
+
+NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
+SUMMARY_TABLES = [TABLES / name for name in NAMES]
+OF_STUDIES = TABLES / "tables"
+LINKS = TABLES / "links.json"
+# Results are plain inputs, from any machine. Files whose names no result can have are left out,
+# because Snakemake would expand braces in them.
+RESULT_FILES = list(plain_files(RESULTS))
+CALIBRATING = calibrating(CONFIG.known)
+SUMMARISING = [
+    *CORE,
+    *sources("analysis/results/*.py", "analysis/results/model/*.py"),
+    *sources("analysis/results/store/*.py", "analysis/results/tables/*.py"),
+]
+
+
+def tables_of(study):
+    return [OF_STUDIES / study / name for name in NAMES]
+
+
+def results_of(studies):
+    """Results of some studies on all machines, and what was published of them."""
+    study_in = lambda path: (
+        path.stem if path.parent.name == PUBLISHED else path.parent.name
+    )
+    return [path for path in RESULT_FILES if study_in(path) in studies]
+
+
+def result_kilobytes(wildcards):
+    return sum(
+        Path(path).stat().st_size / 1000 for path in results_of([wildcards.study])
+    )
+
+
+def names_below_results(*patterns):
+    """All names that match, including those of refused files. As parameters are evaluated again
+    when a job starts, new results are among them."""
+    found = {path for pattern in patterns for path in RESULTS.glob(pattern)}
+    return [ascii(str(path)) for path in sorted(found)]
+
+
+def digest_of_studies(studies):
+    """A hash of the names of all files of some studies and of their results."""
+    patterns = [f"*/{study}{rest}" for study in studies for rest in ("*", "*/**/*")]
+    files = [path for study in studies for path in files_of(study)]
+    return digest([*names_below_results("*", *patterns), *files])
+
+
+def results_digest(wildcards):
+    return digest([*CONFIG.known, *names_below_results("**/*")])
+
+
+def links_of_study(wildcards):
+    """The fitted links, if the link model predicts the study."""
+    return [LINKS] if study_of(wildcards).has_link else []
 
 
 rule fit_links:
@@ -11,55 +70,38 @@ rule fit_links:
         LINKS,
     log:
         "build/logs/fit_links.log",
-    benchmark:
-        "build/benchmarks/fit_links.tsv"
-    # Other jobs wait for it.
-    priority: 1
-    resources:
-        mem_mb=1000,
+    priority: 10**9  # Other jobs wait for it.
     params:
-        python=PYTHON,
-        results=RESULTS,
-        files=calibrating_digest,
-    message:
-        "Fitting the link of every machine"
+        files=lambda wildcards: digest_of_studies(CALIBRATING),
     shell:
-        "{params.python:q} -m analysis.results.tables.links --results {params.results} --out {output}"
-        " 2> {log}"
+        "{PYTHON:q} -m analysis.results.tables.links --results {RESULTS} --out {output} 2> {log}"
 
 
 rule summarise_study:
     input:
         new_results,
-        study_results,
-        files_of_study,
+        lambda wildcards: results_of([wildcards.study]),
+        lambda wildcards: files_of(wildcards.study),
         SUMMARISING,
         links=links_of_study,
     output:
         tables_of("{study}"),
     log:
         "build/logs/summarise/{study}.log",
-    benchmark:
-        "build/benchmarks/summarise/{study}.tsv"
-    resources:
-        mem_mb=1000,
     params:
-        python=PYTHON,
-        results=RESULTS,
-        out=output_folder,
-        links=links_option,
-        files=study_names_digest,
-    message:
-        "Summarising {wildcards.study}"
+        links=lambda wildcards: [
+            f"--links {path}" for path in links_of_study(wildcards)
+        ],
+        files=lambda wildcards: digest_of_studies([wildcards.study]),
     shell:
-        "{params.python:q} -m analysis.results.tables.of_study {wildcards.study}"
-        " --results {params.results} {params.links} --out {params.out} 2> {log}"
+        "{PYTHON:q} -m analysis.results.tables.of_study {wildcards.study} --results {RESULTS}"
+        " {params.links} --out {OF_STUDIES}/{wildcards.study} 2> {log}"
 
 
 rule summarise:
     input:
         # Results of removed studies are only here.
-        results(),
+        RESULT_FILES,
         SUMMARISING,
         [table for study in CONFIG.known for table in tables_of(study)],
         links=LINKS,
@@ -67,17 +109,8 @@ rule summarise:
         SUMMARY_TABLES,
     log:
         "build/logs/summarise.log",
-    benchmark:
-        "build/benchmarks/summarise.tsv"
-    resources:
-        mem_mb=1000,
     params:
-        python=PYTHON,
-        results=RESULTS,
-        tables=TABLES,
         files=results_digest,
-    message:
-        "Summarising the results of every machine"
     shell:
-        "{params.python:q} -m analysis.results.tables.together --tables {params.tables}/tables"
-        " --links {input.links} --results {params.results} --out {params.tables} 2> {log}"
+        "{PYTHON:q} -m analysis.results.tables.together --tables {OF_STUDIES}"
+        " --links {input.links} --results {RESULTS} --out {TABLES} 2> {log}"

@@ -1,0 +1,79 @@
+"""What a run prints: few lines, and each failure once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from tests.workflow.pipeline import add_modules, copy_of_pipeline, snakemake, succeed
+
+WORKFLOW = f"""
+from pathlib import Path
+from snakemake.logging import logger
+TARGETS, TABLES = ["all", "fails"], "build"
+include: "{ROOT}/workflow/rules/messages.smk"
+rule all:
+    input: [f"{{number}}.made" for number in range(35)]
+rule make:
+    output: touch("{{number}}.made")
+rule fails:
+    output: "{{name}}.failed"
+    log: "{{name}}.log"
+    shell: "seq 100 > {{log}}; false"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workflow of 36 quick jobs and one that fails, without a profile."""
+    (tmp_path / "Snakefile").write_text(WORKFLOW)
+    return tmp_path
+
+
+def test_ten_lines_report_the_jobs_done(folder: Path) -> None:
+    lines = succeed(folder).splitlines()
+    done = [line for line in lines if line.endswith(" of 36 jobs done")]
+    assert len(done) == 10 and done[-1] == "36 of 36 jobs done"
+    assert len(lines) < 15, lines
+    (log,) = (folder / ".snakemake" / "log").iterdir()
+    assert log.read_text().count("rule make:") == 35
+
+
+def test_a_failure_is_printed_once_with_the_end_of_its_log(folder: Path) -> None:
+    failed = snakemake(folder, "a.failed")
+    assert failed.returncode == 1
+    lines = failed.stdout.splitlines()
+    first = lines.index("failed: fails a")
+    assert lines[first + 1 : first + 41] == [str(number) for number in range(61, 101)]
+    assert len(lines) < 47
+    everything = snakemake(folder, "a.failed", "--verbose").stdout
+    assert "Error in rule fails" in everything and "CalledProcessError" in everything
+
+
+def test_a_dry_run_lists_its_jobs(folder: Path) -> None:
+    listed = re.findall(r"^make (\d+)$", succeed(folder, "--dry-run"), re.MULTILINE)
+    assert sorted(map(int, listed)) == list(range(35))
+    assert "reason: " in succeed(folder, "-n", "--printshellcmds")
+
+
+def test_an_unknown_target_is_one_line_with_the_valid_ones(folder: Path) -> None:
+    lines = snakemake(folder, "fail").stdout.splitlines()
+    assert lines[-1] == (
+        "error: target: expected one of all, fails, build/measured/STUDY/VARIANT, or a file that a"
+        " rule makes, got 'fail'"
+    )
+
+
+def test_a_compiler_s_message_is_printed_once(tmp_path: Path) -> None:
+    copy = copy_of_pipeline(tmp_path / "hotpath")
+    add_modules(copy)
+    source = copy / "kernels" / "calls" / "compiled.cpp"
+    source.write_text(source.read_text() + "\ngarbage;\n")
+    failed = snakemake(copy, "build")
+    assert failed.returncode == 1
+    assert failed.stdout.count("failed: module calls/compiled") == 1
+    assert failed.stdout.count("does not name a type") == 1
+    assert len(re.findall("^.", failed.stdout, re.MULTILINE)) < 20, failed.stdout
