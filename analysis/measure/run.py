@@ -20,7 +20,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import remove
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
-from analysis.base.schema import read_json
+from analysis.base.reading import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import Conditions, conditions, recent_conditions
 from analysis.measure.journal import Journal, RoundRecord, digest_of

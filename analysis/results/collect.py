@@ -28,7 +28,7 @@ from analysis.results.store.runs import (
 )
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
 from analysis.study import Study
-from analysis.study.claims.bounds import still_named
+from analysis.study.claims.claim import still_named
 
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]

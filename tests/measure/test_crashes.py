@@ -101,7 +101,7 @@ def in_child(
 def measure(
     study: Study, where: Target, build_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], None]:
-    """The program, for this study. Its folder of sockets, which it empties, is the test's."""
+    """The program, for this study."""
     monkeypatch.setattr(program, "BUILD", build_folder)
     grid = replace(GRID, rounds=ROUNDS)
     config = replace(load_config(), studies={study.name: study}, grid=grid, machine=where.machine)

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from analysis.base import keys
 from analysis.base.keys import Fault
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.results.model.terms import TERMS, Parameters, term_seconds, work_of
 from analysis.results.model.traffic import traffic_of
 from analysis.results.store.keys import Keys

@@ -20,9 +20,8 @@ from typing import Any, Final, Literal, TypeVar
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
-from analysis.base.reading import decoded, read_bytes, require_folder
+from analysis.base.reading import decoded, read_bytes, read_json, require_folder
 from analysis.base.records import parse_records
-from analysis.base.schema import read_json
 from analysis.results.store.keys import (
     MAX_CLOCK_ERROR,
     RUN,

@@ -14,7 +14,7 @@ from analysis.results.tables.evidence import MachineResults
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
 from analysis.study import Study
 from analysis.study.claims import Claim
-from analysis.study.claims.comparison import Comparison
+from analysis.study.claims.kinds import Comparison
 from analysis.study.claims.verdicts import (
     AFTERWARDS,
     BEFORE,

@@ -15,7 +15,7 @@ from analysis.results.store.records import Counter
 from analysis.results.tables.rows import CounterRow, columns
 from analysis.study import Study
 from analysis.study.access import access_of
-from analysis.study.claims.bounds import still_named
+from analysis.study.claims.claim import still_named
 from analysis.study.source import fingerprint
 
 COUNT_COLUMNS: Final = [
