@@ -6,7 +6,7 @@ What is not Markup is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from markupsafe import Markup, escape
@@ -17,6 +17,7 @@ from analysis.site.pages.templates import macros
 
 NO_HTML = Markup()
 _MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
+_NUMBER: Final = re.compile(r"[-+≈]?\s?\d")
 _TEXT: Final = macros("text.html")
 _TABLE: Final = macros("table.html")
 
@@ -95,6 +96,37 @@ def table(
     """
     filled = [list(row) for row in rows]
     return _TABLE.table(columns, filled, caption, numeric, ids, is_too_wide(columns, filled))
+
+
+def records(
+    rows: Iterable[Mapping[str, object]], *, caption: str = "", ids: Sequence[str] = ()
+) -> Markup:
+    """A table of `rows`, each a value by the column's title, without columns that are empty.
+
+    A column whose values all begin with a number is set right. ids: anchors of the rows
+    """
+    filled = list(rows)
+    names = [name for name in filled[0] if any(str(row[name]) for row in filled)] if filled else []
+    numeric = [name for name in names if all(_is_number(row[name]) for row in filled)]
+    lines = [[row[name] for name in names] for row in filled]
+    return table(names, lines, caption=caption, numeric=numeric, ids=ids)
+
+
+def _is_number(cell: object) -> bool:
+    """Whether a cell is empty or begins with a number."""
+    text = Markup(cell).striptags() if isinstance(cell, Markup) else str(cell)
+    return not text or bool(_NUMBER.match(text))
+
+
+def prose(text: str) -> Markup:
+    """Plain text with `code` in it."""
+    parts = text.strip().split("`")
+    return joined("", (code(part) if index % 2 else part for index, part in enumerate(parts)))
+
+
+def with_class(kind: str) -> Callable[[object], Markup]:
+    """Writes text in a span of a class."""
+    return lambda text: Markup('<span class="{}">{}</span>').format(kind, text)
 
 
 def from_file(file: str, table: Markup) -> Markup:

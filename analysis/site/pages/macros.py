@@ -28,6 +28,7 @@ from analysis.site.pages import (
     copies,
     counters,
     drawings,
+    former,
     hardware,
     home,
     inline,
@@ -38,8 +39,10 @@ from analysis.site.pages import (
     probe,
     reference,
     repeatability,
+    source,
     study_pages,
     study_tables,
+    tables,
     templates,
     variants,
 )

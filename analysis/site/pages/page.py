@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
+from markupsafe import Markup
 from mkdocs.utils import get_relative_url
 
+from analysis.base.errors import FieldError
+from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import gap
@@ -52,6 +55,20 @@ class Page:
     def study_address(self, study: str) -> str:
         """The page of a study as seen from this page; empty where it has none."""
         return self.address(f"studies/{study}/") if study in self.staged.pages else ""
+
+    def machine(self, facts: StudyFacts) -> str:
+        """The published machine with most evidence for a study; any other if no published one has
+        measured it. Empty without results."""
+        order = machines_by_evidence(facts)
+        published = [one for one in order if one in self.staged.published]
+        return next(iter(published or order), "")
+
+    def missing(self, what: str) -> Markup:
+        """FieldError for a figure that cannot be given. A trial site, which publishes no machine,
+        has a gap instead."""
+        if self.staged.published:
+            raise FieldError("figure", what, "none")
+        return gap(f"no {what.removeprefix('a ')}")
 
     @property
     def place(self) -> Place:

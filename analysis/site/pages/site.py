@@ -75,7 +75,7 @@ def build_site(
     entries = navigation(pages)
 
     def make(known: Inputs) -> Staged:
-        staged = stage(known, study_groups(entries, studies), pages, tables, docs, drawn)
+        staged = stage(known, study_groups(entries, studies), pages, tables, docs, drawn, published)
         link_back(docs, page_names(entries))
         _stage_for_programs(staged, entries, tables, docs)
         with warnings() as messages:

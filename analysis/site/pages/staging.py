@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,8 @@ class Staged:
     charts: Mapping[str, Mapping[str, ChartSummary | None]]
     sources: Mapping[VariantKey, str]
     pages: Mapping[str, str]
+    published: Collection[str] = ()
+    """Machines of which no figure may be missing."""
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -49,6 +51,7 @@ def stage(
     tables: Path,
     folder: Path,
     drawn: Path | None = None,
+    published: Collection[str] = (),
 ) -> Staged:
     """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
 
@@ -88,6 +91,7 @@ def stage(
         charts=charts,
         sources=stage_sources(inputs, data),
         pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
+        published=published,
     )
 
 

@@ -38,8 +38,9 @@ from analysis.site.pages.html import (
 )
 from analysis.site.pages.ledger import claims_of
 from analysis.site.pages.machines import virtual_note
-from analysis.site.pages.page import Page, macro
-from analysis.site.pages.sentences import NOTHING, headroom_sentence, order_sentences
+from analysis.site.pages.page import MACROS, Page, macro
+from analysis.site.pages.sentences import NOTHING, headroom_sentence
+from analysis.site.pages.source import source
 
 SAMPLES: Final = (
     "[Data](../data.md) lists the samples of every variant, with commit, compiler and command."
@@ -76,23 +77,36 @@ def advice(facts: StudyFacts) -> str:
 
 
 @macro()
-def evidence(page: Page, facts: StudyFacts, caption: str = "") -> str:
-    """The folded end of a study's page: claims, printed figures, all cases, missing results.
+def evidence(
+    page: Page,
+    facts: StudyFacts,
+    caption: str = "",
+    charts: Mapping[str, str] | None = None,
+    tables: Sequence[str] = (),
+) -> str:
+    """The folded end of a study's page: claims, charts, tables, sources, missing results.
 
     caption: axes of the chart of all cases; without it, there is no such chart
+    charts: captions of charts that the text does not show, by their names
+    tables: names of tables that it does not show, as of `table`
     """
-    how = "[The ledger](../ledger.md) explains how verdicts are reached."
-    if facts.study.write_up:
-        how = f"Each claim of the write-up has an experiment, or the reason for having none. {how}"
-    cases = f"{caption} Select a variant to highlight. Crosses: stale."
+    drawn = {"cases": caption} if caption else {}
     parts = {
-        "Claims and verdicts {: #claims .fold }": f"{how}\n\n{claims_of(facts, page.place)}",
+        "Claims and verdicts {: #claims .fold }": claims_of(facts, page.place),
         "The printed figures beside ours {: #as-published .fold }": (
             published_table(facts) if facts.published else ""
         ),
-        **_order_section(facts),
-        "All cases {: #all-cases .fold }": (
-            chart_figure(page, facts, "cases", cases) if caption else ""
+        "Charts and tables {: #charts-and-tables .fold }": "\n\n".join(
+            [
+                *(MACROS["table"](page, name, study=facts.study.name) for name in tables),
+                *(
+                    chart_figure(page, facts, name, text)
+                    for name, text in {**(charts or {}), **drawn}.items()
+                ),
+            ]
+        ),
+        "Sources, machine code and figures of each variant {: #sources .fold }": (
+            "" if "variants(" in (page.env.page.markdown or "") else source(facts, page.place)
         ),
         **_missing_section(facts),
         "Samples {: .fold }": SAMPLES,
@@ -122,16 +136,6 @@ def summary(facts: StudyFacts) -> str:
     """The question and the first two findings, as the description in a link to the page."""
     found = [headline(finding, result) for finding, result in findings(facts) if not result.few]
     return " ".join([" ".join(facts.study.question.split()), *found[:2]])
-
-
-def _order_section(facts: StudyFacts) -> dict[str, str]:
-    """Steps that are measurably slower than an earlier one, by a heading with their number."""
-    sentences = order_sentences(facts) if facts.machines else []
-    if not sentences:
-        return {}
-    heading = f"{len(sentences)} comparisons" if len(sentences) > 1 else "One comparison"
-    title = f"{heading} in which a later step is slower {{: #order .fold }}"
-    return {title: "\n".join(f"- {sentence}" for sentence in sentences)}
 
 
 @macro()

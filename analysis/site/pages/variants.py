@@ -143,11 +143,11 @@ def _evidence(facts: StudyFacts, variant: Variant, place: Place, difference: str
         for what, (summary, content) in found.items()
         if content
     ]
-    figures = _figures(facts, variant, place.root)
-    return macros("evidence.html").variant(figures, pages, _measuring(facts, variant))
+    figures = figures_of(facts, variant, place.root)
+    return macros("evidence.html").variant(figures, pages, measuring(facts, variant))
 
 
-def _measuring(facts: StudyFacts, variant: Variant) -> str:
+def measuring(facts: StudyFacts, variant: Variant) -> str:
     """The command that measures the variant again, in the grid of the shown results."""
     target = f"measured/{facts.study.name}/{variant.name}"
     if facts.inputs.results.resolve().is_relative_to(SMOKE):
@@ -167,7 +167,7 @@ Column = Callable[[str, MeasuredRow], str]
 """A cell of the table of figures, from a machine and its measured time."""
 
 
-def _figures(facts: StudyFacts, variant: Variant, root: str) -> Markup:
+def figures_of(facts: StudyFacts, variant: Variant, root: str) -> Markup:
     """Times of the variant on each machine in its shown case; empty without a figure."""
     if not any(facts.figures.time(machine, variant) for machine in facts.machines):
         return NO_HTML
