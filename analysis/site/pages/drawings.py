@@ -8,9 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.errors import require_known
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.page import macro
 from analysis.site.pages.svg import Canvas, element
 from analysis.site.pages.templates import macros
 from analysis.toolchain.modules import load_python
@@ -40,25 +38,6 @@ def study_drawings(facts: StudyFacts) -> Mapping[str, Drawing | None]:
         return {}
     drawings: Mapping[str, Drawing | None] = load_python(facts.study, SOURCE).drawings(facts)
     return drawings
-
-
-@macro("drawing")
-def drawing_figure(facts: StudyFacts, name: str, caption: str) -> Markup:
-    """A drawing of the study's operation, with a caption.
-
-    name: `<name>.wide.svg` and `<name>.narrow.svg` of the study, or a drawing of its drawings.py
-    caption: one or two sentences below it
-    """
-    files = [facts.study.folder / f"{name}.{size.removeprefix('hp-')}.svg" for size in WIDTHS]
-    if all(file.exists() for file in files):
-        pictures = [Markup(file.read_text(encoding="utf-8")) for file in files]
-        return macros("figure.html").drawing(pictures, caption)
-    drawings = study_drawings(facts)
-    require_known("drawing", name, sorted(drawings))
-    drawing = drawings[name]
-    if drawing is None:
-        return Markup("Nothing to draw yet.")
-    return figure(drawing, name, caption)
 
 
 def figure(drawing: Drawing, name: str, caption: str) -> Markup:

@@ -1,109 +1,107 @@
-"""Macros that the pages of before still use; they go with these pages."""
+"""Macros of the pages of before, in terms of today's; each goes with the last page that uses it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any
 
-from analysis.base.errors import require_known
-from analysis.base.quantities import digits, listing, with_interval
-from analysis.site.facts.basis import basis_phrase, in_few, is_enough
-from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, Comparison
-from analysis.site.facts.journeys import machines_by_evidence
-from analysis.site.facts.rows import MeasuredRow
+from markupsafe import Markup
+
+from analysis.site.facts.addresses import claim_anchor
+from analysis.site.facts.findings import findings
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import figure as data_of
-from analysis.site.pages.html import gap
-from analysis.site.pages.page import macro
-from analysis.study import CaseValue, case_id, parse_case
-
-MISSING: Final = gap("an unknown rate (not measured yet)")
-
-
-@macro("rate")
-def rate(facts: StudyFacts, variant: str, clock: str = "host_time", **keys: CaseValue) -> str:
-    """A payload rate such as `48 GB/s`, on the machine with most evidence.
-
-    variant: its name
-    clock: name of the time metric
-    keys: values of keys of the case that differ from the headline case
-    """
-    row = _find(facts, variant, clock, keys)
-    if row is None:
-        return MISSING
-    payload = facts.study.payloads[variant, row.case]
-    notes = [in_few(row.runs, row.hosts)] if not is_enough(row.runs, row.hosts) else []
-    notes += ["stale"] * bool(row.stale)
-    shown = data_of(f"{digits(payload / row.median / 1e9, 2)} GB/s", row)
-    return with_interval(shown, "; ".join(notes))
+from analysis.site.pages.html import joined, link, paragraph
+from analysis.site.pages.inline import figure
+from analysis.site.pages.machines import machine_table
+from analysis.site.pages.model import parameters
+from analysis.site.pages.page import MACROS, Page, macro
+from analysis.site.pages.tables import steps
 
 
-@macro("based_on")
-def based_on(facts: StudyFacts, variant: str, clock: str = "host_time", **keys: CaseValue) -> str:
-    """The basis of that rate, such as `H200 over PCIe 5 x16; 7 runs, 7 hosts`.
-
-    variant: its name
-    clock: name of the time metric
-    keys: as of `rate`
-    """
-    row = _find(facts, variant, clock, keys)
-    if row is None:
-        return MISSING
-    described = facts.inputs.machines[row.machine]
-    generation, width = (described.get(key) for key in ("pcie_generation", "pcie_width"))
-    over = f" over PCIe {generation} x{width}" if generation and width else ""
-    return f"{facts.inputs.called(row.machine)}{over}; {basis_phrase(row)}"
+@macro()
+def lead(facts: StudyFacts, thesis: str = "") -> str:
+    scope = f"Unless stated otherwise, figures are for the case `{facts.study.headline}`."
+    opening = thesis or next(iter(_sentences(facts)), facts.study.question)
+    return f"{opening}\n\n{scope}\n{{: .hp-quiet .hp-scope }}"
 
 
-@macro("has_results", may_be_empty=True)
-def has_results(facts: StudyFacts) -> str:
-    """`yes` if a machine has measured the study; else empty. Chooses sections."""
-    return "yes" if facts.machines else ""
+def _sentences(facts: StudyFacts) -> list[Markup]:
+    return [
+        link(
+            f"#{claim_anchor(facts.study.name, result.claim.id)}",
+            finding.sentence(
+                {
+                    "measured": result.write(result.figures.measured),
+                    "published": result.write(result.figures.published),
+                }
+            ),
+        )
+        for finding, result in findings(facts)
+    ]
 
 
-@macro("on_two_machines")
-def on_two_machines(comparison: Comparison, facts: StudyFacts, variant: str, clock: str) -> str:
-    """A sentence that compares the rates of a variant on the two machines with most evidence.
+@macro(may_be_empty=True)
+def advice(facts: StudyFacts) -> str:
+    found = [finding.advice for finding, _ in findings(facts) if finding.advice]
+    return "\n".join(["## What to do", "", *(f"- {one}" for one in found)]) if found else ""
 
-    variant: its name
-    clock: name of the time metric
-    """
-    payload = facts.study.shown_case(facts.study.variant(variant)).payload_bytes
-    subjects = {one.machine: one for one in comparison.machines}
-    order = [subjects[machine] for machine in machines_by_evidence(facts) if machine in subjects]
-    if not order[1:]:
-        return ""
-    first, second, *_ = order
-    for ratio in comparison.ratios(first, second):
-        of = ratio.of
-        if (of.study, of.variant.name, of.metric) == (facts.study.name, variant, clock):
-            names = [comparison.called(one) for one in (first, second)]
-            rates = [payload / one.seconds / 1e9 for one in (of, ratio.against)]
-            figures = listing(
-                [f"{digits(r)} GB/s on {name}" for r, name in zip(rates, names, strict=True)]
-            )
-            return f"{_COMPARED[ratio.verdict].format(*names)}: {figures}."
+
+@macro("findings", may_be_empty=True)
+def all_findings(studies: Mapping[str, StudyFacts], *without: str) -> Markup:
+    found = [_sentences(facts)[:1] for name, facts in studies.items() if name not in without]
+    return joined("", (paragraph(*one) for one in found if one))
+
+
+@macro(may_be_empty=True)
+def findings_of(facts: StudyFacts) -> Markup:
+    return joined("", (paragraph(one) for one in _sentences(facts)))
+
+
+@macro(may_be_empty=True)
+def variants(page: Page, facts: StudyFacts, *roles: str) -> Markup:
+    shown = facts.study.with_role(*roles)
+    has_times = any(facts.figures.time(page.machine(facts), one) for one in shown)
+    return steps(page, facts, roles=roles) if has_times else Markup()
+
+
+@macro()
+def rate(page: Page, facts: StudyFacts, variant: str, clock: str = "host_time", **k: Any) -> Markup:
+    return figure(page, facts, variant, clock, **k)
+
+
+@macro()
+def based_on(facts: StudyFacts, variant: str, clock: str = "", **keys: Any) -> str:
     return ""
 
 
-_COMPARED: Final = {
-    FASTER: "{0} is faster than {1}",
-    SLOWER: "{0} is slower than {1}",
-    EQUAL: "{0} and {1} are " + EQUAL,
-    UNCLEAR: "No difference found between {0} and {1}",
-}
-"""Beginnings of a sentence by the verdict on the first machine."""
+MACROS["based_on"] = lambda *_, **__: ""
+MACROS["on_two_machines"] = lambda *_, **__: ""
+MACROS["machines_in_brief"] = lambda *_, **__: ""
+MACROS["machine_gaps"] = lambda *_, **__: ""
+MACROS["physical_machines"] = lambda *_, **__: ""
+MACROS["measuring_stages"] = lambda *_, **__: ""
+MACROS["copies"] = lambda *_, **__: ""
+MACROS["agreement_in_brief"] = lambda *_, **__: ""
+MACROS["model_in_brief"] = lambda *_, **__: ""
+MACROS["headroom"] = lambda *_, **__: ""
 
 
-def _find(
-    facts: StudyFacts, variant: str, clock: str, keys: Mapping[str, CaseValue]
-) -> MeasuredRow | None:
-    """The figure of the headline case with these `keys`, on the machine with most evidence."""
-    require_known("variant", variant, facts.study.variant_names)
-    wanted = {**parse_case(facts.study.headline), **keys}
-    cases = facts.study.variant(variant).cases
-    found = next((case.id for case in cases if case.values == wanted), "")
-    if not found:
-        require_known(f"case of {variant}", case_id(wanted), [case.id for case in cases])
-    machine = next(iter(machines_by_evidence(facts)), "")
-    return facts.figures.find(machine, variant, found, clock)
+@macro(may_be_empty=True)
+def has_results(facts: StudyFacts) -> str:
+    return "yes" if facts.machines else ""
+
+
+@macro("study_table")
+def study_table(page: Page, facts: StudyFacts, name: str) -> str:
+    return MACROS["table"](page, name, study=facts.study.name)
+
+
+@macro()
+def machine_parameters(inputs: Inputs) -> Markup:
+    return parameters(inputs)
+
+
+@macro()
+def machine_differences(inputs: Inputs) -> Markup:
+    return machine_table(inputs, differing=True)

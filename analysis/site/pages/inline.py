@@ -28,8 +28,8 @@ from analysis.site.facts.points import shortest_time
 from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED
-from analysis.site.pages.findings import claim_figure
 from analysis.site.pages.html import figure as data_of
+from analysis.site.pages.html import with_data
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.templates import macros
 from analysis.study import Case, CaseValue, case_id
@@ -134,7 +134,8 @@ def measured(page: Page, facts: StudyFacts, claim: str) -> Markup:
     named = f"{INTERVAL}: {interval}" if interval else ""
     basis = with_basis(result.figures, named, result.write)
     title = "; ".join(filter(None, [facts.inputs.called(result.row.machine), basis, claim]))
-    shown = claim_figure(result.write(result.figures.measured), result)
+    parts = (result.row.machine, result.row.study, f"claim:{claim}", f"part:{result.part}", "value")
+    shown = with_data(result.write(result.figures.measured), result.figures.measured, *parts)
     address = page.address(f"ledger/#{claim_anchor(facts.study.name, claim)}")
     return _TEXT.measured(address, title, bool(result.few), shown)
 

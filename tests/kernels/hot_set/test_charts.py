@@ -9,7 +9,6 @@ import pytest
 import vl_convert
 
 from analysis.site.charts.writing import write_chart
-from analysis.site.pages.sentences import step_sentence
 from kernels.hot_set.charts import charts
 from kernels.hot_set.policy_chart import policy_table
 from tests.kernels.hot_set.measured import BLOCK, GIVEN, facts_of, simulated, timed, usual_case
@@ -57,8 +56,3 @@ def test_a_variant_that_is_measured_by_no_time_is_not_called_missing(tmp_path: P
     lru = facts.points[facts.points["variant"] == "policy_lru"]
     assert "topk=2048,slots=4096,trace=kept_0.9" not in set(lru["case"])
     assert set(lru["state"]) == {"not measured"}, "other cases are missing"
-    policy = facts.study.variant("policy_lru")
-    assert "has not been measured" in step_sentence(facts, "box", policy)
-    shown = facts.study.shown_case(policy)["trace"]
-    facts = facts_of(tmp_path, simulated(str(shown), FETCHED))
-    assert step_sentence(facts, "box", policy) == ""

@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from analysis.base.errors import FieldError
 from analysis.results.store.published import load_published
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.sentences import NOTHING
-from analysis.site.pages.study_pages import headroom
 from analysis.study import Case, Variant
 from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
@@ -66,18 +63,6 @@ def test_parts_of_a_write_are_stacked(measured: StudyFacts, tmp_path: Path) -> N
     assert pooled["ns"].tolist() == pytest.approx(list(PART_NS.values()))
     assert pooled["share"]["our code"] == pytest.approx(0.2)
     assert pooled["timed"].tolist() == pytest.approx([110] * 6, rel=0.01)
-
-
-def test_page_shows_the_bound_of_the_speed_up(measured: StudyFacts) -> None:
-    text = headroom(measured, "nothing_per_operation", "without_own")
-    start = "- On box `pooled_contexts` has 2.00 times (2.00 to 2.00) the speed of `threads_"
-    assert text.startswith(start)
-    assert "without our code: 1.25× (1.25 to 1.26), that is 2.51 times the speed of" in text
-    assert headroom(measured, "pinning", "without_own") == NOTHING  # threads_pinned has no parts
-    with pytest.raises(FieldError, match=r"^claim: expected one of .*, got 'unknown'$"):
-        headroom(measured, "unknown", "without_own")
-    with pytest.raises(FieldError, match=r"^bound: expected one of .*, got 'unknown'$"):
-        headroom(measured, "pinning", "unknown")
 
 
 def test_chart_of_counters_has_the_offsets_of_the_compiler(

@@ -15,7 +15,7 @@ from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart, finish, panels
 from analysis.site.charts.writing import write_charts
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, RunFile
 from analysis.site.facts.js_names import MARK, NAMES
 from analysis.site.facts.machine_names import machine_names
 from analysis.site.facts.study_facts import StudyFacts
@@ -75,7 +75,7 @@ def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: P
         dividing(facts.inputs)
         return study_charts(facts)
 
-    with patch("analysis.site.pages.staging.study_charts", failing):
+    with patch("analysis.site.pages.common.study_charts", failing):
         site = build(root)
     home = text_of(site / "index.html")
     assert "bad-box/copy is left out" in home and "ZeroDivisionError" in home
@@ -89,12 +89,12 @@ def test_the_site_is_published_without_what_no_page_can_be_made_of(tmp_path: Pat
     for machine in ("good-box", "bad-box"):
         write_machine(root / "results", machine, COPY, rounds=1)
 
-    def failing(_: Inputs, machine: str) -> set[str]:
+    def failing(inputs: Inputs, machine: str) -> list[RunFile]:
         if machine == "bad-box":
             raise ZeroDivisionError("float division by zero")
-        return set()
+        return [run for run in inputs.runs if run.machine == machine]
 
-    with patch("analysis.site.pages.machines._disturbed_rounds", failing):
+    with patch("analysis.site.facts.inputs.Inputs.runs_on", failing):
         site = build(root)
     home = text_of(site / "index.html")
     assert "bad-box/copy is left out" in home and "docs/index.md: line" in home

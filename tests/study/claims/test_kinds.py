@@ -52,7 +52,7 @@ def test_a_new_kind_is_one_class(tmp_path: Path) -> None:
     assert (row["verdict"], row["reason"]) == ("holds", "at least 70")
     assert row["measured"] == pytest.approx(75, rel=1e-3)
     assert (row["unit"], row["case"]) == ("1", CASE)
-    ledger.claims_of(StudyFacts(read(tmp_path, study), study), Place(tmp_path / "site", "../"))
+    ledger.claims(StudyFacts(read(tmp_path, study), study), Place(tmp_path / "site", "../"))
     page = tmp_path / "site" / "evidence" / "copy" / "claims" / "it.html"
     cell = '<td class="hp-number"[^>]*>75.00 of 100 saved</td>'
     assert re.search(cell, page.read_text())
