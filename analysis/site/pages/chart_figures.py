@@ -11,7 +11,6 @@ from analysis.site.charts.still import COLUMNS
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages import drawings
 from analysis.site.pages.common import ALL
 from analysis.site.pages.html import table
 from analysis.site.pages.page import Page, macro
@@ -83,9 +82,7 @@ def drawing(facts: StudyFacts, name: str, caption: str) -> Markup:
     caption: one or two sentences below it
     """
     files = [facts.study.folder / f"{name}.{width}.svg" for width in ("wide", "narrow")]
-    if all(file.exists() for file in files):
-        pictures = [Markup(file.read_text(encoding="utf-8")) for file in files]
-        return _FIGURES.drawing(pictures, caption)
-    if (drawn := drawings.study_drawings(facts).get(name)) is not None:
-        return drawings.figure(drawn, name, caption)
-    raise FieldError("drawing", f"files {files[0].name} and {files[1].name}", name)
+    if not all(file.exists() for file in files):
+        raise FieldError("drawing", f"files {files[0].name} and {files[1].name}", name)
+    pictures = [Markup(file.read_text(encoding="utf-8")) for file in files]
+    return _FIGURES.drawing(pictures, caption)

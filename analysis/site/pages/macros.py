@@ -24,7 +24,6 @@ from analysis.site.pages import (
     chart_figures,
     citing,
     counters,
-    former,
     inline,
     ledger,
     machines,

@@ -14,16 +14,14 @@ import pytest
 from analysis.results.model.fit import Fit
 from analysis.results.model.terms import Parameters
 from analysis.results.model.translation import ENTRY_BYTES
-from analysis.results.tables.model import parameter_table
+from analysis.results.tables.links import parameter_table
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLOURS, COLUMN_PX
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.pool_gather.charts import charts, packing_cores, run_rows
-from kernels.pool_gather.pool_sizes import SERIES, pool_sizes
 from tests.charted import assert_page_is_drawn
-from tests.drawn import assert_legible
 from tests.kernels.pool_gather.fake import POOL
 from tests.results.model.test_translation import KNOWN
 from tests.roots import drawn_charts, make_inputs
@@ -55,24 +53,6 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     inputs = make_inputs(root, {"pool_gather": POOL})
     described = {"box": {**inputs.machines["box"], "cores": 16}}
     return StudyFacts(replace(inputs, machines=described), POOL)
-
-
-def test_the_picture_of_pool_sizes_has_every_line_and_follows_the_results(
-    facts: StudyFacts,
-) -> None:
-    drawing = pool_sizes(facts)
-    assert drawing is not None
-    assert_legible(drawing)
-    for series in SERIES:
-        assert f"{series.name}: " in drawing.description
-    slow = "scattered: 188 MiB 49.9, 1 GiB 16.7"
-    assert slow in drawing.description
-    summary = facts.inputs.tables["summary"]
-    doubled = facts.inputs.with_tables(summary=summary.assign(median=summary["median"] / 2))
-    changed = pool_sizes(StudyFacts(doubled, POOL))
-    assert changed is not None and slow not in changed.description
-    none = facts.inputs.with_tables(summary=summary.iloc[:0])
-    assert pool_sizes(StudyFacts(none, POOL)) is None
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,7 +35,9 @@ def facts(root: Path) -> StudyFacts:
 
 def page(*published: str) -> Page:
     """A page at studies/copy/ of a site that publishes some machines."""
-    env = SimpleNamespace(page=SimpleNamespace(url="studies/copy/"))
+    env = SimpleNamespace(
+        page=SimpleNamespace(url="studies/copy/", file=SimpleNamespace(src_uri="studies/copy.md"))
+    )
     pages = {"copy": "studies/copy.md"}
     return Page(cast(Any, SimpleNamespace(published=published, pages=pages)), env)
 
@@ -75,14 +78,18 @@ def test_a_missing_figure_stops_the_build_unless_it_is_a_trial(facts: StudyFacts
         ),
         facts.study,
     )
-    for give in (
-        lambda page: inline.figure(page, none, "vectors"),
-        lambda page: inline.ratio(page, none, "vectors", "bytewise"),
-        lambda page: inline.measured(page, none, "vectors"),
-    ):
-        with pytest.raises(FieldError, match="figure: expected a "):
-            give(page("box"))
-        assert 'class="hp-gap"' in give(page())
+
+    def given(page: Page) -> list[Callable[[], str]]:
+        return [
+            lambda: inline.figure(page, none, "vectors"),
+            lambda: inline.ratio(page, none, "vectors", "bytewise"),
+            lambda: inline.measured(page, none, "vectors"),
+        ]
+
+    for stops, shows in zip(given(page("box")), given(page()), strict=True):
+        with pytest.raises(FieldError, match="copy: expected a "):
+            stops()
+        assert 'class="hp-gap"' in shows()
 
 
 def test_unknown_names_are_errors(facts: StudyFacts) -> None:

@@ -41,7 +41,7 @@ def test_steps_show_what_each_gains_over_the_one_before(
     assert by_name["vectors"][1] == "Wide  loads ."
     verdicts = [row[-2] if "write-up" in shown else row[-1] for row in rows]
     assert {"✓ faster", "✗ slower", "= same", "?"} <= {*verdicts}
-    assert "<caption>box, case" in shown and "3 runs, 3 hosts" in shown
+    assert "<caption>box; case" in shown and "3 runs, 3 hosts" in shown
     few = tables.steps(page, measured, names=["vectors"])
     assert len(rows_of(few)) == 1
     with pytest.raises(FieldError, match="variant: expected one of"):
@@ -51,7 +51,7 @@ def test_steps_show_what_each_gains_over_the_one_before(
 def test_a_table_is_found_by_its_name(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs, "box")
     assert MACROS["table"](page, "steps") == tables.steps(page, measured)
-    with pytest.raises(FieldError, match="table: expected one of .*'steps'"):
+    with pytest.raises(FieldError, match=r"table: expected one of .*'steps'"):
         MACROS["table"](page, "none")
 
 
@@ -117,7 +117,7 @@ def test_difference_in_settings_alone(measured: StudyFacts) -> None:
     same = replace(variant, path=study.variant(str(variant.after)).path)
     assert code_difference(study, same) == ""
     before = study.variant(str(variant.after))
-    changed = replace(variant, options={**before.options, "block": 64}, constants=before.constants)
+    changed = replace(variant, options={**before.options, "block": "64"}, constants={})
     assert setting_difference(study, changed)[-1].startswith("`block = 64` instead of `")
     alike = replace(variant, options=before.options, constants=before.constants, flags=before.flags)
     assert setting_difference(study, alike) == []
