@@ -47,7 +47,7 @@ def evidence(
     parts = {
         "Claims and verdicts {: #claims .fold }": claims(facts, page.place),
         "The printed figures beside ours {: #as-published .fold }": published(facts),
-        "More charts and tables {: #more .fold }": "\n\n".join(shown),
+        "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
         "Source, machine code and figures of each variant {: #sources .fold }": source(
             facts, page.place
         ),

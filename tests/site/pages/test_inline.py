@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
+from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import inline
 from analysis.site.pages.page import Page
@@ -67,6 +70,23 @@ def test_a_figure_of_few_runs_is_marked(root: Path) -> None:
     shown = inline.figure(page("box"), few, "vectors")
     assert 'class="hp-figure hp-few"' in shown
     assert 'title="box; one run (too few for a headline); ' in shown
+    of_one_host = changed(StudyFacts(settled(few.inputs), few.study), "summary", hosts=1)
+    shown = inline.figure(page("box"), of_one_host, "vectors")
+    assert "hp-few" in shown and "3 runs, 1 host (too few" in shown
+
+
+def test_no_interval_of_a_rate_exceeds_that_of_the_link(facts: StudyFacts) -> None:
+    rate = ParameterRow("box", "link_rate", 2.01e9, "B/s", math.nan, math.nan, 24, 1)
+    summary = facts.inputs.tables["summary"]
+    wide = summary.assign(ci_low=summary["median"] / 2, ci_high=summary["median"] * 2)
+    machines = {name: {**one, "sms": 4} for name, one in facts.inputs.machines.items()}
+    inputs = replace(facts.inputs, machines=machines).with_tables(
+        summary=wide, model_parameters=pd.DataFrame([rate])
+    )
+    linked = replace(facts.study.variant("vectors"), link={"reads": "copy_engine"}, after=None)
+    study = replace(facts.study, variants=(linked,))
+    shown = inline.figure(page("box"), StudyFacts(inputs, study), "vectors")
+    assert "95 % interval: 1.0 to 2.0 GB/s" in shown
 
 
 def test_a_missing_figure_stops_the_build_unless_it_is_a_trial(facts: StudyFacts) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import machines, method, model
@@ -45,6 +46,14 @@ def test_machines_stand_side_by_side(boxes: Inputs, tmp_path: Path) -> None:
     samples = (tmp_path / "data" / "a-box" / "copy" / "index.html").read_text()
     assert 'id="a-box-copy-vectors"' in samples
     assert re.search(r'<td[^>]*><a href="[^"]+\.csv">', samples)
+
+
+def test_a_stale_machine_is_not_compared(boxes: Inputs) -> None:
+    summary = boxes.tables["summary"]
+    stale = boxes.with_tables(summary=summary.assign(stale=(summary["machine"] == "b-box") * 1))
+    studies = {"copy": StudyFacts(stale, COPY)}
+    assert machines.pairs(Comparison(stale, studies)) == ""
+    assert "(stale)" in machines.figures_table(Comparison(stale, studies))
 
 
 def test_a_site_without_results_has_no_table(tmp_path: Path) -> None:

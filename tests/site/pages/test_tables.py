@@ -48,6 +48,13 @@ def test_steps_show_what_each_gains_over_the_one_before(
         tables.steps(page, measured, names=["none"])
 
 
+def test_a_step_of_few_runs_has_no_verdict(measured: StudyFacts, tmp_path: Path) -> None:
+    few = measured.inputs.tables["ratios"].assign(by_run="2.0", runs=1, hosts=1)
+    facts = replace(measured, inputs=measured.inputs.with_tables(ratios=few))
+    shown = tables.steps(page_in(tmp_path, facts.inputs, "box"), facts)
+    assert "faster" not in shown and "<td>?</td>" in re.sub(' data-column="[^"]*"', "", shown)
+
+
 def test_a_table_is_found_by_its_name(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs, "box")
     assert MACROS["table"](page, "steps") == tables.steps(page, measured)
@@ -142,7 +149,7 @@ def test_claims_are_lines_with_their_verdicts(measured: StudyFacts, tmp_path: Pa
 def test_evidence_and_journeys_name_every_part(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs, "box")
     shown = evidence(page, measured, tables=["metrics"])
-    for anchor in ("claims", "as-published", "more", "sources"):
+    for anchor in ("claims", "as-published", "charts-and-tables", "sources"):
         assert f"{{: #{anchor} .fold }}" in shown
     (row,) = rows_of(journeys(page, "copy"))
     assert row[0] == measured.study.title and row[3].endswith("×")
