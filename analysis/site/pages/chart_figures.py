@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from markupsafe import Markup
 
 from analysis.base.errors import require_known
-from analysis.site.charts.still import COLUMNS
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
@@ -19,9 +17,6 @@ from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
 
 _FIGURES: Final = macros("figure.html")
-_STALE: Final = re.compile(r"\s*(?:Crosses|Faded(?: bars)?)(?: are|:) stale\.")
-_INTERVALS: Final = re.compile(r"\s*Whiskers(?: and brackets)?(?: are|:) [^.]*\.")
-"""Sentences of captions about marks that depend on the runs."""
 
 
 @macro("chart")
@@ -79,13 +74,5 @@ def _figure(
         path=f"charts/{group}/{name}",
         root=page.root,
         summary=chart,
-        caption=_of_drawn(chart, caption),
-        columns=[*COLUMNS],
+        caption=caption,
     )
-
-
-def _of_drawn(chart: ChartSummary, caption: str) -> str:
-    """`caption` without the sentences about stale marks or intervals if the chart has none."""
-    if not chart.has_stale:
-        caption = _STALE.sub("", caption)
-    return caption if chart.has_intervals else _INTERVALS.sub("", caption)

@@ -52,7 +52,7 @@ def write_common_charts(
         "links": links_chart(link_rates(studies)),
         EXPLORER: _explorer_chart(studies, pages),
     }
-    index = write_charts(charts, folder / ALL, ALL, names=comparison.names)
+    index = write_charts(charts, folder / ALL, comparison.names)
     write_index(index, folder / ALL)
 
 

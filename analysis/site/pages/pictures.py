@@ -10,7 +10,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.site.charts.intervals import REACH
+from analysis.site.charts.lines import REACH
 from analysis.site.pages.svg import element
 
 

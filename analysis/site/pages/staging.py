@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 
 from analysis.base.reading import read_bytes
-from analysis.site.charts import study_charts
+from analysis.site.charts import draw_study
 from analysis.site.charts.engine import ENGINE, write_engine
 from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
-from analysis.site.charts.writing import INDEX, ChartSummary, read_index, write_charts
+from analysis.site.charts.writing import INDEX, ChartSummary, read_index
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import LEFT_OUT, guarded
 from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
@@ -97,8 +97,7 @@ def _stage_charts(
     name = facts.study.name
     target = folder / "charts" / name
     if drawn is None:
-        names = facts.inputs.machine_names
-        summaries = write_charts(study_charts(facts), target, name, names=names)
+        summaries = draw_study(facts, target)
         write_widgets(facts, target)
         write_page_tables(facts, target)
         return summaries

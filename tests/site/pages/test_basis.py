@@ -71,7 +71,7 @@ def test_two_runs_are_shown_as_both_and_are_no_headline(tmp_path: Path) -> None:
     drawn = points[(points["variant"] == "vectors") & (points["state"] == "measured")]
     assert drawn["rate_low"].isna().all() and (drawn["by_run"].str.count(r"\|") == 1).all()
     assert set(drawn["label"]) == {"1.29 (2 runs)"}
-    assert "of_run" in json.dumps(drawn_charts(facts)["steps"].to_dict())
+    assert "of_run" in json.dumps(drawn_charts(facts)["steps"].drawing.to_dict(validate=False))
 
 
 def test_runs_and_hosts_stand_beside_every_machine(tmp_path: Path) -> None:

@@ -49,14 +49,16 @@ def test_chart_without_data_is_noted_and_an_unknown_one_is_an_error(
 
 
 def test_chart_keeps_its_description(two_machines: Inputs) -> None:
-    page = page_of(two_machines, {"dots": ChartSummary('a "b" <c>', "2 points <d>.")})
+    page = page_of(
+        two_machines,
+        {"dots": ChartSummary('a "b" <c>', (), {"wide": (700, 90), "narrow": (326, 90)})},
+    )
     shown = chart_figure(page, StudyFacts(two_machines, CALLS), "dots", "d & e")
     for part in (
         'aria-label="a &#34;b&#34; &lt;c&gt;"',
         "<figcaption>d &amp; e</figcaption>",
-        'id="chart-dots-text">2 points &lt;d&gt;.</p>',
-        'data-spec="../../charts/calls/dots.vg.json"',
-        '<a href="../../charts/calls/dots.csv">',
+        'data-spec="../../charts/calls/dots.json"',
+        '<a href="../../charts/calls/dots.json">',
     ):
         assert part in shown
 
@@ -64,7 +66,7 @@ def test_chart_keeps_its_description(two_machines: Inputs) -> None:
 def test_every_chart_is_a_picture_with_its_selects(two_machines: Inputs, tmp_path: Path) -> None:
     facts = StudyFacts(two_machines, CALLS)
     folder = tmp_path / "charts" / "calls"
-    write_index(write_charts(drawn_charts(facts), folder, "calls"), folder)
+    write_index(write_charts(drawn_charts(facts), folder), folder)
     page = page_of(two_machines, read_index(folder))
     for name in ("steps", "cases"):
         shown = chart_figure(page, facts, name, "")
@@ -72,4 +74,4 @@ def test_every_chart_is_a_picture_with_its_selects(two_machines: Inputs, tmp_pat
             f'<img src="../../charts/calls/{name}.wide.svg" alt="" loading="lazy" width="' in shown
         )
         assert f'srcset="../../charts/calls/{name}.narrow.svg" width="' in shown
-        assert "<select disabled><option selected>all</option><option>box</option>" in shown
+        assert "<select disabled><option selected>box</option>" in shown
