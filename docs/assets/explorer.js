@@ -148,7 +148,7 @@ class Explorer {
 
   async draw() {
     const figures = await this.figures();
-    this.part("text").textContent = figures.length ? `Shown: ${figures.length} figures.` : "No figure matches this choice.";
+    this.part("text").textContent = figures.length ? `Shown: ${figures.length} figures, ${figures[0].unit}.` : "No figure matches this choice.";
     this.part("data").querySelector(".hp-table")?.remove();
     if (!figures.length) {
       this.part("view").replaceChildren();

@@ -11,9 +11,8 @@ from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study.claims import Claim
-from analysis.study.claims.comparison import Comparison
-from analysis.study.claims.findings import Finding
-from analysis.study.claims.kinds import MeanMeasured
+from analysis.study.claims.claim import Finding
+from analysis.study.claims.kinds import Comparison, MeanMeasured
 
 Figures = ClaimRow | ClaimPartRow
 

@@ -68,7 +68,7 @@ def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
     for facts in list(studies.values())[:1]:
         for machine, chip in chips(facts.inputs).items():
             described = facts.inputs.machines[machine]
-            key = described.get("pcie_generation"), described.get("pcie_width")
+            key = {name: described.get(f"pcie_{name}") for name in ("generation", "width")}
             link = next((link for link in read_links() if link.pcie == key), None)
             if link is not None:
                 found.append(Calibrated(machine, chip.sms, chip.parameters, link))

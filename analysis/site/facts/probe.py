@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis import ROOT
 from analysis.base import keys
-from analysis.base.schema import read_json
+from analysis.base.reading import read_json
 from analysis.results.model.translation import Walker, walk_seconds
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.probe_keys import LIMIT_BYTES, ReachKeys

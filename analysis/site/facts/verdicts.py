@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from analysis.results.store.folders import PUBLISHED
+from analysis.results.store.runs import PUBLISHED
 from analysis.site.facts.basis import figures_by_run, in_few, is_enough, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of

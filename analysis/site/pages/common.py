@@ -11,7 +11,7 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart

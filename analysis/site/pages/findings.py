@@ -15,7 +15,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.facts.verdicts import UNDECIDED, chosen_after, judges_phrase
 from analysis.site.pages.html import NO_HTML, listed, with_data
 from analysis.site.pages.templates import macros
-from analysis.study.claims.findings import Finding
+from analysis.study.claims.claim import Finding
 from analysis.study.claims.verdicts import NOT_TESTED
 
 

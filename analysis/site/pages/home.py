@@ -29,7 +29,7 @@ from analysis.site.pages.html import figure, link, listed, paragraph
 from analysis.site.pages.pictures import Mark, columns, times
 from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
-from analysis.study.claims.findings import Finding
+from analysis.study.claims.claim import Finding
 
 Address = Callable[[str], str]
 """Relative address of a study's page; empty for a study without a page."""

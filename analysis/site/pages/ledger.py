@@ -33,7 +33,7 @@ from analysis.site.pages.html import (
 )
 from analysis.site.pages.templates import macros
 from analysis.study.claims import Claim
-from analysis.study.claims.comparison import Bounded
+from analysis.study.claims.kinds import Bounded
 from analysis.study.claims.verdicts import AFTERWARDS, FAILS, HOLDS, NOT_TESTED
 
 _CLAIMS: Final = macros("claim.html")

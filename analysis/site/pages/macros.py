@@ -15,7 +15,7 @@ from markupsafe import escape
 
 from analysis.base.errors import require_known
 from analysis.base.quantities import whole
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.site.charts.explorer import first_choice
 from analysis.site.charts.theme import CONFIGURATION
 from analysis.site.facts.study_facts import StudyFacts

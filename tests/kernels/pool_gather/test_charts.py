@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis.results.model.fit import Fit
-from analysis.results.tables.model import parameter_table
+from analysis.results.tables.links import parameter_table
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant

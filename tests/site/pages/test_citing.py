@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from analysis import ROOT
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.site.pages.citing import (
     citation,
     clone_command,

@@ -123,7 +123,7 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     assert row is not None
     assert f'href="{name_of(RUN)}.csv"' in row[0]
     assert f'href="{first.name}.source.cu"' in row[0]
-    for kind in ("csv", "json", "counters.csv", "counters.json", "timeline.csv", "timeline.json"):
+    for kind in ("csv", "json", "counters.csv", "counters.json", "timeline.json", "timeline.json"):
         assert f'href="{name_of(RUN)}.{kind}"' in data
         assert (folder / f"{name_of(RUN)}.{kind}").exists()
     same = (folder / f"{first.name}.source.cu").read_text()
@@ -137,7 +137,7 @@ def test_a_point_can_be_followed_to_its_source(root: Path) -> None:
     page = text_of(site / "studies" / "copy" / "index.html")
     reason = "No counters and no timeline on box: counters need &lt;permission&gt;."
     assert page.count(reason) == 1
-    assert (site / "charts" / "copy" / "timeline.csv").exists()
+    assert (site / "charts" / "copy" / "timeline.json").exists()
 
 
 def test_samples_of_a_removed_variant_have_no_source(root: Path) -> None:

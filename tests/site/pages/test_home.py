@@ -14,7 +14,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import home
 from analysis.site.pages.home import MAX_FINDINGS, cards, other_studies, top_findings
 from analysis.study import discover
-from analysis.study.claims.findings import Bearing
+from analysis.study.claims.claim import Bearing
 from tests.roots import make_inputs, make_root, rows_without_value, settled, without_data
 from tests.synthetic import add_run, at_rates, provenance_of, write_machine
 

@@ -34,7 +34,7 @@ def test_a_missing_value_is_an_error() -> None:
 
 def test_templates_write_no_line_breaks_but_keep_attributes_apart() -> None:
     assert {path.name for path in FOLDER.iterdir()} >= {"card.html", "figure.html", "table.html"}
-    summary = {"description": "d", "text": "", "choices": [], "sizes": []}
-    figure = macros("figure.html").chart("a", "b", "c", "./", summary, "", [])
+    summary = {"description": "d", "choices": [], "sizes": {"wide": [1, 1], "narrow": [1, 1]}}
+    figure = macros("figure.html").chart("a", "b", "c", "./", summary, "")
     assert "\n" not in figure
-    assert 'data-chart="a" data-spec="./c.vg.json" data-root="./"><form' in figure
+    assert 'data-chart="a" data-spec="./c.json" data-root="./"><form' in figure
