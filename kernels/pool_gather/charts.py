@@ -281,7 +281,10 @@ def _hosts(facts: StudyFacts) -> Chart | None:
         copied=rows["core_copies"] / 1e9,
         rate=payloads / rows["median"] / 1e9,
         line=rows["variant"].map(WAYS),
-        href=[samples_address(at, facts.study.name, *key, "host_time") for at, *key in places],
+        href=[
+            samples_address(machine, facts.study.name, variant, case, "host_time")
+            for machine, variant, case in places
+        ],
     )
     scale = alt.Scale(zero=False)
     points = alt.Chart().mark_point(filled=True, size=45)

@@ -106,7 +106,8 @@ def ladder(facts: StudyFacts) -> Chart | None:
     points = rates(facts)
     points = points[points["case"] == case_id(parse_case(facts.study.headline))]
     rows = [
-        (facts.inputs.called(row.machine), row.variant, row.seconds) for row in points.itertuples()
+        (facts.inputs.called(str(row.machine)), row.variant, row.seconds)
+        for row in points.itertuples()
     ]
     rows += [(WRITE_UP, row.variant, row.seconds) for row in facts.published]
     table = pd.DataFrame(rows, columns=["source", "variant", "seconds"])

@@ -125,7 +125,7 @@ def _label_heights(
         for index in reversed(range(len(places))):
             places[index] = min(places[index], top)
             top = places[index] - gap
-        heights[last.index] = np.exp(places) if is_log else places
+        heights[last.index] = np.exp(places) if is_log else np.array(places)
     return heights
 
 

@@ -135,9 +135,8 @@ def _choices(
         selects.insert(0, Select(MACHINE, MACHINE, first))
     found = []
     for select in selects:
-        options = json.loads(
-            table[select.column].dropna().drop_duplicates().to_json(orient="values")
-        )
+        known = table[select.column].dropna().drop_duplicates()
+        options = [one.item() if hasattr(one, "item") else one for one in known]
         if len(options) < 2:
             continue
         start = select.start if select.start in options else options[0]
