@@ -135,8 +135,8 @@ def _choices(
         selects.insert(0, Select(MACHINE, MACHINE, first))
     found = []
     for select in selects:
-        known = table[select.column].dropna().drop_duplicates()
-        options = [one.item() if hasattr(one, "item") else one for one in known]
+        values = table[select.column].dropna().drop_duplicates()
+        options = [one.item() if hasattr(one, "item") else one for one in values]
         if len(options) < 2:
             continue
         start = select.start if select.start in options else options[0]
