@@ -43,10 +43,10 @@ def test_a_missing_value_is_an_error() -> None:
 
 
 def test_templates_write_no_line_breaks_but_keep_attributes_apart() -> None:
-    summary = {"description": "d", "text": "", "choices": [], "sizes": []}
-    figure = macros("figure.html").chart("a", "b", "c", "./", summary, "", [])
+    summary = {"description": "d", "choices": [], "sizes": {"wide": [1, 1], "narrow": [1, 1]}}
+    figure = macros("figure.html").chart("a", "b", "c", "./", summary, "")
     assert "\n" not in figure
-    assert 'data-chart="a" data-spec="./c.vg.json" data-root="./"><form' in figure
+    assert 'data-chart="a" data-spec="./c.json" data-root="./"><form' in figure
 
 
 def test_fence_is_longer_than_any_inside() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -73,15 +74,19 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     assert "stale" in text_of(site / "evidence" / "copy" / f"{v2.name}.html")
     assert f"skipped: needs sm_999 &lt;or later&gt; all {v3.name}" in page
     assert f"failed: illegal address all {v4.name}" in page
-    data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
-    states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)
+    data = rows_of(site / "charts" / "copy" / "steps.json")
+    states = data.groupby("variant")["state"].agg(set)
     assert states[v2.name] == {"stale", "published"}
     assert states[v3.name] == {"skipped", "published"}
     assert states[v4.name] == {"failed", "published"}
     assert states["library"] == {"not measured"}
-    assert set(data.loc[data["state"] == "stale", "run"]) == {name_of(RUN)}
     assert (site / "data" / "whole-box" / "copy" / f"{name_of(RUN)}.csv").exists()
     assert not (site / "data" / "torn-box").exists()
+
+
+def rows_of(chart: Path) -> pd.DataFrame:
+    """All rows of a chart."""
+    return pd.DataFrame(json.loads(chart.read_text())["data"]["values"])
 
 
 def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
@@ -107,9 +112,9 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     assert 'id="v9_renamed"' in page and 'href="#v9_renamed"' in page
     for name in ("steps", "cases"):
         assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
-        data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
+        data = rows_of(site / "charts" / "copy" / f"{name}.json")
         assert "v9_renamed" in set(data["variant"])
-        assert data["variant"].value_counts()["v9_renamed"] >= 16
+        assert data["variant"].value_counts()["v9_renamed"] >= 4
     samples = site / "data" / "box" / "copy" / "index.html"
     assert 'id="box-copy-v9_renamed"' in samples.read_text()
 
