@@ -20,9 +20,11 @@ from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
+from analysis.site.check import Fault
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.common import draw_all
 from analysis.site.pages.site import build_site
 from analysis.study import Study, Variant, calibrating, discover
 from tests import synthetic
@@ -89,9 +91,16 @@ def build(root: Path) -> Path:
     """The site of `root`."""
     write_tables(root / "results", discover(root), root / "build")
     site = root / "site"
-    with drawing_once():
-        build_site(root / "build", root / "results", site, root)
+    draw_and_build(root)
     return site
+
+
+def draw_and_build(root: Path) -> list[Fault]:
+    """Draw all charts of `root` from its tables, and build its site."""
+    tables, results, charts = (root / name for name in ("build", "results", "build/charts"))
+    with drawing_once():
+        draw_all(load_inputs(tables, results, discover(root)), root / "docs", charts)
+        return build_site(tables, results, charts, root / "site", root)
 
 
 _drawings: dict[str, str] = {}
@@ -100,15 +109,15 @@ _drawings: dict[str, str] = {}
 @contextmanager
 def drawing_once() -> Iterator[None]:
     """Draw no picture twice in this process: most charts of two sites are the same."""
-    draw = vl_convert.vega_to_svg
+    draw = vl_convert.vegalite_to_svg
 
-    def drawn(vega: Any, **settings: Any) -> str:
-        key = json.dumps([vega, settings])
+    def drawn(document: Any, **settings: Any) -> str:
+        key = json.dumps([document, settings])
         if key not in _drawings:
-            _drawings[key] = draw(vega, **settings)
+            _drawings[key] = draw(document, **settings)
         return _drawings[key]
 
-    with patch("vl_convert.vega_to_svg", drawn):
+    with patch("vl_convert.vegalite_to_svg", drawn):
         yield
 
 
@@ -146,8 +155,7 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
         {name: one for name, one in discover(root).items() if name in names},
         root / "build",
     )
-    with drawing_once():
-        faults = build_site(root / "build", root / "results", root / "site", root)
+    faults = draw_and_build(root)
     return (root / "site" / "studies" / study / "index.html").read_text(), set(map(str, faults))
 
 

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 CHARTS = TABLES / "charts"
-ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+ENGINE = [CHARTS / "vega.js"]
 COMMON_CHARTS = CHARTS / "all"
 SAMPLES = TABLES / "samples.parquet"
 # Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the

@@ -88,11 +88,10 @@ def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:
 
 
 def _absent_sections(study: Study, text: str) -> Iterator[Fault]:
-    """Absent parts that every page of a measured study has: its question, steps and claims."""
-    wanted = {"hp-scope": "lead()"} if study.claims else {}
-    wanted |= {name.name: f"a section of {name.name}" for name in study.with_role("step", "beyond")}
+    """Absent parts that every page of a measured study has: its steps and claims."""
+    wanted = {name.name: f"a section of {name.name}" for name in study.with_role("step", "beyond")}
     wanted |= {claim_anchor(study.name, claim.id): f"claim {claim.id}" for claim in study.claims}
-    known = {*re.findall(r'\bid="([^"]*)"', text), *re.findall(r"\bhp-scope\b", text)}
+    known = {*re.findall(r'\bid="([^"]*)"', text)}
     for anchor, part in wanted.items():
         if anchor not in known:
             yield Fault(f"page studies/{study.name}", f"expected {part}, got none")

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL, runs_phrase
-from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
+from analysis.base.statistics import MIN_RUNS
 from analysis.site.facts.rows import (
     RUN_SEPARATOR,
     ClaimPartRow,
@@ -22,7 +22,6 @@ from analysis.site.facts.rows import (
     MeasuredRow,
     RatioRow,
     SummaryRow,
-    runs_text,
 )
 from analysis.study import Metric
 
@@ -68,14 +67,6 @@ def is_headline(row: Based) -> bool:
     return not row.by_run or is_enough(len(figures_by_run(row)), row.hosts)
 
 
-def agreed(row: RatioRow) -> str:
-    """`faster` or `slower` if every run says that, beyond the margin of the same; else empty."""
-    figures = figures_by_run(row)
-    if figures and min(figures) >= 1 + SAME_WITHIN:
-        return "faster"
-    return "slower" if figures and max(figures) <= 1 - SAME_WITHIN else ""
-
-
 def is_level(row: RatioRow) -> bool:
     """Whether the interval of an undecided ratio is narrow enough for no measurable difference."""
     return row.ci_low >= LEAST_SAME and row.ci_high <= 1 / LEAST_SAME
@@ -94,13 +85,6 @@ def ruled_table(table: pd.DataFrame) -> pd.DataFrame:
     allowed = list(map(is_headline, map(_Basis, table["by_run"], table["hosts"])))
     is_allowed = pd.Series(allowed, index=table.index, dtype=bool)
     return table.assign(**{name: table[name].where(is_allowed) for name in _ENDS})
-
-
-def inverse(row: RatioRow) -> RatioRow:
-    """The row with 1 over its figures, and the same verdict."""
-    by_run = runs_text(1 / one for one in figures_by_run(row))
-    low, high = 1 / row.ci_high, 1 / row.ci_low
-    return replace(row, ratio=1 / row.ratio, ci_low=low, ci_high=high, by_run=by_run)
 
 
 class _Basis(NamedTuple):

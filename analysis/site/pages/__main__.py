@@ -21,7 +21,8 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--charts",
         type=existing_folder,
-        help="folder of charts drawn from these tables; drawn now if omitted",
+        default=ROOT / "build" / "charts",
+        help="folder of charts drawn from these tables",
     )
     parser.add_argument(
         "--published",
@@ -42,8 +43,8 @@ def main() -> None:
     faults = build_site(
         arguments.tables,
         arguments.results,
+        arguments.charts,
         arguments.site,
-        drawn=arguments.charts,
         published=arguments.published,
     )
     for fault in faults:

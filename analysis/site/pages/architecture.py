@@ -13,7 +13,8 @@ import grimp
 from markupsafe import Markup
 
 from analysis import ROOT
-from analysis.site.pages.html import code, table
+from analysis.site.pages.html import code, joined, table
+from analysis.site.pages.page import macro
 
 PACKAGE: Final = "analysis"
 
@@ -57,17 +58,20 @@ def _first_sentence(module: str) -> str:
     return re.split(r"(?<=\.)\s", paragraph.replace("\n", " "))[0]
 
 
-def part_table(structure: Structure) -> Markup:
-    """Every part from the top layer, its purpose, and the parts that it imports."""
+@macro()
+def parts() -> Markup:
+    """Every part of the package from the top layer, its purpose, and the parts that it imports."""
+    structure = read_structure()
     order = [name for layer in structure.layers for name in layer]
-    rows = [
-        [
-            len(structure.layers) - above,
-            code(name),
-            structure.purposes[name],
-            Markup(", ".join(code(other) for other in order if other in structure.imports[name])),
-        ]
+    return table(
+        {
+            "layer": str(len(structure.layers) - above),
+            "part": code(name),
+            "purpose": structure.purposes[name],
+            "imports": joined(
+                ", ", (code(other) for other in order if other in structure.imports[name])
+            ),
+        }
         for above, layer in enumerate(structure.layers)
         for name in layer
-    ]
-    return table(["layer", "part", "purpose", "imports"], rows)
+    )

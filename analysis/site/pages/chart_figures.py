@@ -1,60 +1,64 @@
-"""A study's chart on its page: selects, the drawing, its caption, and its figures as text."""
+"""Charts, drawings and widgets on pages, each with its caption."""
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.errors import require_known
-from analysis.site.charts.still import COLUMNS
+from analysis.base.errors import FieldError, require_known
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.common import ALL
-from analysis.site.pages.html import gap, table
+from analysis.site.pages.html import table
 from analysis.site.pages.page import Page, macro
-from analysis.site.pages.sentences import NOTHING
 from analysis.site.pages.templates import macros
 
 _FIGURES: Final = macros("figure.html")
-_STALE: Final = re.compile(r"\s*(?:Crosses|Faded(?: bars)?)(?: are|:) stale\.")
-_INTERVALS: Final = re.compile(r"\s*Whiskers(?: and brackets)?(?: are|:) [^.]*\.")
-"""Sentences of captions about marks that depend on the runs."""
 
 
 @macro("chart")
-def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str | Markup:
+def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> Markup:
     """A chart with its selects, its data and a caption.
 
     name: one of the common charts (`steps`, `cases`, `model`, `agreement`, `timeline`), or of those
         that the study's charts.py returns
     caption: one or two sentences below it
     """
-    charts = page.staged.charts[facts.study.name]
-    require_known("chart", name, sorted(charts))
     # A page may have charts of several studies with the same name.
     anchor = f"{page.study}-{name}" if page.study else name
-    if charts[name] is None and not facts.machines:
-        return _FIGURES.undrawn(anchor, NOTHING)
-    return _figure(page, charts[name], facts.study.name, name, caption, anchor)
+    return _figure(page, facts.study.name, name, caption, anchor)
 
 
 @macro("common_chart")
-def common_figure(page: Page, name: str, caption: str) -> str | Markup:
+def common_figure(page: Page, name: str, caption: str) -> Markup:
     """A chart about several studies, as `chart`.
 
     name: `machines` or `links`
     caption: one or two sentences below it
     """
-    charts = page.staged.charts[ALL]
+    return _figure(page, ALL, name, caption, name)
+
+
+def _figure(page: Page, group: str, name: str, caption: str, anchor: str) -> Markup:
+    charts = page.staged.charts[group]
     require_known("chart", name, sorted(charts))
-    return _figure(page, charts[name], ALL, name, caption, name)
+    chart: ChartSummary | None = charts[name]
+    if chart is None:
+        return _FIGURES.undrawn(anchor, page.missing(f"data of chart {name}"))
+    return _FIGURES.chart(
+        name=anchor,
+        study=group,
+        path=f"charts/{group}/{name}",
+        root=page.place.root,
+        summary=chart,
+        caption=caption,
+    )
 
 
 @macro("widget")
-def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str | Markup:
+def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> Markup:
     """A part that the reader operates, with a caption; a table where no script runs.
 
     name: a widget of the study's widgets.py, and its script <name>.js
@@ -63,29 +67,20 @@ def widget_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> str
     path = f"charts/{facts.study.name}/{name}"
     found = read_table(page.docs / "charts" / facts.study.name, name)
     if found is None:
-        return _FIGURES.undrawn(name, gap("Nothing to show yet."))
-    shown = table(found["columns"], found["rows"])
-    return _FIGURES.widget(name, path, page.root, shown, caption)
+        return _FIGURES.undrawn(name, page.missing(f"data of widget {name}"))
+    rows = (dict(zip(found["columns"], row, strict=True)) for row in found["rows"])
+    return _FIGURES.widget(name, path, page.place.root, table(rows, numeric=()), caption)
 
 
-def _figure(
-    page: Page, chart: ChartSummary | None, group: str, name: str, caption: str, anchor: str
-) -> str | Markup:
-    if chart is None:
-        return _FIGURES.undrawn(anchor, gap("Nothing to draw yet."))
-    return _FIGURES.chart(
-        name=anchor,
-        study=group,
-        path=f"charts/{group}/{name}",
-        root=page.root,
-        summary=chart,
-        caption=_of_drawn(chart, caption),
-        columns=[*COLUMNS],
-    )
+@macro("drawing")
+def drawing(facts: StudyFacts, name: str, caption: str) -> Markup:
+    """A drawing of the study's operation, with a caption.
 
-
-def _of_drawn(chart: ChartSummary, caption: str) -> str:
-    """`caption` without the sentences about stale marks or intervals if the chart has none."""
-    if not chart.has_stale:
-        caption = _STALE.sub("", caption)
-    return caption if chart.has_intervals else _INTERVALS.sub("", caption)
+    name: `<name>.wide.svg` and `<name>.narrow.svg` beside the study's code
+    caption: one or two sentences below it
+    """
+    files = [facts.study.folder / f"{name}.{width}.svg" for width in ("wide", "narrow")]
+    if not all(file.exists() for file in files):
+        raise FieldError("drawing", f"files {files[0].name} and {files[1].name}", name)
+    pictures = [Markup(file.read_text(encoding="utf-8")) for file in files]
+    return _FIGURES.drawing(pictures, caption)

@@ -1,10 +1,9 @@
-"""Authors, licence and write-ups, for the footer of every page, and how to cite the project."""
+"""Authors, licence and write-ups, for the footer of every page, and how to get and cite the
+project."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 from analysis import ROOT
@@ -14,8 +13,6 @@ from analysis.site.pages.html import code
 from analysis.site.pages.page import Page, macro
 from analysis.study import Study
 
-CITATION: Final = "CITATION.cff"
-LICENCE: Final = "LICENSE"
 FOLDER: Final = "hotpath"
 """Folder of a clone in examples."""
 ADDRESS: Final = "ADDRESS"
@@ -26,43 +23,34 @@ MEANING: Final = f"{code(ADDRESS)} is the address that you cloned from"
 
 def footer(studies: Iterable[Study]) -> dict[str, Any]:
     """The footer's content. The address of a write-up is empty if it has no public one."""
-    known = read_yaml(ROOT / CITATION)
-    addresses: dict[str, str] = {}
-    for study in studies:
-        if study.write_up is not None:
-            addresses.setdefault(study.write_up.title, study.write_up.address or "")
+    known = read_yaml(ROOT / "CITATION.cff")
+    write_ups = {
+        study.write_up.title: study.write_up.address or "" for study in studies if study.write_up
+    }
     return {
         "authors": listing([one["name"] for one in known["authors"]]),
         "licence": known["license"],
-        "write_ups": [{"title": title, "address": at} for title, at in addresses.items()],
+        "write_ups": [{"title": title, "address": at} for title, at in write_ups.items()],
     }
-
-
-def stage_licence(folder: Path) -> None:
-    """Put the licence and the citation file into the site's `folder`."""
-    shutil.copy(ROOT / LICENCE, folder / f"{LICENCE}.txt")
-    shutil.copy(ROOT / CITATION, folder)
 
 
 @macro("clone")
 def clone_command(page: Page) -> str:
     """The command that gets the code, with the repository's address of `docs/mkdocs.yml`."""
-    address = _repository(page)
+    address = str(page.env.conf["extra"]["repository"])
     command = code(f"git clone {address or ADDRESS} {FOLDER} && cd {FOLDER}")
-    meaning = "" if address else f". {MEANING}; an archive of the code does as well"
-    return f"Get the code: {command}{meaning}"
+    return f"Get the code: {command}" + ("" if address else f". {MEANING}")
 
 
 @macro("comparer_command")
 def comparer_command(page: Page) -> str:
     """The command that runs the comparison without a checkout, in Markdown."""
-    address = _repository(page)
+    address = str(page.env.conf["extra"]["repository"])
     command = (
         f'uvx --from "git+{address or ADDRESS}#subdirectory=env/compare"'
         " hotpath-compare before.json after.json"
     )
-    meaning = "" if address else f"\n\n{MEANING}."
-    return f"```sh\n{command}\n```{meaning}"
+    return f"```sh\n{command}\n```" + ("" if address else f"\n\n{MEANING}.")
 
 
 @macro()
@@ -71,15 +59,10 @@ def comparer_example() -> str:
     return f"```text\n{EXAMPLE.read_text(encoding='utf-8')}```"
 
 
-def _repository(page: Page) -> str:
-    """Address of the repository; empty if the settings have none."""
-    return str(page.env.conf["extra"]["repository"])
-
-
 @macro()
 def citation() -> str:
     """The project as a BibTeX entry, from CITATION.cff."""
-    known = read_yaml(ROOT / CITATION)
+    known = read_yaml(ROOT / "CITATION.cff")
     fields = {
         "title": f"{{{known['title']}}}",
         "author": f"{{{' and '.join(one['name'] for one in known['authors'])}}}",

@@ -12,10 +12,13 @@ from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
 from analysis.base.reading import read_yaml
+from analysis.site.charts import draw_study
+from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.theme import Chart
+from analysis.site.charts.page_tables import write_page_tables
+from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
@@ -46,22 +49,49 @@ def write_common_charts(
 ) -> None:
     """Write the charts about all studies, and their index, to `folder`/ALL. The folder `pages` has
     mkdocs.yml."""
+    (folder / ALL).mkdir(parents=True, exist_ok=True)
     comparison = Comparison(inputs, studies)
-    charts = {
-        "machines": machines_chart(comparison),
-        "links": links_chart(link_rates(studies)),
-        EXPLORER: _explorer_chart(studies, pages),
-    }
-    index = write_charts(charts, folder / ALL, ALL, names=comparison.names)
-    write_index(index, folder / ALL)
-
-
-def _explorer_chart(studies: Mapping[str, StudyFacts], pages: Path) -> Chart | None:
-    """The chart that mkdocs.yml in the folder `pages` wants first; None without figures for it."""
     wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
     facts = studies.get(wanted.get("study"))
     choice = first_choice(facts, wanted) if facts else None
-    return explorer_chart(facts, choice) if facts and choice else None
+    charts = {
+        "machines": machines_chart(comparison),
+        "links": links_chart(link_rates(studies)),
+        EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
+    }
+    index = write_charts(charts, folder / ALL, comparison.names)
+    write_index(index, folder / ALL)
+
+
+def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
+    """Write the charts about all studies to `folder`/ALL, without results that they cannot be made
+    of."""
+
+    def draw(known: Inputs) -> None:
+        studies = facts_of(known, study_groups(navigation(pages), known.studies))
+        write_common_charts(known, studies, pages, folder)
+
+    _, used = guarded(inputs, draw, FIGURES)
+    write_left_out(used, inputs, folder / ALL)
+
+
+def draw_all(inputs: Inputs, pages: Path, folder: Path) -> None:
+    """Write to `folder` what the jobs of the pipeline draw: each study's charts, those about all
+    studies, and their engine."""
+    for name in inputs.studies:
+        out = folder / name
+        out.mkdir(parents=True, exist_ok=True)
+
+        def draw(known: Inputs, name: str = name, out: Path = out) -> None:
+            facts = StudyFacts(known, known.studies[name])
+            write_index(draw_study(facts, out), out)
+            write_widgets(facts, out)
+            write_page_tables(facts, out)
+
+        _, used = guarded(inputs, draw, FIGURES, name)
+        write_left_out(used, inputs, out)
+    draw_common(inputs.without(read_left_out(folder)), pages, folder)
+    write_engine(folder)
 
 
 def write_samples(inputs: Inputs, folder: Path) -> None:
@@ -78,19 +108,9 @@ def main() -> None:
     arguments = parser.parse_args()
     inputs = load_inputs(arguments.tables, arguments.results, discover())
     inputs = inputs.without(read_left_out(arguments.charts))
-    pages = ROOT / "docs"
-
-    def draw(known: Inputs) -> None:
-        studies = facts_of(known, study_groups(navigation(pages), known.studies))
-        write_common_charts(known, studies, pages, arguments.charts)
-
-    def draw_guarded() -> None:
-        _, used = guarded(inputs, draw, FIGURES)
-        write_left_out(used, inputs, arguments.charts / ALL)
-
     parts: list[Callable[[], None]] = [
         partial(write_samples, inputs, arguments.samples),
-        draw_guarded,
+        partial(draw_common, inputs, ROOT / "docs", arguments.charts),
     ]
     forked_map(lambda write: write(), parts)
 

@@ -1,13 +1,10 @@
-"""HTML that pages embed: tables, charts with their data, links that work from any page.
-
-What is not Markup is escaped.
-"""
+"""HTML that pages embed: tables of rows, figures, links. What is not Markup is escaped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from markupsafe import Markup, escape
 
@@ -17,6 +14,7 @@ from analysis.site.pages.templates import macros
 
 NO_HTML = Markup()
 _MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
+_NUMBER: Final = re.compile(r"[-+≈]?\d")
 _TEXT: Final = macros("text.html")
 _TABLE: Final = macros("table.html")
 
@@ -28,8 +26,19 @@ def plain(text: str) -> Markup:
     return Markup(_MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", escaped))
 
 
+def prose(text: str) -> Markup:
+    """Plain text with `code` in it."""
+    parts = " ".join(text.split()).split("`")
+    return joined("", (code(part) if index % 2 else part for index, part in enumerate(parts)))
+
+
 def code(text: object) -> Markup:
     return _TEXT.code(text)
+
+
+def quiet(text: object) -> Markup:
+    """A note in a quiet colour."""
+    return _TEXT.quiet(text)
 
 
 def link(address: str, text: object) -> Markup:
@@ -64,11 +73,6 @@ def paragraph(*parts: object) -> Markup:
     return _TEXT.paragraph(*parts)
 
 
-def listed(tag: Literal["ul", "ol"], items: Iterable[object], kind: str = "") -> Markup:
-    """A list; `kind` is its class."""
-    return _TEXT.listed(tag, items, kind)
-
-
 def joined(separator: str, parts: Iterable[object]) -> Markup:
     """`parts` in one line, `separator` between them."""
     return Markup(separator).join(Markup("{}").format(part) for part in parts)
@@ -79,55 +83,56 @@ def folded(summary: object, content: object) -> Markup:
     return _TEXT.folded(summary, content)
 
 
+def fenced(text: str, language: str) -> str:
+    """`text` as a Markdown code block, longer-fenced than anything in it."""
+    fence = "````" if "```" in text else "```"
+    return f"{fence} {language}\n{text.rstrip()}\n{fence}"
+
+
 def table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
+    rows: Iterable[Mapping[str, object]],
     *,
-    caption: str = "",
-    numeric: Sequence[str] = (),
+    caption: object = "",
     ids: Sequence[str] = (),
+    numeric: Sequence[str] | None = None,
 ) -> Markup:
-    """A table with a header row. On a narrow screen, a table that does not fit is a card for each
-    row.
+    """A table of `rows`, each a cell by the column's title; nothing without rows. Columns that are
+    empty are left out. On a narrow screen, a table that does not fit is a card for each row.
 
-    numeric: columns that are set right
     ids: anchors of the rows
+    numeric: columns that are set right; by default those whose cells all begin with a number
     """
-    filled = [list(row) for row in rows]
-    return _TABLE.table(columns, filled, caption, numeric, ids, is_too_wide(columns, filled))
+    filled = list(rows)
+    names = dict.fromkeys(name for row in filled for name in row)
+    shown = [name for name in names if any(str(row.get(name, "")) for row in filled)]
+    if not shown:
+        return NO_HTML
+    lines = [[row.get(name, "") for name in shown] for row in filled]
+    if numeric is None:
+        columns = zip(shown, zip(*lines, strict=True), strict=True)
+        numeric = [name for name, cells in columns if all(map(_is_number, cells))]
+    return _TABLE.table(shown, lines, caption, numeric, ids, is_too_wide(shown, lines))
 
 
-def from_file(file: str, table: Markup) -> Markup:
-    """A table that a study computes, from a file among its charts."""
-    return _TABLE.from_file(file, table)
+def _is_number(cell: object) -> bool:
+    """Whether a cell is empty or begins with a number."""
+    text = cell.striptags() if isinstance(cell, Markup) else str(cell)
+    return not text or bool(_NUMBER.match(text))
 
 
-def wide(table: Markup) -> Markup:
-    """A table whose last column is prose."""
-    return _TABLE.wide(table)
-
-
-def without_empty(
-    columns: Sequence[str], rows: Sequence[Sequence[object]]
-) -> tuple[list[str], list[list[object]]]:
-    """Columns and rows without the columns in which every row is empty."""
-    filled = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    return [columns[place] for place in filled], [[row[place] for place in filled] for row in rows]
-
-
-def folded_tables(
-    columns: Sequence[str],
-    groups: Mapping[Markup | str, Sequence[Sequence[object]]],
-    *,
-    numeric: Sequence[str] = (),
-) -> Markup:
+def folded_tables(groups: Mapping[str, Sequence[Mapping[str, object]]]) -> Markup:
     """A table for each of some groups of rows, folded below the group's name and its number of
     rows."""
-    count = Markup("{} ({})")
     return joined(
-        "",
-        (
-            folded(count.format(name, len(rows)), table(columns, rows, numeric=numeric))
-            for name, rows in groups.items()
-        ),
+        "", (folded(f"{name} ({len(rows)})", table(rows)) for name, rows in groups.items())
     )
+
+
+def from_file(file: str, content: Markup) -> Markup:
+    """A table that a study computes, from a file among its charts."""
+    return _TABLE.from_file(file, content)
+
+
+def wide(content: Markup) -> Markup:
+    """A table whose last column is prose."""
+    return _TABLE.wide(content)

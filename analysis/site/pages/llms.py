@@ -1,8 +1,7 @@
-"""llms.txt: what the site is, its pages, and its data files with their columns, for programs."""
+"""llms.txt: the pages of the site and its data files with their columns, for programs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 from mkdocs.utils.meta import get_data
 
 from analysis.site.interface import FILES
-from analysis.site.pages.navigation import Entry
+from analysis.site.pages.navigation import Entry, page_names
 from analysis.site.pages.parquet import NAME as PARQUET
 from analysis.site.pages.parquet import TYPES
 from analysis.study import Study
@@ -20,7 +19,6 @@ ABOUT: Final = (
     " memory to the GPU, what each optimisation gains, and how far the result is from the limit of"
     " the link. Every figure is computed from committed samples when the site is built."
 )
-_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
 def llms_text(
@@ -30,42 +28,18 @@ def llms_text(
 
     `pages` is the folder of pages, `entries` their order, `data` the names of tables in data/.
     """
-    parts = ["# Hotpath", f"> {ABOUT}"]
-    for entry in entries:
-        group = {"Start": [entry]} if isinstance(entry, str) else entry
-        for title, names in group.items():
-            lines = (_page_line(pages / name, name, studies) for name in names)
-            parts += [f"## {title}", "\n".join(lines)]
-    return "\n\n".join([*parts, "## Data", "\n".join(_data_lines(data))]) + "\n"
+    lines = [_line(pages, name, studies) for name in page_names(entries)]
+    columns = {PARQUET: [*TYPES], **{name: FILES[name] for name in data}}
+    files = [f"- [{name}](data/{name}): {', '.join(names)}" for name, names in columns.items()]
+    return "\n".join(["# Hotpath", "", f"> {ABOUT}", "", *lines, "", "## Data", "", *files, ""])
 
 
-def _page_line(file: Path, name: str, studies: Mapping[str, Study]) -> str:
+def _line(pages: Path, name: str, studies: Mapping[str, Study]) -> str:
+    """Title, address and subject of a page: a study's question, or its description."""
+    text, keys = get_data((pages / name).read_text())
     path = PurePosixPath(name)
-    text, keys = get_data(file.read_text())
-    study = studies.get(path.stem) if path.parent.name else None
-    heading, _, rest = text.lstrip().partition("\n")
-    title = keys.get("title", heading)
-    about = study.question if study else keys.get("description") or _first_sentence(rest)
-    address = "./" if path.stem == "index" else f"{path.with_suffix('').as_posix()}/"
-    return f"- [{title.lstrip('# ')}]({address}): {' '.join(about.split())}"
-
-
-def _first_sentence(text: str) -> str:
-    """Of the first paragraph that is prose."""
-    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
-    prose = next((part for part in paragraphs if re.match(r"[A-Z]", part)), "")
-    return re.split(r"(?<=\.)\s", _LINK.sub(r"\1", prose))[0]
-
-
-def _data_lines(tables: Sequence[str]) -> list[str]:
-    columns = {f"data/{PARQUET}": list(TYPES)}
-    columns |= {f"data/{name}": list(FILES[name]) for name in tables}
-    columns |= {
-        f"data/<machine>/<study>/{name}": list(FILES[name])
-        for name in FILES
-        if name.startswith("<variant>")
-    }
-    return [
-        f"- {f'[{path}]({path})' if '<' not in path else f'`{path}`'}: {', '.join(names)}"
-        for path, names in columns.items()
-    ]
+    title = keys.get("title") or text.lstrip().partition("\n")[0].lstrip("# ")
+    study = studies.get(path.stem)
+    about = study.question if study else str(keys.get("description", ""))
+    address = "./" if name == "index.md" else f"{path.with_suffix('')}/"
+    return f"- [{title}]({address}): {' '.join(about.split())}".removesuffix(": ")

@@ -1,21 +1,43 @@
-"""Machines, the runs on them, and their files: what the home, machines and data pages embed."""
+"""Machines: what they reported, their runs and files, and their comparison."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, groupby
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import listing
+from analysis.base.quantities import (
+    INTERVAL,
+    listing,
+    percent,
+    ratio,
+    ratio_interval,
+    speed,
+    with_interval,
+)
+from analysis.compare.judge import DIFFERENT
+from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import samples_anchor
+from analysis.site.facts.basis import basis_phrase, is_headline
+from analysis.site.facts.comparison import FASTER, SLOWER, Comparison, Ratio
 from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
-from analysis.site.pages.html import code, joined, link, moment, plain, table
-from analysis.site.pages.page import macro
-from analysis.site.pages.sentences import NOTHING
+from analysis.site.pages.html import (
+    NO_HTML,
+    code,
+    folded_tables,
+    joined,
+    link,
+    moment,
+    plain,
+    table,
+)
+from analysis.site.pages.page import Page, macro
+from analysis.study import Variant
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
 """Meaning and unit of the last word of a key of a host."""
@@ -32,83 +54,42 @@ _WORD: Final = re.compile(r"[^ ,]+")
 
 @macro()
 def freshness(inputs: Inputs) -> str:
-    """Time and commit of each machine's measurements, and stale results.
-
-    Stale cases of the full grid have a column of their own: a default run measures only the others
-    again.
-    """
+    """Newest run of each machine, its cases, stale ones and disturbed rounds; refused results."""
     rows = []
+    summary = inputs.tables["summary"]
     for machine, described in inputs.machines.items():
         runs = inputs.runs_on(machine)
-        measured = inputs.tables["summary"][inputs.tables["summary"]["machine"] == machine]
-        cases = measured.drop_duplicates(["study", "variant", "case"])
-        stale = cases[cases["stale"].astype(bool)]
-        only_in_full = sum(_is_only_in_full(inputs, row) for row in stale.itertuples())
-        newest = {run.study: run for run in runs}
-        commits = sorted({_commit(run) for run in newest.values()})
+        cases = summary[summary["machine"] == machine].drop_duplicates(["study", "variant", "case"])
         rows.append(
-            [
-                inputs.called(machine),
-                described.get("gpu") or "no GPU",
-                moment(max(run.begun for run in runs)),
-                joined(", ", map(code, commits)),
-                str(len(cases.drop_duplicates(["study", "variant"]))),
-                str(len(cases)),
-                str(len(stale) - only_in_full),
-                str(only_in_full),
-                str(len(_disturbed_rounds(inputs, machine))),
-            ]
+            {
+                "machine": inputs.called(machine),
+                "GPU": described.get("gpu") or "no GPU",
+                "newest run": moment(max(run.begun for run in runs)),
+                "variants": str(len(cases.drop_duplicates(["study", "variant"]))),
+                "cases": str(len(cases)),
+                "stale cases": str(int(cases["stale"].sum())),
+                "disturbed rounds": str(sum(len(run.disturbed) for run in runs)),
+            }
         )
-    columns = ["machine", "GPU", "newest run", "commit", "variants", "cases"]
-    columns += ["stale cases", "stale cases of the full grid", "disturbed rounds"]
-    parts: list[str] = [table(columns, rows, numeric=columns[4:]) if rows else NOTHING]
-    refused = inputs.refused.items()
-    parts += [f"- **{plain(name)}** is left out: {plain(reason)}" for name, reason in refused]
-    return "\n\n".join(parts)
-
-
-def _is_only_in_full(inputs: Inputs, row: Any) -> bool:
-    """Whether only the full grid has this case of the table `summary`; not if its code is gone."""
-    study = inputs.studies.get(row.study)
-    if study is None or row.variant not in study.variant_names:
-        return False
-    case = study.variant(row.variant).case(row.case)
-    return case is not None and case.grid == "full"
-
-
-def _disturbed_rounds(inputs: Inputs, machine: str) -> set[tuple[str, str, int]]:
-    """Study, run and number of the rounds that something disturbed, in all runs that are kept."""
-    return {
-        (run.study, run.run, one.round) for run in inputs.runs_on(machine) for one in run.disturbed
-    }
+    refused = (
+        f"- **{plain(name)}** is left out: {plain(why)}" for name, why in inputs.refused.items()
+    )
+    return "\n\n".join(filter(None, [table(rows), *refused]))
 
 
 @macro()
-def machine_table(inputs: Inputs) -> str:
-    """The description of every machine."""
-    if not inputs.machines:
-        return NOTHING
-    folders = ["results folder", *map(code, inputs.machines)]
-    rows = [[fact, *values] for fact, values in described_facts(inputs.machines).items()]
-    return table(["", *map(inputs.called, inputs.machines)], [folders, *rows])
+def machine_table(inputs: Inputs, *, differing: bool = False) -> Markup:
+    """The description of every machine, a column for each.
 
-
-@macro(may_be_empty=True)
-def virtual_machines(inputs: Inputs) -> str:
-    """A note if figures come from virtual machines."""
-    return virtual_note(inputs, list(inputs.machines))
-
-
-def virtual_note(inputs: Inputs, machines: Sequence[str], root: str = "") -> str:
-    """Which of `machines` are virtual, in Markdown; empty if none is. `root` leads to the root."""
-    names = [inputs.called(one) for one in machines if inputs.machines[one].get("hypervisor")]
-    if not names:
-        return ""
-    return (
-        f"All hosts of {listing(names)} are virtual machines. A hypervisor may add"
-        f" address translation, take CPU time and hide the CPU's clock: [what that"
-        f" changes]({root}machines.md#virtual-machines)."
-    )
+    differing: only the rows that are not the same for all
+    """
+    names = [inputs.called(one) for one in inputs.machines]
+    rows = [
+        {"": fact, **dict(zip(names, values, strict=True))}
+        for fact, values in described_facts(inputs.machines).items()
+        if not differing or len({*values}) > 1
+    ]
+    return table([{"": "results folder", **dict(zip(names, inputs.machines, strict=True))}, *rows])
 
 
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -127,17 +108,11 @@ def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         if isinstance(value, Mapping):
             flat |= _flatten(value, f"{name}, ")
         else:
-            label, unit = _label(name)
-            flat[label] = _fact(value, unit)
+            kept, _, last = name.rpartition(" ")
+            of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
+            label = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)
+            flat[label + of] = _fact(value, unit)
     return flat
-
-
-def _label(name: str) -> tuple[str, str]:
-    """Label of a key, and the unit that it ends in; empty without one."""
-    kept, _, last = name.rpartition(" ")
-    of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
-    written = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)
-    return written + of, unit
 
 
 def _fact(value: Any, unit: str) -> str:
@@ -153,69 +128,180 @@ def _fact(value: Any, unit: str) -> str:
 
 
 @macro("provenance")
-def provenance_table(inputs: Inputs) -> str:
+def provenance_table(inputs: Inputs) -> Markup:
     """Every run of every machine: commit, compiler, number of variants."""
-    columns = ["machine", "study", "run", "host", "commit", "compiler", "method"]
-    columns += ["disturbed rounds", "variants"]
-    rows = [
-        [
-            *(inputs.called(run.machine), run.study, moment(run.begun), code(run.host.id)),
-            *(_commit(run), _compiler(run), str(run.method_version)),
-            "; ".join(f"{one.round + 1}: {', '.join(one.why)}" for one in run.disturbed),
-            str(len(run.variants)),
-        ]
+    return table(
+        {
+            "machine": inputs.called(run.machine),
+            "study": run.study,
+            "run": moment(run.begun),
+            "host": code(run.host.id),
+            "commit": _commit(run),
+            "compiler": "; ".join(
+                f"{name} {value}"
+                for name, value in run.compiler.model_dump(exclude_none=True).items()
+            ),
+            "method": str(run.method_version),
+            "disturbed rounds": "; ".join(
+                f"{one.round + 1}: {', '.join(one.why)}" for one in run.disturbed
+            ),
+            "variants": str(len(run.variants)),
+        }
         for run in inputs.runs
-    ]
-    return table(columns, rows, numeric=["variants"]) if rows else NOTHING
-
-
-def _compiler(run: RunFile) -> str:
-    """`nvcc 13.0; cxx g++ 13.3.0; arch sm_90`: what is recorded of it."""
-    given = run.compiler.model_dump(exclude_none=True)
-    return "; ".join(f"{name} {value}" for name, value in given.items())
-
-
-def sample_tables(inputs: Inputs, sources: Mapping[VariantKey, str], place: Place) -> str:
-    """Links to all files of results, folded for each machine and study; `sources` are names of the
-    variants' sources in data/."""
-    tables = []
-    for (machine, study), group in groupby(inputs.runs_of, key=lambda key: key[:2]):
-        keys = list(group)
-        called = inputs.called(machine)
-        summary = f"{called}, {study}: {len(keys)} variants"
-        content = _samples_of(inputs, keys, sources) + _files_of(inputs, machine, study)
-        path = f"data/{machine}/{study}/index.html"
-        title = f"Samples of {study} on {called}"
-        tables.append(place.folded(path, summary, title, content, anchor=f"{machine}-{study}"))
-    return "\n\n".join(tables) or NOTHING
-
-
-def _samples_of(
-    inputs: Inputs, keys: Sequence[VariantKey], sources: Mapping[VariantKey, str]
-) -> Markup:
-    """A row per variant of one study on one machine, with the samples of each of its runs; links
-    are to the same folder."""
-    rows = []
-    for key in keys:
-        runs = inputs.runs_of[key]
-        samples = joined(", ", (link(f"{run.run}.csv", run.begun) for run in reversed(runs)))
-        source = link(sources[key], "source") if key in sources else ""
-        rows.append([code(key[2]), samples, _commit(runs[-1]), source])
-    columns = ["variant", "samples of the runs", "commit of the newest", "source"]
-    return table(columns, rows, ids=[samples_anchor(*key) for key in keys])
-
-
-def _files_of(inputs: Inputs, machine: str, study: str) -> Markup:
-    """A row per run or capture of one study on one machine, with its files."""
-    files = [path.name for path in inputs.files(machine, study)]
-    rows = [
-        [code(name), joined(", ", (link(file, file.partition(".")[2]) for file in group))]
-        for name, group in groupby(files, key=lambda file: file.partition(".")[0])
-    ]
-    return table(["run or capture", "files"], rows)
+    )
 
 
 def _commit(run: RunFile) -> str:
     if run.commit is None:
         return "unknown"
     return f"{run.commit[:10]}{' with changes' if run.dirty else ''}"
+
+
+@macro("samples")
+def sample_tables(page: Page, inputs: Inputs, place: Place) -> Markup:
+    """Links to all files of results, folded for each machine and study."""
+    tables = []
+    for (machine, study), group in groupby(inputs.runs_of, key=lambda key: key[:2]):
+        keys = list(group)
+        called = inputs.called(machine)
+        content = _samples_of(inputs, keys, page.staged.sources)
+        content += table(_files_of(inputs, machine, study))
+        path = f"data/{machine}/{study}/index.html"
+        summary = f"{called}, {study}: {len(keys)} variants"
+        title = f"Samples of {study} on {called}"
+        tables.append(place.folded(path, summary, title, content, anchor=f"{machine}-{study}"))
+    return NO_HTML.join(tables)
+
+
+def _samples_of(
+    inputs: Inputs, keys: Sequence[VariantKey], sources: Mapping[VariantKey, str]
+) -> Markup:
+    """A row per variant of one study on one machine, with the samples of each of its runs; links
+    are to the same folder. `sources` are names of copies of the variants' sources."""
+    rows = []
+    for key in keys:
+        runs = inputs.runs_of[key]
+        # assets/samples.js plots the files of the second column.
+        rows.append(
+            {
+                "variant": code(key[2]),
+                "samples of the runs": joined(
+                    ", ", (link(f"{run.run}.csv", run.begun) for run in reversed(runs))
+                ),
+                "commit of the newest": _commit(runs[-1]),
+                "source": link(sources[key], "source") if key in sources else "",
+            }
+        )
+    return table(rows, ids=[samples_anchor(*key) for key in keys])
+
+
+def _files_of(inputs: Inputs, machine: str, study: str) -> Iterator[dict[str, object]]:
+    """A row per run or capture of one study on one machine, with its files."""
+    files = [path.name for path in inputs.files(machine, study)]
+    for name, group in groupby(files, key=lambda file: file.partition(".")[0]):
+        links = joined(", ", (link(file, file.partition(".")[2]) for file in group))
+        yield {"run or capture": code(name), "files": links}
+
+
+@macro("machine_pairs")
+def pairs(comparison: Comparison, most: int = 12) -> Markup:
+    """The variants that differ most between every two machines; a select shows one pair.
+
+    most: number of rows of each table
+    """
+    found = []
+    for one, other in combinations(comparison.machines, 2):
+        ratios = comparison.ratios(one, other)
+        tested = [each for each in ratios if each.judged] or ratios
+        ranked = sorted(tested, key=lambda each: each.rank, reverse=True)[:most]
+        called = [comparison.called(each) for each in (one, other)]
+        if ranked:
+            caption = f"{len(ranked)} of {len(ratios)} variants that ran on both"
+            rows = table((_pair(each, called) for each in ranked), caption=caption)
+            found.append((" and ".join(called), rows))
+    # assets/pairs.js adds the select; without it, all pairs are shown.
+    box = Markup('<div class="hp-pair" data-pair="{0}"><h3>{0}</h3>{1}</div>')
+    return NO_HTML.join(box.format(names, rows) for names, rows in found)
+
+
+def _pair(one: Ratio, called: Sequence[str]) -> dict[str, object]:
+    """A variant with its figure on both machines, and the faster one if they are different."""
+    value, ends, faster = one.value, one.interval, called[0]
+    if value < 1:
+        value, ends, faster = 1 / value, (1 / ends[1], 1 / ends[0]), called[1]
+    is_different = one.verdict in (FASTER, SLOWER)
+    figures = (speed(each.payload_bytes, each.seconds) for each in (one.of, one.against))
+    return {
+        "variant": code(f"{one.of.study}/{one.of.variant.name}"),
+        **{f"on {name}": figure for name, figure in zip(called, figures, strict=True)},
+        "verdict": f"{DIFFERENT}: {faster} is faster" if is_different else one.verdict,
+        "times as fast": ratio(value),
+        INTERVAL: ratio_interval(*ends),
+    }
+
+
+@macro("machine_figures")
+def figures_table(comparison: Comparison) -> Markup:
+    """Every variant's figure on every machine, with its share of that machine's ceiling, folded by
+    study."""
+    groups: dict[str, Sequence[Mapping[str, object]]] = {}
+    for facts in comparison.studies.values():
+        rows = [
+            {
+                "variant": code(variant.name),
+                **{
+                    comparison.called(one): _cell(facts, one.name, variant)
+                    for one in comparison.machines
+                },
+            }
+            for variant in facts.study.subjects
+        ]
+        if filled := [row for row in rows if any(list(row.values())[1:])]:
+            groups[facts.study.title] = filled
+    return folded_tables(groups)
+
+
+def _cell(facts: StudyFacts, machine: str, variant: Variant) -> str:
+    """The rate or time in the shown case, and its share of the fastest ceiling there."""
+    row = facts.figures.time(machine, variant)
+    if row is None:
+        return ""
+    case = facts.study.shown_case(variant)
+    figure = speed(delivered_bytes(case, row.metric), row.median)
+    share = facts.figures.limit_share(machine, variant, case, row.metric)
+    notes = [f"{percent(share.share)} of the ceiling"] if share else []
+    notes += [] if is_headline(row) else [basis_phrase(row)]
+    notes += ["stale"] * bool(row.stale)
+    return with_interval(figure, ", ".join(notes))
+
+
+@macro("machine_hosts")
+def hosts(comparison: Comparison) -> Markup:
+    """The hosts of each machine, with their runs."""
+    rows = []
+    for machine in comparison.machines:
+        runs = comparison.inputs.runs_on(machine.name)
+        for host, name in comparison.host_names(machine).items():
+            of_host = [run for run in runs if run.host.id == host]
+            rows.append(
+                {
+                    "machine": comparison.called(machine),
+                    "host": name,
+                    "measured on": listing(sorted({run.start[:10] for run in of_host})),
+                    "runs": str(len({run.start for run in of_host})),
+                    "CPU": str(of_host[-1].host.described().get("cpu", "")),
+                }
+            )
+    return table(rows)
+
+
+@macro(may_be_empty=True)
+def virtual_machines(inputs: Inputs) -> str:
+    """A note on the machines that are virtual, if any are."""
+    names = [inputs.called(name) for name, one in inputs.machines.items() if one.get("hypervisor")]
+    if not names:
+        return ""
+    return (
+        f"All hosts of {listing(names)} are virtual machines. A hypervisor may add address"
+        " translation, take CPU time and hide the CPU's clock."
+    )

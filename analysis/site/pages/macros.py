@@ -11,45 +11,34 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import escape
+from markupsafe import Markup
 
 from analysis.base.errors import require_known
 from analysis.base.quantities import whole
-from analysis.base.reading import read_yaml
 from analysis.site.charts.explorer import first_choice
-from analysis.site.charts.still import COLUMNS
+from analysis.site.charts.theme import CONFIGURATION
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
-    agreement,
     architecture,
     chart_figures,
     citing,
-    copies,
     counters,
-    drawings,
-    hardware,
-    home,
     inline,
-    links,
+    ledger,
     machines,
-    measuring,
+    method,
     model,
-    probe,
     reference,
-    repeatability,
+    source,
     study_pages,
-    study_tables,
+    tables,
     templates,
-    variants,
 )
-from analysis.site.pages import ledger as claim_pages
 from analysis.site.pages.common import ALL, EXPLORER, EXPLORER_START
 from analysis.site.pages.html import link
-from analysis.site.pages.navigation import JOURNEYS
-from analysis.site.pages.page import GIVEN, MACROS, Page, macro
+from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study import parse_case
-from analysis.study.config import CONFIG_FILE, Settings
 
 
 def define_env(env: Any) -> None:
@@ -60,32 +49,7 @@ def define_env(env: Any) -> None:
 
 
 @macro()
-def lead(page: Page, facts: StudyFacts, thesis: str = "") -> str:
-    """The study's thesis, question and write-up.
-
-    thesis: a sentence to open with instead of a finding; none if empty
-    """
-    page.env.page.meta["description"] = escape(study_pages.summary(facts))
-    return study_pages.lead(facts, thesis)
-
-
-@macro()
-def claims(page: Page, facts: StudyFacts, *ids: str) -> str:
-    """The claims of the study, with the verdict on each machine.
-
-    ids: some of the claims; all if omitted
-    """
-    return claim_pages.claims_of(facts, page.place, ids)
-
-
-@macro()
-def ledger(page: Page) -> str:
-    """Every claim of every study, with the verdict on each machine."""
-    return claim_pages.ledger(page.staged.studies, page.staged.pages, page.place)
-
-
-@macro()
-def download(page: Page, name: str) -> str:
+def download(page: Page, name: str) -> Markup:
     """A link to a table, or to all samples.
 
     name: name of a file in data/, such as `summary.csv`
@@ -109,41 +73,7 @@ def constant(name: str) -> str:
 
 
 @macro()
-def journeys(page: Page, *names: str) -> str:
-    """A card for each journey: its steps, their gain and their distance from the limit.
-
-    names: some of the studies; all journeys if omitted
-    """
-    found = [page.staged.studies[name] for name in names if name in page.staged.studies]
-    return home.cards(found if names else page.studies[JOURNEYS], page.study_address)
-
-
-@macro()
-def findings(page: Page, *without: str) -> str:
-    """The most important finding of each study, with its figure, basis and evidence.
-
-    without: names of studies that the page is about anyway
-    """
-    every = [facts for group in page.studies.values() for facts in group]
-    others = [facts for facts in every if facts.study.name not in without]
-    return home.top_findings(others, page.study_address)
-
-
-@macro()
-def findings_of(page: Page, facts: StudyFacts) -> str:
-    """The findings of another study, each with its figure, basis and evidence."""
-    return home.study_findings(facts, page.study_address)
-
-
-@macro()
-def other_studies(page: Page) -> str:
-    """The questions of all other studies, by group."""
-    others = {title: group for title, group in page.studies.items() if title != JOURNEYS}
-    return home.other_studies(others, page.study_address)
-
-
-@macro()
-def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> str:
+def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> Markup:
     """Selects and a chart of any metric over any key of any study, which a script fills."""
     about = {
         name: {
@@ -160,35 +90,5 @@ def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> str:
     start = first_choice(facts, wanted) if facts else None
     first = page.staged.charts[ALL][EXPLORER]
     return templates.macros("figure.html").explorer(
-        *map(json.dumps, (about, names, start or {})), page.root, first, list(COLUMNS)
+        *map(json.dumps, (about, names, start or {}, CONFIGURATION)), page.place.root, first
     )
-
-
-@macro()
-def samples(page: Page) -> str:
-    """Links to the samples of every machine, study and variant."""
-    return machines.sample_tables(page.staged.inputs, page.staged.sources, page.place)
-
-
-@macro()
-def parts() -> str:
-    """Every part of the package by layer, its purpose and its imports."""
-    return architecture.part_table(architecture.read_structure())
-
-
-@macro()
-def study_keys() -> str:
-    """Every key of study.yaml, with its type and meaning."""
-    return reference.schema_reference(reference.study_schema())
-
-
-@macro()
-def setting_keys() -> str:
-    """Every setting of config.yaml, with its type, meaning and value."""
-    return reference.schema_reference(reference.schema_of(Settings), read_yaml(CONFIG_FILE))
-
-
-@macro()
-def macro_list() -> str:
-    """Every macro, as on this page."""
-    return reference.macro_reference(MACROS, GIVEN)

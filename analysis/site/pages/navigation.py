@@ -15,7 +15,6 @@ STUDIES: Final = "studies"
 JOURNEYS: Final = "Journeys"
 """The group of those studies that mkdocs.yml does not list."""
 
-
 Entry = str | dict[str, list[str]]
 """A page, or a group of pages under its title."""
 
@@ -24,41 +23,39 @@ def navigation(pages: Path) -> list[Entry]:
     """The `nav` of the mkdocs.yml in the folder `pages`, without pages that are not there, and with
     all pages of studies."""
     entries: list[Entry] = read_yaml(pages / CONFIGURATION)["nav"]
-    listed = {page for entry in entries if isinstance(entry, dict) for page in _pages(entry)}
     found = (path.relative_to(pages).as_posix() for path in sorted(pages.glob(f"{STUDIES}/*.md")))
-    others = [page for page in found if page not in listed]
-    kept: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry, str):
-            kept += [entry] if (pages / entry).exists() else []
-            continue
-        ((title, group),) = entry.items()
-        there = [page for page in group if (pages / page).exists()]
-        there += others if title == JOURNEYS else []
-        kept += [{title: there}] if there else []
-    return kept
+    others = [page for page in found if page not in page_names(entries)]
+    absent = {page for page in page_names(entries) if not (pages / page).exists()}
+    extended = [
+        {title: [*group, *others]} if title == JOURNEYS else entry
+        for entry in entries
+        for title, group in (entry.items() if isinstance(entry, dict) else [("", [])])
+    ]
+    return _without(extended, absent)
 
 
 def sidebar(entries: Iterable[Entry], pages: Path) -> list[Entry]:
     """The `entries` without the pages that the mkdocs.yml in the folder `pages` keeps out."""
     names = read_yaml(pages / CONFIGURATION).get("not_in_nav", "").split()
-    hidden = {name.removeprefix("/") for name in names}
-    shown: list[Entry] = []
+    return _without(entries, {name.removeprefix("/") for name in names})
+
+
+def _without(entries: Iterable[Entry], left_out: set[str]) -> list[Entry]:
+    kept: list[Entry] = []
     for entry in entries:
         if isinstance(entry, str):
-            shown += [entry] if entry not in hidden else []
+            kept += [entry] if entry not in left_out else []
             continue
         ((title, group),) = entry.items()
-        kept = [page for page in group if page not in hidden]
-        shown += [{title: kept}] if kept else []
-    return shown
+        pages = [page for page in group if page not in left_out]
+        kept += [{title: pages}] if pages else []
+    return kept
 
 
 def page_names(entries: Iterable[Entry]) -> list[str]:
     """All pages of the navigation, in its order."""
-    return [
-        page for entry in entries for page in ([entry] if isinstance(entry, str) else _pages(entry))
-    ]
+    groups = (entry.values() if isinstance(entry, dict) else [[entry]] for entry in entries)
+    return [page for of_entry in groups for pages in of_entry for page in pages]
 
 
 def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, list[str]]:
@@ -79,8 +76,3 @@ def _study_of(page: str) -> str:
     """The study that a page is of; empty for any other page."""
     path = PurePosixPath(page)
     return path.stem if path.parent.name == STUDIES else ""
-
-
-def _pages(entry: dict[str, list[str]]) -> list[str]:
-    (pages,) = entry.values()
-    return pages

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
+from markupsafe import Markup
 from mkdocs.utils import get_relative_url
 
+from analysis.base.errors import FieldError
+from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import gap
-from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.staging import Staged
 
 
@@ -37,31 +39,33 @@ class Page:
         return Path(self.env.conf["docs_dir"])
 
     @property
-    def root(self) -> str:
-        """The site's root as seen from this page, with a slash at its end."""
-        return self.address("").removesuffix("/") + "/"
-
-    @property
-    def studies(self) -> dict[str, list[StudyFacts]]:
-        """All studies by the group of their pages, that of the journeys among them."""
-        groups = {JOURNEYS: [], **self.staged.groups}
-        return {
-            title: [self.staged.studies[name] for name in names] for title, names in groups.items()
-        }
-
-    def study_address(self, study: str) -> str:
-        """The page of a study as seen from this page; empty where it has none."""
-        return self.address(f"studies/{study}/") if study in self.staged.pages else ""
-
-    @property
     def place(self) -> Place:
         """Where this page is, for what is folded into it."""
-        return Place(Path(self.env.conf["site_dir"]), self.root)
+        root = self.address("").removesuffix("/") + "/"
+        return Place(Path(self.env.conf["site_dir"]), root)
 
     @property
     def stem(self) -> str:
         """The study that a macro is about: `study` or the page's, which has the file's name."""
         return self.study or PurePosixPath(self.env.page.file.src_uri).stem
+
+    def study_address(self, study: str) -> str:
+        """The page of a study as seen from this page; empty where it has none."""
+        return self.address(f"studies/{study}/") if study in self.staged.pages else ""
+
+    def machine(self, facts: StudyFacts) -> str:
+        """The published machine with most evidence for a study; any other if no published one has
+        measured it. Empty without results."""
+        order = machines_by_evidence(facts)
+        published = [one for one in order if one in self.staged.published]
+        return next(iter(published or order), "")
+
+    def missing(self, what: str) -> Markup:
+        """FieldError for what a macro cannot give. A trial site, which publishes no machine, has a
+        gap instead."""
+        if self.staged.published:
+            raise FieldError(self.stem, what, "none")
+        return gap(f"missing: {what}")
 
 
 Written = TypeVar("Written", bound=Callable[..., str])
@@ -84,10 +88,11 @@ MACROS: Final[dict[str, Callable[..., str]]] = {}
 
 
 def macro(name: str = "", *, may_be_empty: bool = False) -> Callable[[Written], Written]:
-    """Register a function as a macro with this name, by default the function's. If it returns
-    nothing, the page says so, unless it `may_be_empty`."""
+    """Register a function as a macro with this name, by default the function's. One that returns
+    nothing stops the build, as `Page.missing` does, unless it `may_be_empty`."""
 
     def register(function: Written) -> Written:
+        called = name or function.__name__
         parameters = inspect.signature(function).parameters.values()
         kinds = [one.annotation for one in parameters if one.annotation in GIVEN]
 
@@ -97,13 +102,11 @@ def macro(name: str = "", *, may_be_empty: bool = False) -> Callable[[Written], 
                 page = replace(page, study=named.pop("study", ""))
             given = [GIVEN[kind](page) for kind in kinds]
             if None in given:
-                return f"This repository has no study named {page.stem} yet."
+                return page.missing(f"a study of this repository, for {called}")
             made = function(*given, *arguments, **named)
-            if made or may_be_empty:
-                return made
-            return gap(f"{name or function.__name__}{arguments}: nothing to show")
+            return made if made or may_be_empty else page.missing(f"a result for {called}")
 
-        MACROS[name or function.__name__] = of_page
+        MACROS[called] = of_page
         return function
 
     return register

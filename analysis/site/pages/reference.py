@@ -5,40 +5,28 @@ from __future__ import annotations
 import argparse
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
 from analysis.base.keys import adapter
 from analysis.base.quantities import listing
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
-from analysis.site.pages.html import code, table, wide
-from analysis.site.pages.page import macro
+from analysis.site.pages.html import code, joined, prose, table, wide
+from analysis.site.pages.page import GIVEN, MACROS, macro
 from analysis.study import Study
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
 from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
+from analysis.study.config import Settings
 from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
 HELP_COLUMNS: Final = 88
-
-_TYPES: Final = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "true or false",
-    "null": "null",
-}
-_LIMITS: Final = {
-    "minimum": "at least {}",
-    "exclusiveMinimum": "above {}",
-    "maximum": "at most {}",
-    "minItems": "at least {}",
-}
+_LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
 class _KeySchema(GenerateJsonSchema):
@@ -104,19 +92,42 @@ def study_schema() -> Schema:
     return schema
 
 
-def schema_reference(schema: Schema, settings: Mapping[str, Any] | None = None) -> str:
-    """A table of keys for every mapping that a schema describes; Markdown.
+@macro()
+def study_keys() -> str:
+    """Every key of study.yaml, with its type and meaning."""
+    return schema_reference(study_schema())
 
-    Defaults are the schema's, or where `settings` are given, those.
-    """
+
+@macro()
+def setting_keys() -> str:
+    """Every setting of config.yaml, with its type and meaning."""
+    return schema_reference(schema_of(Settings))
+
+
+def schema_reference(schema: Schema) -> str:
+    """A table of keys for every mapping that a schema describes, each once; Markdown."""
     places: dict[str, list[str]] = {}  # one mapping may be described for several places
-    found: dict[str, Schema] = {}
+    tables: dict[str, Markup] = {}
     for path, mapping in _mappings(schema, ""):
         keys = repr(mapping["properties"])
-        places.setdefault(keys, []).append(path)
-        found.setdefault(keys, mapping)
+        places.setdefault(keys, []).append(f"`{path}`" if path else "")
+        tables[keys] = wide(
+            table(
+                {
+                    "key": code(key),
+                    "type": _type(part),
+                    "default": "required"
+                    if key in mapping.get("required", [])
+                    else _value(part.get("default")),
+                    "meaning": prose(part["description"]),
+                }
+                for key, part in mapping["properties"].items()
+            )
+        )
+    titles = {keys: listing(list(filter(None, found))) for keys, found in places.items()}
     return "\n\n".join(
-        _keys(mapping, places[keys], settings or {}) for keys, mapping in found.items()
+        f"### {titles[keys]}\n\n{shown}" if titles[keys] else shown
+        for keys, shown in tables.items()
     )
 
 
@@ -128,8 +139,7 @@ def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
         (f"{path}.{key}".strip("."), part) for key, part in schema.get("properties", {}).items()
     ]
     inner += [(f"{path}.<name>", part) for part in _values(schema)]
-    if "items" in schema:
-        inner.append((f"{path}[]", schema["items"]))
+    inner += [(f"{path}[]", schema["items"])] if "items" in schema else []
     for place, part in inner:
         yield from _mappings(part, place)
 
@@ -140,70 +150,26 @@ def _values(schema: Schema) -> list[Schema]:
     return [part for part in found if isinstance(part, dict)]
 
 
-def _keys(mapping: Schema, places: list[str], settings: Mapping[str, Any]) -> str:
-    required = mapping.get("required", [])
-    rows = []
-    for key, schema in mapping["properties"].items():
-        defaults = [schema.get("default")]
-        if settings and not any("[]" in place for place in places):
-            defaults = [_at(settings, [*filter(None, place.split(".")), key]) for place in places]
-        shown: str = Markup(", ".join(map(_value, defaults)))
-        if key in required and not shown:
-            shown = "required"
-        rows.append([code(key), _type(schema), shown, _prose(schema["description"])])
-    title = listing([f"`{place}`" for place in places if place])
-    heading = [f"### {title}"] if title else []
-    if len(places) == 1 and title and "description" in mapping:
-        heading.append(mapping["description"])
-    return "\n\n".join([*heading, wide(table(["key", "type", "default", "meaning"], rows))])
-
-
-def _at(settings: Mapping[str, Any], path: list[str]) -> Any:
-    """The setting at `path`; None where it is a mapping, whose keys have separate rows."""
-    value: Any = settings
-    for key in path:
-        value = value[key]
-    return None if isinstance(value, Mapping) else value
-
-
 def _value(value: Any) -> str:
-    if value is None:
-        return ""
-    return code(str(value).lower() if isinstance(value, bool) else str(value))
+    return "" if value is None else code(str(value).lower() if isinstance(value, bool) else value)
 
 
 def _type(schema: Schema) -> Markup:
-    """A value of `schema`, in words; the values themselves where they are few."""
-    if "title" in schema and "properties" not in schema:
-        return Markup(escape(schema["title"]))
+    """A value of `schema`, in the words of JSON Schema, or the values that it lists."""
     if "enum" in schema:
-        return Markup(", ".join(code(str(value)) for value in schema["enum"]))
+        return joined(", ", map(code, schema["enum"]))
     if "anyOf" in schema:
-        return Markup(" or ".join(_type(option) for option in schema["anyOf"]))
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    words = " or ".join(_kind(schema, kind) for kind in kinds)
-    limits = [limit.format(schema[key]) for key, limit in _LIMITS.items() if key in schema]
-    return Markup(f"{words}, {' and '.join(limits)}" if limits else words)
-
-
-def _kind(schema: Schema, kind: str) -> str:
+        return joined(" or ", map(_type, schema["anyOf"]))
+    kind = schema["type"]
+    words = schema.get("title") or " or ".join([kind] if isinstance(kind, str) else kind)
     if kind == "array":
-        items = _type(schema["items"] if "items" in schema else schema["prefixItems"][0])
-        return f"list of {items}s" if items.isalpha() else f"list of {items}"
+        items = schema["items"] if "items" in schema else schema["prefixItems"][0]
+        return Markup("list of {}").format(_type(items))
     if kind == "object":
-        values = [part for part in _values(schema) if "properties" not in part]
-        return f"mapping of names to {_type(values[0])}" if values else "mapping"
-    if kind == "string" and "pattern" in schema:
-        return f"text like {code(schema['pattern'])}"
-    return _TYPES[kind]
-
-
-def _prose(text: str) -> Markup:
-    """Plain text with `code` in it, as HTML."""
-    parts = text.strip().split("`")
-    return Markup(
-        "".join(code(part) if index % 2 else escape(part) for index, part in enumerate(parts))
-    )
+        inner = [_type(part) for part in _values(schema) if "properties" not in part]
+        return Markup("mapping of {}").format(inner[0]) if inner else Markup("mapping")
+    limits = [f"{word} {schema[key]}" for key, word in _LIMITS.items() if key in schema]
+    return Markup("{}").format(", ".join([words, *limits]))
 
 
 @macro("columns")
@@ -216,47 +182,53 @@ def column_list(file: str) -> str:
 
 
 @macro()
-def claim_kinds() -> str:
+def claim_kinds() -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
     rows = []
     for name, kind in KINDS.items():
         schema = schema_of(kind)
         keys = schema["properties"].keys() - {*BOUNDS, "kind"}
-        needed = set(schema["required"]) - {"kind"}
+        needed = {*schema["required"]} - {"kind"}
         rows.append(
-            [
-                code(name),
-                _codes(needed),
-                _codes(keys - needed),
-                _codes(BOUNDS) if issubclass(kind, Bounded) else "none",
-                _prose((inspect.getdoc(kind) or "").replace("\n\n", " ").replace("\n", " ")),
-            ]
+            {
+                "kind": code(name),
+                "needs": _codes(needed),
+                "may have": _codes(keys - needed),
+                "one of": _codes(BOUNDS) if issubclass(kind, Bounded) else "none",
+                "meaning": prose(inspect.getdoc(kind) or ""),
+            }
         )
-    return wide(table(["kind", "needs", "may have", "one of", "meaning"], rows))
+    return wide(table(rows))
 
 
 @macro()
-def link_keys() -> str:
+def link_keys() -> Markup:
     """The keys of a `link` for each way of reading host memory."""
-    rows = [[code(reads), _codes(NEEDED[reads]), _codes(OPTIONAL[reads])] for reads in READS]
-    return table(["reads", "needs", "may have"], rows)
+    return table(
+        {
+            "reads": code(reads),
+            "needs": _codes(NEEDED[reads]),
+            "may have": _codes(OPTIONAL[reads]),
+        }
+        for reads in READS
+    )
 
 
 def _codes(names: Iterable[str]) -> Markup:
-    return Markup(", ".join(code(name) for name in sorted(names)))
+    return joined(", ", map(code, sorted(names)))
 
 
-def macro_reference(macros: Mapping[str, Callable[..., str]], given: Collection[str]) -> str:
-    """Every macro with its arguments and docstring; `given` are annotations of what a page does not
-    pass itself. Markdown."""
-    return "\n\n".join(_macro(name, function, given) for name, function in sorted(macros.items()))
+@macro()
+def macro_list() -> str:
+    """Every macro with its arguments, as on this page."""
+    return "\n\n".join(_macro(name, function) for name, function in sorted(MACROS.items()))
 
 
-def _macro(name: str, function: Callable[..., str], given: Collection[str]) -> str:
+def _macro(name: str, function: Callable[..., str]) -> str:
     parameters = [
         str(parameter.replace(annotation=inspect.Parameter.empty))
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.annotation not in given
+        if parameter.annotation not in GIVEN
     ]
     meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
     items = [

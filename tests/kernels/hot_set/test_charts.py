@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-import vl_convert
 
 from analysis.site.charts.writing import write_chart
-from analysis.site.pages.sentences import step_sentence
 from kernels.hot_set.charts import charts
 from kernels.hot_set.policy_chart import policy_table
 from tests.kernels.hot_set.measured import BLOCK, GIVEN, facts_of, simulated, timed, usual_case
@@ -23,11 +20,8 @@ def test_both_charts_can_be_drawn(tmp_path: Path) -> None:
     rows.append((BLOCK, usual_case(1, 410, layers=60), "host_time", 6e-4))
     for name, chart in charts(facts_of(tmp_path, rows)).items():
         assert chart is not None, name
-        table = write_chart(chart, tmp_path / "out", name, "charts").data
-        assert len(table) == 3
-        specification = json.loads((tmp_path / "out" / f"{name}.json").read_text())
-        data = {"data": {"values": table.to_dict("records")}}
-        assert vl_convert.vegalite_to_vega(specification | data)
+        assert len(chart.table) == 3
+        write_chart(chart, tmp_path / "out", name)
 
 
 def test_bars_say_bytes_and_time_beyond_the_optimum(tmp_path: Path) -> None:
@@ -57,8 +51,3 @@ def test_a_variant_that_is_measured_by_no_time_is_not_called_missing(tmp_path: P
     lru = facts.points[facts.points["variant"] == "policy_lru"]
     assert "topk=2048,slots=4096,trace=kept_0.9" not in set(lru["case"])
     assert set(lru["state"]) == {"not measured"}, "other cases are missing"
-    policy = facts.study.variant("policy_lru")
-    assert "has not been measured" in step_sentence(facts, "box", policy)
-    shown = facts.study.shown_case(policy)["trace"]
-    facts = facts_of(tmp_path, simulated(str(shown), FETCHED))
-    assert step_sentence(facts, "box", policy) == ""

@@ -118,7 +118,7 @@ def column(study: str, name: str, field: str) -> Mutation:
             made[name].data[field] = np.nan  # type: ignore[union-attr]
         return made
 
-    where = "analysis.site.pages.staging.study_charts"
+    where = "analysis.site.charts.study_charts"
     return Mutation(study, within=lambda: patch(where, emptied))
 
 

@@ -1,10 +1,17 @@
-"""A machine with one variant of each verdict, for all tests of pages."""
+"""A machine with one variant of each verdict, and pages around it, for all tests of pages."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.navigation import JOURNEYS
+from analysis.site.pages.page import Page
+from analysis.site.pages.staging import Staged
 from analysis.study import discover
 from tests.roots import make_inputs, make_root, settled
 from tests.synthetic import add_run, at_rates, provenance_of, samples_of, write_machine
@@ -23,3 +30,15 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     samples = samples_of(study, steps[4], seconds=seconds, noise=0.2)
     add_run(results, "box", "copy", steps[4].name, samples, provenance_of(study, steps[4]))
     return StudyFacts(settled(make_inputs(root)), study)
+
+
+def page_in(site: Path, inputs: Inputs, *published: str) -> Page:
+    """The page of the study `copy` in a site that publishes some machines."""
+    studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
+    pages = {name: f"studies/{name}.md" for name in studies}
+    staged = Staged(inputs, {JOURNEYS: [*studies]}, studies, {}, {}, pages, published)
+    file = SimpleNamespace(src_uri="studies/copy.md")
+    conf = {"site_dir": str(site), "docs_dir": str(site), "extra": {"repository": ""}}
+    return Page(
+        staged, SimpleNamespace(page=SimpleNamespace(url="studies/copy/", file=file), conf=conf)
+    )

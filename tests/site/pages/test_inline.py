@@ -1,17 +1,19 @@
-"""Figures and verdicts within sentences of any page."""
+"""Figures, ratios and verdicts within sentences of any page."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.site.facts.comparison import Comparison
-from analysis.site.facts.rows import runs_text
+from analysis.site.facts.rows import ParameterRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import inline
 from analysis.site.pages.page import Page
@@ -23,16 +25,9 @@ from tests.synthetic import at_rates, write_machine
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_root(tmp_path_factory.mktemp("inline"))
-    study = discover(root)["copy"]
-    speeds = {"bytewise": 1.0, "vectors": 2.0}
+    speeds = at_rates({"bytewise": 1.0, "vectors": 2.0})
     for machine in ("box", "other-box"):
-        write_machine(
-            root / "results",
-            machine,
-            study,
-            seconds=at_rates(speeds),
-            noise=1e-4,
-        )
+        write_machine(root / "results", machine, discover(root)["copy"], seconds=speeds, noise=1e-4)
     return root
 
 
@@ -41,101 +36,115 @@ def facts(root: Path) -> StudyFacts:
     return StudyFacts(settled(make_inputs(root)), discover(root)["copy"])
 
 
-def clock(facts: StudyFacts) -> str:
-    return facts.study.time_metrics[0]
+def page(*published: str) -> Page:
+    """A page at studies/copy/ of a site that publishes some machines."""
+    env = SimpleNamespace(
+        page=SimpleNamespace(url="studies/copy/", file=SimpleNamespace(src_uri="studies/copy.md"))
+    )
+    pages = {"copy": "studies/copy.md"}
+    return Page(cast(Any, SimpleNamespace(published=published, pages=pages)), env)
 
 
-def rate(facts: StudyFacts) -> str:
-    return without_data(inline.rate(facts, "vectors", clock(facts)))
+def changed(facts: StudyFacts, table: str, **columns: Any) -> StudyFacts:
+    """Facts with other values in some columns of a table."""
+    made: pd.DataFrame = facts.inputs.tables[table].assign(**columns)
+    return StudyFacts(facts.inputs.with_tables(**{table: made}), facts.study)
 
 
-def test_rate_is_that_of_the_headline_case_and_follows_the_samples(facts: StudyFacts) -> None:
-    assert rate(facts) == "2.0 GB/s"
-    summary = facts.inputs.tables["summary"]
-    faster = facts.inputs.with_tables(summary=summary.assign(median=summary["median"] / 2))
-    assert rate(StudyFacts(faster, facts.study)) == "4.0 GB/s"
-    stale = facts.inputs.with_tables(summary=summary.assign(stale=1))
-    assert rate(StudyFacts(stale, facts.study)) == "2.0 GB/s (stale)"
+def test_a_figure_follows_the_samples_and_names_its_basis(facts: StudyFacts) -> None:
+    shown = inline.figure(page("box"), facts, "vectors")
+    assert ">2.00 GB/s<" in shown
+    assert 'title="box; 95 % interval: ' in shown and "; 3 runs, 3 hosts; " in shown
+    assert 'href="../../data/?samples.case=' in shown and "#box-copy-vectors" in shown
+    other = inline.figure(page("other-box"), facts, "vectors", as_time=True)
+    assert 'title="other-box; ' in other and "s</data>" in other and "GB/s" not in other
+    seconds = facts.inputs.tables["summary"]["median"] / 2
+    assert ">4.00 GB/s<" in inline.figure(
+        page(), changed(facts, "summary", median=seconds), "vectors"
+    )
+    assert "; stale; " in inline.figure(page(), changed(facts, "summary", stale=1), "vectors")
 
 
-def test_rate_from_few_runs_says_so_and_a_missing_one_is_named(root: Path) -> None:
+def test_a_figure_of_few_runs_is_marked(root: Path) -> None:
     few = StudyFacts(make_inputs(root), discover(root)["copy"])
-    assert rate(few) == "2.0 GB/s (in 1 run on 1 host)"
-    none = few.inputs.with_tables(summary=few.inputs.tables["summary"].iloc[:0])
-    assert inline.rate(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
-    assert inline.based_on(StudyFacts(none, few.study), "vectors", clock(few)) == inline.MISSING
+    shown = inline.figure(page("box"), few, "vectors")
+    assert 'class="hp-figure hp-few"' in shown
+    assert 'title="box; one run (too few for a headline); ' in shown
+    of_one_host = changed(StudyFacts(settled(few.inputs), few.study), "summary", hosts=1)
+    shown = inline.figure(page("box"), of_one_host, "vectors")
+    assert "hp-few" in shown and "3 runs, 1 host (too few" in shown
 
 
-def test_unknown_variant_case_and_claim_are_errors(facts: StudyFacts) -> None:
+def test_no_interval_of_a_rate_exceeds_that_of_the_link(facts: StudyFacts) -> None:
+    rate = ParameterRow("box", "link_rate", 2.01e9, "B/s", math.nan, math.nan, 24, 1)
+    summary = facts.inputs.tables["summary"]
+    wide = summary.assign(ci_low=summary["median"] / 2, ci_high=summary["median"] * 2)
+    machines = {name: {**one, "sms": 4} for name, one in facts.inputs.machines.items()}
+    inputs = replace(facts.inputs, machines=machines).with_tables(
+        summary=wide, model_parameters=pd.DataFrame([rate])
+    )
+    linked = replace(facts.study.variant("vectors"), link={"reads": "copy_engine"}, after=None)
+    study = replace(facts.study, variants=(linked,))
+    shown = inline.figure(page("box"), StudyFacts(inputs, study), "vectors")
+    assert "95 % interval: 1.0 to 2.0 GB/s" in shown
+
+
+def test_a_missing_figure_stops_the_build_unless_it_is_a_trial(facts: StudyFacts) -> None:
+    none = StudyFacts(
+        facts.inputs.with_tables(
+            summary=facts.inputs.tables["summary"].iloc[:0],
+            ratios=facts.inputs.tables["ratios"].iloc[:0],
+            claims=facts.inputs.tables["claims"].iloc[:0],
+        ),
+        facts.study,
+    )
+
+    def given(page: Page) -> list[Callable[[], str]]:
+        return [
+            lambda: inline.figure(page, none, "vectors"),
+            lambda: inline.ratio(page, none, "vectors", "bytewise"),
+            lambda: inline.measured(page, none, "vectors"),
+        ]
+
+    for stops, shows in zip(given(page("box")), given(page()), strict=True):
+        with pytest.raises(FieldError, match="copy: expected a "):
+            stops()
+        assert 'class="hp-gap"' in shows()
+
+
+def test_unknown_names_are_errors(facts: StudyFacts) -> None:
     with pytest.raises(FieldError, match="variant: expected one of"):
-        inline.rate(facts, "vector")
+        inline.figure(page(), facts, "vector")
     with pytest.raises(FieldError, match="case of vectors: expected one of"):
-        inline.rate(facts, "vectors", clock(facts), no_such_key=1)
+        inline.figure(page(), facts, "vectors", no_such_key=1)
+    with pytest.raises(FieldError, match="metric: expected one of"):
+        inline.figure(page(), facts, "vectors", "no_such_metric")
     with pytest.raises(FieldError, match="claim: expected one of"):
         inline.holds(facts, "vector")
 
 
-def test_basis_names_machine_link_and_runs(facts: StudyFacts) -> None:
-    described = {
-        name: {**one, "pcie_generation": 5, "pcie_width": 16}
-        for name, one in facts.inputs.machines.items()
-    }
-    linked = StudyFacts(replace(facts.inputs, machines=described), facts.study)
-    assert inline.based_on(linked, "vectors", clock(facts)).startswith(
-        f"{facts.inputs.called('box')} over PCIe 5 x16"
-    )
+def test_a_ratio_puts_the_faster_variant_first(facts: StudyFacts) -> None:
+    shown = without_data(inline.ratio(page("box"), facts, "vectors", "bytewise"))
+    assert ">2.0 times</a>" in shown
+    shown = without_data(inline.ratio(page("box"), facts, "vectors", "bytewise", percent=True))
+    assert ">100 %</a>" in shown
+    with pytest.raises(FieldError, match=r"bytewise over vectors .* the faster variant first"):
+        inline.ratio(page("box"), facts, "bytewise", "vectors")
 
 
-def test_verdict_chooses_words(facts: StudyFacts) -> None:
-    assert inline.holds(facts, "vectors") == "yes"
-    claims = facts.inputs.tables["claims"]
-    failed = facts.inputs.with_tables(claims=claims.assign(verdict="does not hold"))
-    assert inline.holds(StudyFacts(failed, facts.study), "vectors") == ""
-
-
-def test_results_choose_sections(facts: StudyFacts) -> None:
-    assert inline.has_results(facts) == "yes"
-    empty = {name: facts.inputs.tables[name].iloc[:0] for name in ("summary", "skipped")}
-    assert inline.has_results(StudyFacts(facts.inputs.with_tables(**empty), facts.study)) == ""
-
-
-def test_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyFacts) -> None:
-    page = cast(Page, SimpleNamespace(study_address=lambda study: f"studies/{study}/"))
-    figure = without_data(inline.measured(page, facts, "vectors"))
-    assert figure.startswith('<a href="studies/copy/#copy-vectors">2.00×</a> (box; ')
-    claims = facts.inputs.tables["claims"]
-    none = facts.inputs.with_tables(claims=claims.iloc[:0])
-    assert inline.measured(page, StudyFacts(none, facts.study), "vectors") == inline.MISSING
-
-
-@pytest.mark.parametrize(
-    ("factor", "begins"),
-    [
-        (1.0, "{0} and {1} are equal within 5 %: 2.00 GB/s on {0} and 2.00 GB/s on {1}."),
-        (1.02, "No difference found between {0} and {1}: 2.00 GB/s on {0} and"),
-        (2.0, "{0} is faster than {1}: 2.00 GB/s on {0} and 1.00 GB/s on {1}."),
-        (0.5, "{0} is slower than {1}: 2.00 GB/s on {0} and 4.00 GB/s on {1}."),
-    ],
-)
-def test_two_machines_are_compared_by_their_runs(
-    facts: StudyFacts, factor: float, begins: str
+def test_a_verdict_is_a_mark_a_machine_and_contradictions_stop_the_build(
+    facts: StudyFacts,
 ) -> None:
-    summary = facts.inputs.tables["summary"]
-    factors = summary["machine"].map({"other-box": factor}).fillna(1.0)
-    width = 1.1 if factor == 1.02 else 1.001
-    median = summary["median"] * factors
-    by_run = [runs_text((one / width, one, one * width)) for one in median]
-    changed = summary.assign(median=median, by_run=by_run, runs=3, hosts=2)
-    other = StudyFacts(facts.inputs.with_tables(summary=changed), facts.study)
-    comparison = Comparison(other.inputs, {"copy": other})
-    sentence = inline.on_two_machines(comparison, other, "vectors", clock(facts))
-    machines = [other.inputs.called(one) for one in ("box", "other-box")]
-    assert sentence.startswith(begins.format(*machines))
+    marks = inline.verdict(page("box"), facts, "vectors", expect="holds")
+    assert marks.count(">✓</a>") == 2 and 'href="../../ledger/#copy-vectors"' in marks
+    failed = changed(facts, "claims", verdict="does not hold")
+    assert inline.verdict(page("box"), failed, "vectors").count(">✗</a>") == 2
+    with pytest.raises(FieldError, match="verdict of vectors: expected holds"):
+        inline.verdict(page("box"), failed, "vectors", expect="holds")
+    assert inline.holds(facts, "vectors") == "yes" and inline.holds(failed, "vectors") == ""
 
 
-def test_nothing_is_compared_without_a_second_machine(facts: StudyFacts) -> None:
-    summary = facts.inputs.tables["summary"]
-    one = facts.inputs.with_tables(summary=summary[summary["machine"] == "box"])
-    alone = StudyFacts(one, facts.study)
-    comparison = Comparison(one, {"copy": alone})
-    assert inline.on_two_machines(comparison, alone, "vectors", clock(facts)) == ""
+def test_the_figure_of_a_claim_has_its_basis_and_leads_to_the_evidence(facts: StudyFacts) -> None:
+    shown = without_data(inline.measured(page("box"), facts, "vectors"))
+    assert 'href="../../ledger/#copy-vectors" title="box; 95 % interval: 2.00 to 2.00; ' in shown
+    assert shown.endswith(">2.00×</a>")

@@ -1,47 +1,102 @@
-"""The table of freshness: which cases of a machine are stale, in which grid."""
+"""Tables about machines, the method and the link model, of several machines and of none."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from analysis.site.pages.machines import freshness
-from analysis.study import Study, discover
-from tests.roots import make_inputs, make_root
-from tests.synthetic import RUN, add_run, provenance_of, samples_of
+import pytest
 
-LATER = RUN.replace("2026-01", "2026-02")
+from analysis.site.facts.comparison import Comparison
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages import machines, method, model
+from analysis.site.pages.machines import described_facts
+from analysis.site.pages.page import MACROS
+from tests.linked import GATHER
+from tests.roots import make_inputs, make_root, settled, without_data
+from tests.site.pages.conftest import page_in
+from tests.synthetic import COPY, at_rates, write_machine
 
-
-def study_with_a_full_grid(root: Path) -> Study:
-    """The study `copy`, whose variant `bytewise` has one more case in the full grid."""
-    path = root / "kernels" / "copy" / "study.yaml"
-    more = "  more:\n    grid: full\n    batch: [1]\n    rows: [4096]\n    draw: [once]\n"
-    more += "    payload_bytes: batch * rows * row_bytes\n"
-    text = path.read_text().replace("  few:\n", f"{more}  few:\n", 1)
-    path.write_text(text.replace("    cases: [grid]\n", "    cases: [grid, more]\n", 1))
-    return discover(root)["copy"]
-
-
-def stale_columns(root: Path) -> dict[str, str]:
-    """Text of the columns about stale cases, by heading, of the only machine."""
-    text = freshness(make_inputs(root))
-    heads = re.findall(r"<th[^>]*>(.*?)</th>", text)
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
-    columns = dict(zip(heads, cells, strict=True))
-    return {head: value for head, value in columns.items() if "stale" in head}
+ON_PAGES = (
+    *("freshness", "machine_table", "provenance", "machine_pairs", "machine_figures"),
+    *("machine_hosts", "samples", "measuring", "repeatability", "agreement", "link_parameters"),
+)
+"""Macros about all machines."""
 
 
-def test_stale_cases_of_the_full_grid_have_a_column(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    study = study_with_a_full_grid(root)
-    variant = study.variant("bytewise")
-    results = root / "results"
-    older = provenance_of(study, variant) | {"source_sha256": "0" * 64}
-    add_run(results, "box", study.name, variant.name, samples_of(study, variant, rounds=2), older)
-    assert stale_columns(root) == {"stale cases": "16", "stale cases of the full grid": "1"}
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    root = make_root(tmp_path_factory.mktemp("boxes"))
+    for machine, rate in (("a-box", 1.0), ("b-box", 2.0)):
+        speeds = at_rates({"bytewise": rate, "vectors": rate})
+        write_machine(root / "results", machine, COPY, seconds=speeds, noise=1e-4)
+    return settled(make_inputs(root))
 
-    samples = samples_of(study, variant, rounds=2, run=LATER, grid="default")
-    newer = provenance_of(study, variant, run=LATER)
-    add_run(results, "box", study.name, variant.name, samples, newer)
-    assert stale_columns(root) == {"stale cases": "0", "stale cases of the full grid": "1"}
+
+def test_machines_stand_side_by_side(boxes: Inputs, tmp_path: Path) -> None:
+    page = page_in(tmp_path, boxes)
+    said = {name: without_data(str(MACROS[name](page))) for name in ON_PAGES}
+    for name in ("freshness", "machine_table", "provenance", "machine_hosts", "machine_figures"):
+        assert "a-box" in said[name] and "b-box" in said[name], name
+    assert 'data-pair="a-box and b-box"' in said["machine_pairs"]
+    assert "different: b-box is faster" in said["machine_pairs"]
+    assert "2.00×" in said["machine_pairs"]
+    samples = (tmp_path / "data" / "a-box" / "copy" / "index.html").read_text()
+    assert 'id="a-box-copy-vectors"' in samples
+    assert re.search(r'<td[^>]*><a href="[^"]+\.csv">', samples)
+
+
+def test_a_stale_machine_is_not_compared(boxes: Inputs) -> None:
+    summary = boxes.tables["summary"]
+    stale = boxes.with_tables(summary=summary.assign(stale=(summary["machine"] == "b-box") * 1))
+    studies = {"copy": StudyFacts(stale, COPY)}
+    assert machines.pairs(Comparison(stale, studies)) == ""
+    assert "(stale)" in machines.figures_table(Comparison(stale, studies))
+
+
+def test_a_site_without_results_has_no_table(tmp_path: Path) -> None:
+    page = page_in(tmp_path, make_inputs(tmp_path, {"copy": COPY}))
+    for name in ON_PAGES:
+        shown = MACROS[name](page)
+        assert "hp-gap" in shown or "<td" not in shown.replace("<td>results folder</td>", ""), name
+
+
+def test_a_refused_folder_is_one_line_and_its_markup_is_text(boxes: Inputs) -> None:
+    refused = boxes.without({"a-box/copy": "a *b* <c>\n{{ d }}"})
+    last = machines.freshness(refused).splitlines()[-1]
+    assert last.startswith("- **a-box/copy** is left out: a &#42;b&#42; &lt;c&gt; &#123;")
+
+
+def test_facts_of_hosts_are_in_the_words_of_the_field() -> None:
+    described = {"box": {"gpu": None, "gpu_memory_bytes": 2**31, "ecc": True, "power_w": 7.0}}
+    assert described_facts(described) == {
+        "GPU": ["none"],
+        "GPU memory": ["2.0 GiB"],
+        "ECC": ["yes"],
+        "power": ["7 W"],
+    }
+
+
+def test_the_model_has_its_parameters_errors_and_misses(calibrated: Inputs) -> None:
+    facts = StudyFacts(calibrated, GATHER)
+    shown: dict[str, Callable[[], str]] = {
+        "parameter": lambda: model.parameters(calibrated),
+        "judged": lambda: model.judgement(facts),
+        "measured vs. predicted": lambda: model.predictions(facts),
+        "reason": lambda: model.unjudged(facts),
+    }
+    for column, make in shown.items():
+        assert f">{column}</th>" in make(), column
+    assert model.model_basis(calibrated).startswith("model fitted to ")
+
+
+def test_examples_of_intervals() -> None:
+    assert method.interval("COUNT", [8], [8], [8]) == "8.00"
+    assert method.interval("COUNT", [0], [2], [1]).startswith("0 to ")
+
+
+def test_reach_is_shown_beside_the_study(boxes: Inputs) -> None:
+    assert method.reach_source().startswith("``` cuda\n")
+    assert method.reach_example().startswith("``` text\n")

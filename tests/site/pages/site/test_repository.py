@@ -18,7 +18,7 @@ from tests.site.pages.site.conftest import MEASURED
 
 
 def test_pages_hold_no_measured_figure() -> None:
-    figure = re.compile(r"\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
+    figure = re.compile(r"\b\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
     for page in ROOT.glob("docs/**/*.md"):
         found = figure.findall(page.read_text())
         assert not found, f"{page.name}: {found}"
@@ -60,7 +60,7 @@ def test_every_study_has_a_page_and_charts_that_are_valid(site: Path, study: str
         assert not names_colours or (study, path.stem) in COLOURED
 
 
-def test_search_knows_variants_claims_counters_and_terms_in_a_small_index(site: Path) -> None:
+def test_search_knows_counters_and_terms_in_a_small_index(site: Path) -> None:
     file = site / "search" / "search_index.json"
     assert file.stat().st_size < 2**20
     texts: dict[str, str] = {}
@@ -68,9 +68,5 @@ def test_search_knows_variants_claims_counters_and_terms_in_a_small_index(site: 
         page = entry["location"].partition("#")[0]
         words = html.unescape(re.sub(r"<[^>]+>", "", f"{entry['title']} {entry['text']}"))
         texts[page] = f"{texts.get(page, '')} {words}"
-    for study in STUDIES.values():
-        page = texts[f"studies/{study.name}/"]
-        assert [one.name for one in study.with_role("step") if one.name not in page] == []
-        assert [claim.says for claim in study.claims if claim.says not in texts["ledger/"]] == []
-    assert "pcie__read_bytes" in texts["glossary/"] and "Doorbell" in texts["glossary/"]
+    assert "pcie__read_bytes" in texts["glossary/"] and "Bounce buffer" in texts["glossary/"]
     assert "requests, the other way" not in texts["studies/h2d_gather/"], "words of a drawing"

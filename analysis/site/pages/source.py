@@ -1,0 +1,169 @@
+"""The macro `source`: a variant's code and its difference from the step before, what the compiler
+made of it, its figures and counters, folded."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from analysis import ROOT
+from analysis.base.errors import require_known
+from analysis.base.quantities import listing, quantity, whole
+from analysis.site.facts.captures import kernel_name
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.counters import counter_table
+from analysis.site.pages.fragments import Place, root_from
+from analysis.site.pages.html import NO_HTML, code, joined, paragraph, prose, table
+from analysis.site.pages.page import macro
+from analysis.site.pages.tables import metric_rows
+from analysis.site.pages.templates import macros
+from analysis.study import Study, Variant
+
+LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
+SMOKE: Final = ROOT / "build" / "smoke"
+"""Folder of all output of the smoke grid."""
+
+
+@macro()
+def source(facts: StudyFacts, place: Place, *variants: str) -> Markup:
+    """Folded: the source of variants with its difference from the step before, machine code,
+    resources, counters, figures on every machine, and the command that measures it again.
+
+    variants: names; all of the study if omitted
+    """
+    for name in variants:
+        require_known("variant", name, facts.study.variant_names)
+    shown = [facts.study.variant(name) for name in variants] or facts.study.variants
+    # Only the complete list has anchors, because an anchor must be unique on a page.
+    return joined("", (_folded(facts, one, place, anchored=not variants) for one in shown))
+
+
+def _folded(facts: StudyFacts, variant: Variant, place: Place, *, anchored: bool) -> Markup:
+    path = f"evidence/{facts.study.name}/{variant.name}.html"
+    root = root_from(path)
+    rows = metric_rows(facts, [variant], root)
+    sections = {
+        "Figures": table({key: row[key] for key in row if key != "variant"} for row in rows),
+        f"Difference from {variant.after}": highlighted(code_difference(facts.study, variant)),
+        f"Source: {variant.path.name}": highlighted(
+            variant.path.read_text(), LANGUAGES[variant.path.suffix]
+        ),
+        "Resources": table(_resources(facts, variant)),
+        "Machine code": table(_machine_code(facts, variant)),
+        "Hardware counters": counter_table(facts, variant, root),
+        "Measure it again": macros("text.html").copied(_command(facts, variant)),
+    }
+    headed = [
+        Markup("<h2>{}</h2>{}").format(heading, content)
+        for heading, content in sections.items()
+        if content
+    ]
+    content = joined("", [*(paragraph(prose(text)) for text in _texts(facts, variant)), *headed])
+    anchor = variant.name if anchored else ""
+    summary = Markup("{} {}").format(variant.title, code(variant.name))
+    return place.folded(path, summary, variant.title, content, anchor=anchor)
+
+
+def _texts(facts: StudyFacts, variant: Variant) -> Iterator[str]:
+    """The variant's idea, why it is faster, what study.yaml sets, and why it was skipped."""
+    if variant.name in facts.unreached:
+        yield f"Skipped on every machine: {facts.unreached[variant.name]}."
+    yield variant.idea
+    for name, reason in variant.beats.items():
+        yield f"Faster than `{name}`: {reason}"
+    if settings := setting_difference(facts.study, variant):
+        yield f"Beside the code, study.yaml sets {listing(settings)}."
+
+
+def code_difference(study: Study, variant: Variant) -> str:
+    """Unified diff of the variant's file against that of its `after`; empty if equal."""
+    before = study.variant(variant.after) if variant.after else variant
+    lines = difflib.unified_diff(
+        before.path.read_text().splitlines(),
+        variant.path.read_text().splitlines(),
+        before.path.name,
+        variant.path.name,
+        n=2,
+        lineterm="",
+    )
+    return "\n".join(lines)
+
+
+def setting_difference(study: Study, variant: Variant) -> list[str]:
+    """What study.yaml sets otherwise for the variant than for its `after`: flags, constants and
+    options."""
+    if variant.after is None:
+        return []
+    before = study.variant(variant.after)
+    changes = []
+    if variant.flags != before.flags:
+        changes.append(f"flags `{' '.join(variant.flags) or 'none'}`")
+    settings = {**variant.constants, **variant.options}
+    earlier = {**before.constants, **before.options}
+    changes += [
+        f"`{name} = {value}` instead of `{earlier.get(name, 'unset')}`"
+        for name, value in settings.items()
+        if earlier.get(name) != value
+    ]
+    return changes
+
+
+def highlighted(text: str, language: str = "diff") -> Markup:
+    """`text` as a code block in HTML, marked as Markdown's are; nothing without text."""
+    if not text:
+        return NO_HTML
+    block = highlight(text, get_lexer_by_name(language), HtmlFormatter(cssclass="highlight"))
+    return Markup(block.replace("<pre>", '<pre tabindex="0">', 1))
+
+
+def _command(facts: StudyFacts, variant: Variant) -> str:
+    """The command that measures the variant again, in the grid of the shown results."""
+    target = f"measured/{facts.study.name}/{variant.name}"
+    if facts.inputs.results.resolve().is_relative_to(SMOKE):
+        return f"snakemake --cores 8 --config grid=smoke -f {SMOKE.relative_to(ROOT)}/{target}"
+    return f"snakemake --cores 8 -f build/{target}"
+
+
+def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
+    """Registers and memory of the variant's kernels, by the compiler's report."""
+    for kernel in facts.resources(variant.name):
+        yield {
+            "kernel": code(kernel_name(kernel.kernel)),
+            "for": kernel.arch,
+            "registers a thread": str(kernel.registers),
+            "spills": f"{kernel.spill_store_bytes + kernel.spill_load_bytes} B",
+            "static shared memory": f"{kernel.shared_bytes} B",
+        }
+
+
+def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
+    """Loads and stores of the kernels beside those of the variant before."""
+    for name in filter(None, (variant.after, variant.name)):
+        built = facts.machine_code(name)
+        if built is None:
+            continue
+        if built.reason:
+            yield {"variant": code(name), "kernel": f"could not be read: {built.reason}"}
+        for kernel in built.kernels:
+            yield {
+                "variant": code(name),
+                "kernel": code(kernel_name(kernel.kernel)),
+                "for": kernel.arch,
+                "loads": _accesses(kernel.loads),
+                "stores": _accesses(kernel.stores),
+                "loads in flight": whole(kernel.loads_in_flight),
+                "bytes in flight per warp": quantity(kernel.in_flight_bytes, "B"),
+            }
+
+
+def _accesses(by_width: Counter[int]) -> str:
+    """`1 of 8 B, 41 of 16 B`: instructions by what each lane moves."""
+    counted = [f"{count} of {bits // 8} B" for bits, count in sorted(by_width.items()) if count]
+    return ", ".join(counted) or "none"
