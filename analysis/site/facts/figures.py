@@ -91,14 +91,12 @@ class Figures:
     def _by_rate(self, row: RatioRow) -> RatioRow:
         if not self.is_of_rates(row):
             return row
-        payload, other_payload = self._payloads(row)
-        by_run = [one * payload / other_payload for one in figures_by_run(row)]
-        value, low, high = (
-            one * payload / other_payload for one in (row.ratio, row.ci_low, row.ci_high)
-        )
-        found = verdict(value, low, high, by_run)
-        rates = replace(row, ratio=value, ci_low=low, ci_high=high, verdict=found)
-        return replace(rates, by_run=runs_text(by_run))
+        payload, other = self._payloads(row)
+        by_run = [one * payload / other for one in figures_by_run(row)]
+        value, low, high = (one * payload / other for one in (row.ratio, row.ci_low, row.ci_high))
+        decided = verdict(value, low, high, by_run)
+        row = replace(row, ratio=value, ci_low=low, ci_high=high)
+        return replace(row, verdict=decided, by_run=runs_text(by_run))
 
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
@@ -197,18 +195,11 @@ class Figures:
         self, machine: str, variant: Variant, case: Case, metric: str
     ) -> LimitShare | None:
         """Rate of the variant as a share of its fastest ceiling's, paired within runs."""
-        shares = [
-            LimitShare(share, ceiling.name, metric)
-            for ceiling in self.study.ceilings_of(variant)
-            if (share := self._share(machine, variant, ceiling, case, metric)) is not None
-        ]
-        return min(shares, default=None)
-
-    def _share(
-        self, machine: str, variant: Variant, ceiling: Variant, case: Case, metric: str
-    ) -> float | None:
-        row = self.ratios.get((machine, variant.name, ceiling.name, case.id, metric))
-        return row.ratio if row and all(self._payloads(row)) else None
+        names = [ceiling.name for ceiling in self.study.ceilings_of(variant)]
+        keys = ((machine, variant.name, name, case.id, metric) for name in names)
+        rows = [self.ratios[key] for key in keys if key in self.ratios]
+        shares = [(row.ratio, row.against, metric) for row in rows if all(self._payloads(row))]
+        return LimitShare(*min(shares)) if shares else None
 
     def reached(self, machine: str, variant: Variant) -> LimitShare | None:
         """Rate of the variant as a share of its fastest ceiling's in its shown case; None if

@@ -36,22 +36,22 @@ class Chip:
 
 def fit_bases(inputs: Inputs) -> dict[str, str]:
     """The calibration cases and runs behind the parameters of each calibrated machine."""
-    bases: dict[str, list[tuple[int, int]]] = {}
-    for row in inputs.parameters:
-        if row.parameter in OF_EACH_FIT and math.isfinite(row.value):
-            bases.setdefault(row.machine, []).append((row.cases, row.runs))
-    found = {}
-    for machine, of_fits in bases.items():
-        cases, runs = (sum(cases for cases, _ in of_fits), max(runs for _, runs in of_fits))
-        found[machine] = f"{cases} cases of {runs} run{'s' * (runs > 1)}"
-    return found
+    table = inputs.tables["model_parameters"]
+    fits = table[table["parameter"].isin(OF_EACH_FIT) & table["value"].notna()]
+    of_machines = fits.groupby("machine").agg({"cases": "sum", "runs": "max"})
+    return {
+        str(machine): f"{cases} cases of {runs} run{'s' * (runs > 1)}"
+        for machine, cases, runs in of_machines.itertuples()
+    }
 
 
 def chips(inputs: Inputs) -> dict[str, Chip]:
     """The calibrated machines, by name."""
-    values: dict[str, dict[str, float]] = {}
-    for row in inputs.parameters:
-        values.setdefault(row.machine, {})[row.parameter] = row.value
+    table = inputs.tables["model_parameters"]
+    values = {
+        name: dict(zip(rows["parameter"], rows["value"], strict=True))
+        for name, rows in table.groupby("machine")
+    }
     found = {}
     for machine, described in inputs.machines.items():
         known, sms = values.get(machine, {}), described.get("sms")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from analysis.results.store.folders import PUBLISHED
-from analysis.site.facts.basis import figures_by_run, in_few, is_enough, ruled
+from analysis.results.store.folders import PUBLISHED as PUBLISHED
+from analysis.site.facts.basis import figures_by_run, in_few, is_enough, is_headline, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
@@ -22,7 +23,8 @@ UNDECIDED: Final = "undecided"
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Rows of claims.csv and claim_parts.csv about one study."""
+    """Rows of claims.csv and claim_parts.csv about one study, without the intervals that their runs
+    do not allow."""
 
     inputs: Inputs
     study: Study
@@ -30,23 +32,25 @@ class Verdicts:
     @cached_property
     def by_claim(self) -> Mapping[str, Sequence[ClaimRow]]:
         """Rows of claims.csv by claim, one per machine."""
-        table = self.inputs.tables["claims"]
-        found: dict[str, list[ClaimRow]] = {}
-        for row in rows_of(table[table["study"] == self.study.name], ClaimRow):
-            found.setdefault(row.claim, []).append(_ruled(row, row))
-        return found
+        claims: defaultdict[str, list[ClaimRow]] = defaultdict(list)
+        for row in self._rows("claims", ClaimRow):
+            claims[row.claim].append(_ruled(row, row))
+        return dict(claims)
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, str], Sequence[ClaimPartRow]]:
         """Rows of claim_parts.csv by claim and machine, for claims with several comparisons; the
         deciding ones first."""
-        table = self.inputs.tables["claim_parts"]
-        found: dict[tuple[str, str], list[ClaimPartRow]] = {}
         claims = {(row.claim, row.machine): row for rows in self.by_claim.values() for row in rows}
-        for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
-            claim = claims[row.claim, row.machine]
-            found.setdefault((row.claim, row.machine), []).append(_ruled(row, claim))
-        return found
+        parts: defaultdict[tuple[str, str], list[ClaimPartRow]] = defaultdict(list)
+        for row in self._rows("claim_parts", ClaimPartRow):
+            key = row.claim, row.machine
+            parts[key].append(_ruled(row, claims[key]))
+        return dict(parts)
+
+    def _rows(self, name: str, kind: type[Judged]) -> list[Judged]:
+        table = self.inputs.tables[name]
+        return rows_of(table[table["study"] == self.study.name], kind)
 
     def basis(self, row: ClaimRow) -> tuple[int, int]:
         """Least number of runs and of hosts of the figures of a claim; 0 and 0 for a claim on
@@ -76,12 +80,10 @@ class Verdicts:
 
 def _ruled(row: Judged, claim: ClaimRow) -> Judged:
     """A row of `claim` without the intervals that its runs do not allow."""
-    shown = ruled(row)
-    uses_all = row.judged == row.measured
-    is_few = not is_enough(claim.judging, claim.judging_hosts)
-    if (is_few and claim.judging) or (uses_all and math.isnan(shown.ci_low)):
-        return replace(shown, judged_low=math.nan, judged_high=math.nan)
-    return shown
+    is_of_few = claim.judging and not is_enough(claim.judging, claim.judging_hosts)
+    if is_of_few or not is_headline(row):
+        row = replace(row, judged_low=math.nan, judged_high=math.nan)
+    return ruled(row)
 
 
 def chosen_after(row: ClaimRow) -> str:
