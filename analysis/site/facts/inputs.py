@@ -152,10 +152,6 @@ class Inputs:
         names = [name for about in of_place for name in (about.file_name, *about.files)]
         return [self.results / machine / study / name for name in sorted(names, reverse=True)]
 
-    def of_study(self, table: pd.DataFrame, study: Study) -> pd.DataFrame:
-        """Rows of `table` about variants that `study` has now."""
-        return table[(table["study"] == study.name) & table["variant"].isin(study.variant_names)]
-
 
 def load_inputs(
     tables: Path,

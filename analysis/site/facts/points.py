@@ -10,29 +10,21 @@ from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.quantities import (
-    digits,
-    digits_interval,
-    quantity,
-    quantity_interval,
-    with_interval,
-)
+from analysis.base.quantities import digits, digits_interval, quantity, quantity_interval
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import basis_phrase, figures_by_run, is_headline, spread
-from analysis.site.facts.figures import NOT_MEASURED, Figures
+from analysis.site.facts.basis import figures_by_run, is_headline, spread
+from analysis.site.facts.figures import Figures
 from analysis.site.facts.rows import MeasuredRow, runs_text
 from analysis.study import Case, Variant, parse_case
 from analysis.study.access import access_of
 
 CASE_PREFIX: Final = "case_"
 """Prefix of the columns with keys of the case."""
-TEXTS: Final = ("interval", "by_run", "run", "note")
-OF_ROW: Final = ("n", "rounds", "runs", "hosts", "verified", "apart", "throttled", "run")
+NOT_MEASURED: Final = "not measured"
 COLUMNS: Final = [
     *("machine", "variant", "title", "role", "state", "case", "payload_bytes", "metric", "clock"),
     *("is_default", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high"),
-    *("share", "label", "short", "interval", "n", "rounds", "runs", "hosts", "by_run", "verified"),
-    *("apart", "throttled", "run", "note", "href"),
+    *("share", "short", "interval", "runs", "hosts", "by_run", "note", "href"),
 ]
 
 
@@ -41,18 +33,17 @@ def points_table(figures: Figures) -> pd.DataFrame:
 
     `state` is `measured`, `stale`, `skipped`, `failed`, `not measured` or `published`. `seconds*`
     are in s, `rate*` in GB/s; `share` is relative to the fastest ceiling's rate. `is_default` is 1
-    if `metric` is the one by which the variant is compared. `label`, `short` and `interval` are the
-    formatted figure.
+    if `metric` is the one by which the variant is compared. `short` and `interval` are formatted.
     """
     keys = [f"{CASE_PREFIX}{key}" for key in figures.study.case_keys]
     points = [*_of_variants(figures), *_published(figures)]
     table = pd.DataFrame(points, columns=[*COLUMNS, *keys])
-    return table.assign(**{name: table[name].fillna("") for name in TEXTS})
+    return table.fillna({"interval": "", "by_run": "", "note": ""})
 
 
 def _of_variants(figures: Figures) -> Iterator[dict[str, Any]]:
     """One point per measured time, else one with the reason for its absence."""
-    study = figures.study
+    study, measured = figures.study, {key[:3] for key in figures.measured}
     for machine, variant in product(figures.machines, study.subjects):
         for case in variant.cases:
             place = partial(_place, figures, machine, variant, case)
@@ -66,11 +57,13 @@ def _of_variants(figures: Figures) -> Iterator[dict[str, Any]]:
             for metric, row in by_metric.items():
                 is_default = int(metric == default)
                 yield place(metric) | _measured(figures, case, row) | {"is_default": is_default}
-            if by_metric or (machine, variant.name, case.id) in figures.measured_cases:
+            key = machine, variant.name, case.id
+            if by_metric or key in measured:
                 continue  # where other metrics than times were measured, no point is missing
-            state, reason = figures.absence(machine, variant, case)
-            if state != NOT_MEASURED or case.grid != "full":  # few machines measure the full grid
-                absent = {"state": state, "label": state, "short": state, "note": reason}
+            skipped = figures.skipped.get(key)
+            if skipped or case.grid != "full":  # few machines measure the full grid
+                state = skipped.status if skipped else NOT_MEASURED
+                absent = {"state": state, "short": state, "note": skipped.reason if skipped else ""}
                 yield place(preferred[0]) | absent | {"is_default": 1}
 
 
@@ -106,24 +99,21 @@ def _place(
 
 
 def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
-    """Columns of a measured figure. Its label has the runs if these allow no interval."""
-    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
-    share = limit.share if limit else math.nan
+    """Columns of a measured figure. Its runs are in place of an interval that they do not allow."""
     low, note = shortest_time(figures, case, row)
-    values = _values(figures, case, row.median, low, row.ci_high)
-    write = partial(_short, figures, case)
+    values = _values(figures, case, row.median, low, row.ci_high) | {"note": note}
     if not is_headline(row):
-        values["label"] = with_interval(values["short"], basis_phrase(row).split(",")[0])
-        values["interval"], note = spread(row, "", write), ""
+        values |= {"interval": spread(row, "", partial(_short, figures, case)), "note": ""}
     by_run = row.by_run if row.runs > 1 else ""
     if by_run and "rate" in values and figures.are_rates:
         by_run = runs_text(case.payload_bytes / time / 1e9 for time in figures_by_run(row))
+    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
     return values | {
         "state": "stale" if row.stale else "measured",
-        "share": share,
+        "share": limit.share if limit else math.nan,
+        "runs": row.runs,
+        "hosts": row.hosts,
         "by_run": by_run,
-        "note": note,
-        **{name: getattr(row, name) for name in OF_ROW},
     }
 
 
@@ -163,12 +153,11 @@ def _values(
 ) -> dict[str, Any]:
     """Times in s and rates in GB/s, and their formatted text for the mark."""
     values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
-    short, interval = _short(figures, case, seconds), quantity_interval(seconds, low, high, "s")
+    interval = quantity_interval(seconds, low, high, "s")
     if case.payload_bytes:
         # The longest time is the lowest rate.
         rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
             interval = digits_interval(rates[1], rates[2])
-    label = with_interval(short, interval)
-    return values | {"label": label, "short": short, "interval": interval}
+    return values | {"short": _short(figures, case, seconds), "interval": interval}

@@ -7,16 +7,16 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field
 
 from analysis import ROOT
 from analysis.base import keys
 from analysis.base.schema import read_json
 from analysis.results.model.translation import Walker, walk_seconds
-from analysis.results.store.keys import Amount, Count, Keys, Positive
+from analysis.results.store.keys import Count, Keys, Positive
 from analysis.site.facts.inputs import Inputs
 from analysis.study import parse_case
 
@@ -32,43 +32,21 @@ READS: Final = 2.0**18
 """Reads of a launch of the probe."""
 LIMIT_BYTES: Final = 200_000
 """Maximum size of an output."""
-ROUNDING: Final = 0.02
-"""Relative rounding error of a product of printed figures."""
 
-_Seconds = Annotated[float, Field(ge=0, le=1)]
 _Pool = Annotated[list[Positive], Field(min_length=4, max_length=4)]
 
 
 class ReachKeys(Keys):
-    """The output of `tools/reach.cu` with `--json`; null marks unknown figures.
+    """The keys that are used of the output of `tools/reach.cu` with `--json`; null marks unknown
+    figures. `pools` are pool_bytes, bytes_per_s, predicted_bytes_per_s and reads_per_s of each
+    pool."""
 
-    `pools` are pool_bytes, bytes_per_s, predicted_bytes_per_s and reads_per_s of each pool.
-    """
-
-    gpu: Annotated[str, Field(max_length=100, pattern="^[A-Za-z0-9 ()./+-]*$")]
-    sm: Annotated[int, Field(ge=10, le=999)]
-    host_page_tables: Literal[0, 1]
+    model_config = ConfigDict(extra="ignore")
     pool_bytes: Count
     held: Positive | None
-    covers_bytes: Count | None
-    reach_bytes: Positive | None
     walks_per_s: Positive | None
-    walk_s: _Seconds | None
-    doubling_s: _Seconds | None
-    fit_error: Amount | None
     row_bytes: Count
-    advice: Annotated[str, Field(max_length=1000, pattern="^[ -~]*$")]
     pools: Annotated[list[_Pool], Field(min_length=1, max_length=100)]
-
-    @model_validator(mode="after")
-    def _agrees(self) -> ReachKeys:
-        if None not in (self.held, self.covers_bytes, self.reach_bytes):
-            product = (self.held or 0) * (self.covers_bytes or 0)
-            if abs((self.reach_bytes or 0) - product) > ROUNDING * product:
-                raise keys.Fault(
-                    f"reach_bytes {product:g}, held times covers_bytes", self.reach_bytes
-                )
-        return self
 
 
 @dataclass(frozen=True)

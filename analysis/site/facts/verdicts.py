@@ -50,7 +50,7 @@ class Verdicts:
 
     def _rows(self, name: str, kind: type[Judged]) -> list[Judged]:
         table = self.inputs.tables[name]
-        return rows_of(table[table["study"] == self.study.name], kind)
+        return rows_of(ruled(table[table["study"] == self.study.name]), kind)
 
     def basis(self, row: ClaimRow) -> tuple[int, int]:
         """Least number of runs and of hosts of the figures of a claim; 0 and 0 for a claim on
@@ -79,11 +79,11 @@ class Verdicts:
 
 
 def _ruled(row: Judged, claim: ClaimRow) -> Judged:
-    """A row of `claim` without the intervals that its runs do not allow."""
+    """A row of `claim` without the interval of its verdict if the runs do not allow that."""
     is_of_few = claim.judging and not is_enough(claim.judging, claim.judging_hosts)
     if is_of_few or not is_headline(row):
-        row = replace(row, judged_low=math.nan, judged_high=math.nan)
-    return ruled(row)
+        return replace(row, judged_low=math.nan, judged_high=math.nan)
+    return row
 
 
 def chosen_after(row: ClaimRow) -> str:
