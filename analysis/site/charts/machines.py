@@ -22,9 +22,6 @@ from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.comparison import (
     EQUAL,
     FASTER,
-    HOST,
-    MACHINE,
-    PUBLISHED,
     SLOWER,
     UNCLEAR,
     Comparison,
@@ -36,9 +33,7 @@ ROW_PX: Final = 17
 FEW: Final = 30
 """Number of rows that are shown at first."""
 KINDS: Final = {
-    MACHINE: "all other machines",
-    HOST: "hosts of this machine",
-    PUBLISHED: "all published",
+    "machine": "all other machines",
 }
 VERDICTS: Final = [FASTER, SLOWER, EQUAL, *(" ", "  "), UNCLEAR]
 """In the order of their colours; undecided comparisons are grey."""
@@ -192,14 +187,14 @@ def _row(comparison: Comparison, one: Ratio, place: int) -> tuple[object, ...]:
     clock = facts.study.metrics[one.of.metric].label
     shown = facts.study.shown_case(one.of.variant).id
     return (
-        *(one.base.name, one.other.name, one.other.kind, one.of.study),
+        *(one.base.name, one.other.name, "machine", one.of.study),
         f"{one.of.study} / {one.of.variant.name}{_difference(one.of.case, shown)}",
         *(one.of.variant.title, one.of.case, clock, one.verdict),
         *(one.value, low, high, place),
         *(ratio(one.value), ratio_interval(low, high)),
         *(speed(figure.payload_bytes, figure.seconds) for figure in (one.of, one.against)),
         samples_address(
-            one.base.machine, one.of.study, one.of.variant.name, one.of.case, one.of.metric
+            one.base.name, one.of.study, one.of.variant.name, one.of.case, one.of.metric
         ),
     )
 

@@ -109,10 +109,9 @@ def _selects(facts: StudyFacts, events: pd.DataFrame) -> list[alt.Parameter]:
     """Machine, variant, at first the fastest step, and what to show: all, the start or the end."""
     captured = set(zip(events["machine"], events["variant"], strict=True))
     machines = list(dict.fromkeys(events["machine"]))
-    fastest = facts.ranking.fastest(machines[0])
     variants = present(facts.study.variant_names, events["variant"])
     first = [name for name in variants if (machines[0], name) in captured]
-    chosen = fastest.name if fastest and fastest.name in first else first[0]
+    chosen = facts.study.goal if facts.study.goal in first else first[0]
     ends = [end for end in WINDOWS_US if end < events["end_us"].max()]
     windows = [None, *ends, *(-end for end in ends)]
     parts = [f"the {end} {whole(width)} µs" for end in ("first", "last") for width in ends]

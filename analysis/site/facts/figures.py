@@ -14,7 +14,7 @@ from analysis.base.statistics import verdict
 from analysis.results.store.published import best_statement
 from analysis.site.facts.basis import figures_by_run, ruled
 from analysis.site.facts.inputs import Inputs, RunFile
-from analysis.site.facts.predicting import Chip, chips
+from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.rows import (
     MeasuredRow,
     PublishedRow,

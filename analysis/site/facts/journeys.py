@@ -1,4 +1,4 @@
-"""The limit of a study's steps, and each step's speed as a share of it."""
+"""What pages say of a study: its machines, its claims there, and its steps beside their limit."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.site.facts.basis import is_headline
+from analysis.site.facts.claims import ClaimResult
+from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study, Variant
+from analysis.study.claims import Claim
 
 
 @dataclass(frozen=True)
 class Step:
-    """A variant, and its speed as a share of the limit's; None if unknown or no headline."""
+    """A variant with its time, and its speed as a share of the limit's; None if unknown or no
+    headline."""
 
     variant: Variant
+    time: MeasuredRow
     share: float | None
 
 
@@ -30,12 +35,18 @@ class Limit:
 @dataclass(frozen=True)
 class Journey:
     """Steps with a figure in the headline case, and the variants beyond them that solve the same
-    problem; all by `metric`."""
+    problem; all by `metric`. `last` is the study's goal or, if that was not measured, the
+    fastest."""
 
     machine: str
     metric: str
     steps: list[Step]
+    last: Step
     limit: Limit | None
+
+    @property
+    def first(self) -> Step:
+        return self.steps[0]
 
 
 def machines_by_evidence(facts: StudyFacts) -> list[str]:
@@ -52,6 +63,11 @@ def machines_by_evidence(facts: StudyFacts) -> list[str]:
         return hosts, runs, max((row.run for row in fresh), default="")
 
     return sorted(facts.machines, key=evidence, reverse=True)
+
+
+def claim_result(facts: StudyFacts, claim: Claim) -> ClaimResult | None:
+    """The claim's first comparison on the machine with most evidence; None without a verdict."""
+    return facts.verdicts.result(claim, machines_by_evidence(facts))
 
 
 def journey_of(facts: StudyFacts) -> Journey | None:
@@ -72,15 +88,15 @@ def _on(facts: StudyFacts, machine: str) -> Journey | None:
         key=lambda name: sum(figures.metric(machine, one, name) is not None for one in shown),
     )
     rows = {one: figures.metric(machine, one, metric) for one in shown}
-    times = {one: row.median for one, row in rows.items() if row and is_headline(row)}
+    times = {one: row for one, row in rows.items() if row and is_headline(row)}
     solving = [one for one in times if _solves(study, one)]
     if not solving:
         return None
-    best = next(
-        (one for one in solving if one.name == study.goal), min(solving, key=times.__getitem__)
-    )
+    fastest = min(solving, key=lambda one: times[one].median)
+    best = next((one for one in solving if one.name == study.goal), fastest)
     limit, shares = _limit(facts, machine, best, metric, times)
-    return Journey(machine, metric, [Step(one, shares.get(one)) for one in times], limit)
+    steps = {one: Step(one, time, shares.get(one)) for one, time in times.items()}
+    return Journey(machine, metric, [*steps.values()], steps[best], limit)
 
 
 def _solves(study: Study, step: Variant) -> bool:
@@ -96,7 +112,11 @@ def _solves(study: Study, step: Variant) -> bool:
 
 
 def _limit(
-    facts: StudyFacts, machine: str, best: Variant, metric: str, times: Mapping[Variant, float]
+    facts: StudyFacts,
+    machine: str,
+    best: Variant,
+    metric: str,
+    times: Mapping[Variant, MeasuredRow],
 ) -> tuple[Limit | None, Mapping[Variant, float]]:
     """The limit of the best step, and the share of it that each step reaches."""
     ceiling = facts.figures.limit_share(machine, best, facts.study.shown_case(best), metric)
@@ -117,7 +137,11 @@ def _limit(
         if (row := other.figures.find(machine, mover.name, case.id, name)) and not row.stale
     }
     payloads = {step: facts.study.shown_case(step).payload_bytes for step in times}
-    shares = {s: movers[payloads[s]].median / times[s] for s in times if payloads[s] in movers}
+    shares = {
+        s: movers[payloads[s]].median / row.median
+        for s, row in times.items()
+        if payloads[s] in movers
+    }
     if best not in shares:
         return None, {}
     by = movers[payloads[best]].metric

@@ -1,21 +1,71 @@
-"""Large copies over links that have not been measured here, by the model, beside public figures."""
+"""Times by the link model: of cases that need not have been measured, and over other links."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+import math
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
 
 from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.hardware import Link, PublishedRate, behind, predict, read_links
-from analysis.results.model.terms import Parameters
-from analysis.site.facts.predicting import chips
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study.access import Access
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
+from analysis.site.facts.inputs import Inputs
+from analysis.study import Case, Variant
+from analysis.study.access import Access, access_of
 
 COPY_BYTES: Final = 2**30
 IN_FLIGHT_BYTES: Final = 2048
 """Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
+
+
+OF_EACH_FIT: Final = ("link_rate", "walk")
+"""A parameter of the fit to the link, and one of that to translation."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Number of SMs of a calibrated machine, and its parameters of the model."""
+
+    sms: int
+    parameters: Parameters
+
+    def seconds(self, variant: Variant, case: Case) -> float:
+        """Predicted seconds of `variant` in any case; NaN without a description of its reads, or
+        without a parameter."""
+        access = access_of(variant, case)
+        if access is None:
+            return math.nan
+        work = np.array([work_of(access, self.sms)])
+        return float(predicted_seconds(work, self.parameters.values())[0])
+
+
+def fit_bases(inputs: Inputs) -> dict[str, str]:
+    """The calibration cases and runs behind the parameters of each calibrated machine."""
+    table = inputs.tables["model_parameters"]
+    fits = table[table["parameter"].isin(OF_EACH_FIT) & table["value"].notna()]
+    of_machines = fits.groupby("machine").agg({"cases": "sum", "runs": "max"})
+    return {
+        str(machine): f"{cases} cases of {runs} run{'s' * (runs > 1)}"
+        for machine, cases, runs in of_machines.itertuples()
+    }
+
+
+def chips(inputs: Inputs) -> dict[str, Chip]:
+    """The calibrated machines, by name."""
+    table = inputs.tables["model_parameters"]
+    values = {
+        name: dict(zip(rows["parameter"], rows["value"], strict=True))
+        for name, rows in table.groupby("machine")
+    }
+    found = {}
+    for machine, described in inputs.machines.items():
+        known, sms = values.get(machine, {}), described.get("sms")
+        if isinstance(sms, int) and math.isfinite(known.get("link_rate", math.nan)):
+            parameters = (known.get(one.name, math.nan) for one in fields(Parameters))
+            found[machine] = Chip(sms, Parameters(*parameters))
+    return found
 
 
 @dataclass(frozen=True)
@@ -53,20 +103,19 @@ class HeldAgainst:
         return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
 
 
-def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
+def calibrated_machine(inputs: Inputs) -> Calibrated | None:
     """The first machine with calibrated parameters and a known link; None without one."""
-    by_pcie: dict[Any, Link] = {link.pcie: link for link in read_links() if link.pcie}
-    for facts in [*studies.values()][:1]:
-        for machine, chip in chips(facts.inputs).items():
-            about = facts.inputs.machines[machine]
-            if link := by_pcie.get((about.get("pcie_generation"), about.get("pcie_width"))):
-                return Calibrated(machine, chip.sms, chip.parameters, link)
+    for machine, chip in chips(inputs).items():
+        about = inputs.machines[machine]
+        pcie = about.get("pcie_generation"), about.get("pcie_width")
+        if link := next((link for link in read_links() if link.pcie == pcie), None):
+            return Calibrated(machine, chip.sms, chip.parameters, link)
     return None
 
 
-def held_against(studies: Mapping[str, StudyFacts]) -> list[HeldAgainst]:
+def held_against(inputs: Inputs) -> list[HeldAgainst]:
     """Every published rate beside the predicted one; empty without a calibrated machine."""
-    known = calibrated_machine(studies)
+    known = calibrated_machine(inputs)
     if known is None:
         return []
     held = []

@@ -11,11 +11,11 @@ import pandas as pd
 from analysis.results.model.judge import judged, uses
 from analysis.site.facts.basis import ruled
 from analysis.site.facts.captures import Captures
+from analysis.site.facts.claims import Verdicts
 from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.points import points_table
 from analysis.site.facts.rows import CounterRow, KernelResources, PublishedRow, rows_of
-from analysis.site.facts.verdicts import Verdicts
 from analysis.study import Study
 from analysis.toolchain.sass import VariantCode
 

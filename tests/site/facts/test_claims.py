@@ -11,11 +11,10 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from analysis.site.facts.findings import claim_result
-from analysis.site.facts.journeys import machines_by_evidence
+from analysis.site.facts.claims import UNDECIDED, Verdicts, judges_phrase
+from analysis.site.facts.journeys import claim_result, machines_by_evidence
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.facts.verdicts import UNDECIDED, Verdicts, judges_phrase
 from analysis.study import Study
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, FAILS, HOLDS, NOT_TESTED
 from tests.roots import make_inputs
@@ -82,9 +81,8 @@ def test_claim_is_undecided_if_judging_runs_measured_all_parts(
         for number, one in enumerate(judged, start=1)
     ]
     row = ClaimRow(*PLACE, verdict, "", *(UNKNOWN,) * 4, "1", "")
-    tables = {"claims": [row], "claim_parts": parts}
-    frames = {name: pd.DataFrame([*map(asdict, rows)]) for name, rows in tables.items()}
-    inputs = SimpleNamespace(tables=frames)
+    claims, of_claim = pd.DataFrame([asdict(row)]), pd.DataFrame([*map(asdict, parts)])
+    inputs = SimpleNamespace(tables={"claims": claims, "claim_parts": of_claim})
     assert Verdicts(cast(Any, inputs), COPY).shown(row) == shown
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on a study's claims, and on their comparisons."""
+"""A study's claims: verdicts, the figures behind them, and words about both."""
 
 from __future__ import annotations
 
@@ -14,11 +14,35 @@ from analysis.site.facts.basis import figures_by_run, in_few, is_enough, is_head
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
+from analysis.study.claims import Claim
+from analysis.study.claims.comparison import Comparison
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
 Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)
 UNDECIDED: Final = "undecided"
 """Name on pages for an untested claim whose variants were all measured."""
+
+
+@dataclass(frozen=True)
+class ClaimResult:
+    """A claim's verdict on one machine, and the figures of its first comparison. `few` is `in 1 run
+    on 1 host` for a figure that may not be a headline; else empty."""
+
+    claim: Claim
+    row: ClaimRow
+    figures: ClaimRow | ClaimPartRow
+    few: str = ""
+
+    @property
+    def test(self) -> Comparison:
+        return self.claim.tests[0]
+
+    def write(self, value: float) -> str:
+        """A figure of the comparison in the format of its kind; empty for NaN."""
+        return "" if math.isnan(value) else self.test.write(value, self.figures.unit)
+
+    def interval(self) -> str:
+        return written_interval(self.test, self.figures)
 
 
 @dataclass(frozen=True)
@@ -76,6 +100,24 @@ class Verdicts:
         parts = self.parts.get((row.claim, row.machine), [row])
         figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
+
+    def result(self, claim: Claim, machines: Sequence[str]) -> ClaimResult | None:
+        """The claim's first comparison on the first of some machines that has a verdict."""
+        rows = {row.machine: row for row in self.by_claim.get(claim.id, [])}
+        row = next((rows[machine] for machine in machines if machine in rows), None)
+        if row is None:
+            return None
+        parts = {one.part: one for one in self.parts.get((claim.id, row.machine), [])}
+        few = in_few(*self.basis(row)) if row.runs else ""
+        return ClaimResult(claim, row, parts.get(1, row), few)
+
+
+def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
+    """The interval of `figures` in the format of `test`; empty if it has no width."""
+    low, high = figures.ci_low, figures.ci_high
+    if math.isnan(low) or math.isnan(high) or low == high:
+        return ""
+    return test.write_interval(figures.measured, low, high, figures.unit)
 
 
 def _ruled(row: Judged, claim: ClaimRow) -> Judged:
