@@ -33,7 +33,7 @@ class Device:
     off. `users` are the processes on it, `instances` the devices into which MIG divides it."""
 
     index: int
-    name: str | bytes = "NVIDIA H200"
+    name: str = "NVIDIA H200"
     links: Sequence[str | None] = ("switch", "switch", None)
     users: Collection[int] = ()
     instances: Sequence[Device] | None = None

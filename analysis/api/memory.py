@@ -1,6 +1,6 @@
 """Calls of CUDA and GPU memory, and room for pools in host memory."""
 
-from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.limits import allocatable_bytes
 from analysis.measure.memory import (
     CudaError,
     DeviceArray,

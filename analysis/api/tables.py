@@ -1,7 +1,7 @@
 """Results of a machine, their summaries, and intervals of figures."""
 
 from analysis.base.statistics import Estimate, student
-from analysis.results.store.folders import machines
+from analysis.results.store.runs import machines
 from analysis.results.tables.answers import (
     NEAR,
     WITHIN,

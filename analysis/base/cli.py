@@ -15,8 +15,6 @@ from typing import Any, Final
 from analysis.base.errors import HotpathError, os_error_message, shown
 from analysis.base.processes import end_with_starter, interrupt_once
 
-MAX_DIGITS: Final = 18
-"""Of a number on a command line."""
 INTERRUPTED: Final = 130
 """Exit code of a program that was interrupted, as shells give it."""
 READER_GONE: Final = 141
@@ -109,14 +107,13 @@ def existing_file(text: str) -> Path:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A whole number of at least `least`, and of at most 18 digits."""
+    """A whole number of at least `least`, in at most 18 digits."""
 
     def count(text: str) -> int:
         if not (re.fullmatch("[0-9]{1,18}", text) and int(text) >= least):
-            expected = f"a whole number of at least {least}"
-            if text.isdecimal() and len(text) > MAX_DIGITS:
-                expected = f"a whole number of at most {MAX_DIGITS} digits"
-            raise ArgumentTypeError(f"expected {expected}, got {shown(text)}")
+            raise ArgumentTypeError(
+                f"expected a whole number of at least {least}, got {shown(text)}"
+            )
         return int(text)
 
     return count

@@ -7,19 +7,16 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 MAX_SHOWN: Final = 500
-_MAKE_ROOM: Final = "make room, then run the same command again"
-_OF_ANOTHER: Final = "use another copy, or ask its owner"
-_ANOTHER_PATH: Final = "name another path"
 _MENDS: Final = {
-    errno.ENOSPC: _MAKE_ROOM,
-    errno.EDQUOT: _MAKE_ROOM,
-    errno.EROFS: "use a copy that can be written to",
-    errno.EACCES: _OF_ANOTHER,
-    errno.EPERM: _OF_ANOTHER,
-    # A file is where a folder was expected.
-    errno.ENOTDIR: _ANOTHER_PATH,
-    errno.EEXIST: _ANOTHER_PATH,
-    errno.EISDIR: _ANOTHER_PATH,
+    number: mend
+    for mend, numbers in {
+        "make room, then run the same command again": (errno.ENOSPC, errno.EDQUOT),
+        "use a copy that can be written to": (errno.EROFS,),
+        "use another copy, or ask its owner": (errno.EACCES, errno.EPERM),
+        # A file is where a folder was expected.
+        "name another path": (errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
+    }.items()
+    for number in numbers
 }
 
 
@@ -73,5 +70,5 @@ def os_error_message(error: OSError) -> str | None:
 
 def visible(text: str) -> str:
     """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]} ..."
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]} ..."

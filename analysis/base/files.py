@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -26,30 +25,23 @@ def write_whole(path: Path, text: str) -> None:
 def write_all(texts: Mapping[Path, str]) -> None:
     """Make or replace files, each in one step, and none before there is room for all of them.
 
-    OSError leaves the old file.
+    OSError names the file and leaves the old one.
     """
     partial = {path: path.with_name(f".{path.name}.partial") for path in texts}
+    path = Path()
     try:
         for path, text in texts.items():
-            _write(partial[path], text, path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial[path].open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
         for path in texts:
             partial[path].replace(path)
-    except OSError:
+    except OSError as error:
         for written in partial.values():
             with suppress(OSError):
                 written.unlink()
-        raise
-
-
-def _write(partial: Path, text: str, path: Path) -> None:
-    """Write the future content of `path`; an OSError names `path`."""
-    try:
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -93,17 +85,7 @@ def remove_together(folder: Path) -> None:
 
 
 def put_in_place(made: Path, folder: Path) -> None:
-    """Move the folder `made` to `folder` and drop the previous content: in one step each, but a
-    mount point can only be emptied and filled."""
-    try:
-        if folder.exists():
-            remove_together(folder)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        for old in folder.iterdir():
-            remove(old)
-        shutil.copytree(made, folder, dirs_exist_ok=True)
-        shutil.rmtree(made)
-        return
+    """Move the folder `made` to `folder` and drop the previous content, in one step each."""
+    if folder.exists():
+        remove_together(folder)
     made.rename(folder)

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from analysis.base.cpu_quota import allowed_cores
+from analysis.base.limits import allowed_cores
 from analysis.base.processes import end_with_parent
 
 Item = TypeVar("Item")

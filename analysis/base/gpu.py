@@ -11,18 +11,14 @@ from typing import Any, Final
 
 import pynvml
 
-from analysis.base.cpus import parse_cpu_list
 from analysis.base.errors import FieldError, HotpathError
+from analysis.base.limits import parse_cpu_list
 
 _REASONS = {
-    getattr(pynvml, f"nvmlClocksEventReason{name}"): label
-    for name, label in {
-        "SwPowerCap": "sw_power_cap",
-        "SyncBoost": "sync_boost",
-        "SwThermalSlowdown": "sw_thermal_slowdown",
-        "DisplayClockSetting": "display_clock_setting",
-    }.items()
-} | {
+    pynvml.nvmlClocksEventReasonSwPowerCap: "sw_power_cap",
+    pynvml.nvmlClocksEventReasonSyncBoost: "sync_boost",
+    pynvml.nvmlClocksEventReasonSwThermalSlowdown: "sw_thermal_slowdown",
+    pynvml.nvmlClocksEventReasonDisplayClockSetting: "display_clock_setting",
     pynvml.nvmlClocksThrottleReasonHwSlowdown: "hw_slowdown",
     pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown",
     pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
@@ -87,23 +83,27 @@ class Gpu:
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
-        power = self.ask(pynvml.nvmlDeviceGetPowerUsage)
-        found = {
-            "power_w": None if power is None else power / 1e3,
+        rate = pynvml.nvmlDeviceGetPcieThroughput
+        pcie = {
+            "pcie_rx_bytes_per_s": pynvml.NVML_PCIE_UTIL_RX_BYTES,
+            "pcie_tx_bytes_per_s": pynvml.NVML_PCIE_UTIL_TX_BYTES,
+        }
+        return {
+            "power_w": self._scaled(1e-3, pynvml.nvmlDeviceGetPowerUsage),
             "energy_j": self.energy_j(),
             "temperature_c": self.ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
             "sm_mhz": self.sm_clock_mhz(),
             "memory_mhz": self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
             "throttle": self.throttle_reasons(),
+            **{
+                name: self._scaled(1000, rate, kind) if with_pcie else None
+                for name, kind in pcie.items()
+            },
         }
-        for column, counter in {
-            "pcie_rx_bytes_per_s": pynvml.NVML_PCIE_UTIL_RX_BYTES,
-            "pcie_tx_bytes_per_s": pynvml.NVML_PCIE_UTIL_TX_BYTES,
-        }.items():
-            kilobytes = with_pcie and self.ask(pynvml.nvmlDeviceGetPcieThroughput, counter)
-            is_known = with_pcie and kilobytes is not None
-            found[column] = kilobytes * 1000 if is_known else None
-        return found
+
+    def _scaled(self, factor: float, query: Callable[..., Any], *arguments: Any) -> float | None:
+        answer = self.ask(query, *arguments)
+        return None if answer is None else answer * factor
 
     def throttle_reasons(self) -> str | None:
         """The throttle reasons that NVML reports now, joined by `|`; empty if there are none, None
@@ -114,8 +114,7 @@ class Gpu:
         return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
 
     def sm_clock_mhz(self) -> float | None:
-        mhz = self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
-        return None if mhz is None else float(mhz)
+        return self._scaled(1.0, pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
 
     def is_at_highest_clock(self) -> bool:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
@@ -125,8 +124,7 @@ class Gpu:
 
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
-        millijoules = self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption)
-        return None if millijoules is None else millijoules / 1e3
+        return self._scaled(1e-3, pynvml.nvmlDeviceGetTotalEnergyConsumption)
 
     def other_processes(self) -> list[int] | None:
         """Ids of other processes that hold a compute context on this GPU; None if unknown."""
@@ -235,11 +233,6 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
 
 
-def as_text(answer: str | bytes | None) -> str:
-    """Text of NVML, which some versions of its bindings give as bytes; "" if unknown."""
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer or ""
-
-
 def _none(which: Sequence[int | str], why: str) -> HotpathError:
     """The error where there is no GPU at all."""
     if list(which) == [0]:
@@ -271,11 +264,11 @@ def _describe(which: int | str) -> Gpu:
     index = gpu.ask(pynvml.nvmlDeviceGetIndex)
     gpu = replace(gpu, index=which if index is None else index)
     pci = gpu.ask(pynvml.nvmlDeviceGetPciInfo)
-    bus_id = as_text(pci.busId) if pci else ""
+    bus_id = pci.busId if pci else ""
     return replace(
         gpu,
-        name=as_text(gpu.ask(pynvml.nvmlDeviceGetName)) or UNKNOWN_NAME,
-        uuid=as_text(gpu.ask(pynvml.nvmlDeviceGetUUID)),
+        name=gpu.ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
+        uuid=gpu.ask(pynvml.nvmlDeviceGetUUID) or "",
         arch=_arch(gpu, bus_id),
         pci_bus_id=bus_id,
     )

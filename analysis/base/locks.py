@@ -6,16 +6,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from filelock import FileLock, Timeout
 
 from analysis.base.errors import HotpathError
-
-_EVERYBODY: Final = 0o666
-_MAX_HOLDER_BYTES: Final = 300
-_PERIOD_S: Final = 0.5
-"""Time between two attempts of a process that waits."""
 
 
 def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
@@ -28,10 +22,11 @@ def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
 
     def write(file: int) -> None:
         os.ftruncate(file, 0)
-        os.pwrite(file, holder.encode()[:_MAX_HOLDER_BYTES], 0)
+        os.pwrite(file, holder.encode(), 0)
 
+    everybody = 0o666
     lock = FileLock(
-        path, mode=_EVERYBODY, fallback_to_soft=False, poll_interval=_PERIOD_S, on_acquired=write
+        path, mode=everybody, fallback_to_soft=False, poll_interval=0.5, on_acquired=write
     )
     try:
         if not path.parent.is_dir() or (path.exists() and not path.is_file()):
@@ -39,15 +34,10 @@ def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
         with suppress(Timeout):
             lock.acquire(blocking=False)
             return lock
-        held(_holder(path))
+        # Any user may have written the text.
+        text = path.read_bytes()[:300].decode(errors="replace")
+        held("".join(c for c in text if c.isprintable()) or "another process")
         lock.acquire()
     except OSError as error:
         raise HotpathError(f"{path}: cannot be locked: {error.strerror}") from error
     return lock
-
-
-def _holder(path: Path) -> str:
-    """The printable text in the lock file, which any user may have written."""
-    with path.open("rb") as file:
-        text = file.read(_MAX_HOLDER_BYTES).decode(errors="replace")
-    return "".join(c for c in text if c.isprintable()) or "another process"

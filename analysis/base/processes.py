@@ -9,17 +9,13 @@ import multiprocessing
 import os
 import re
 import select
-import shutil
 import signal
 import socket
-import tempfile
 import threading
 from contextlib import suppress
 from multiprocessing import process as multiprocessing_process
-from multiprocessing import util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import FrameType
 from typing import Final, NoReturn
 
 import psutil
@@ -72,14 +68,14 @@ def interrupt_once() -> None:
 
     Both a terminal and a starter that passes signals on may send one: tidying up then goes on.
     """
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        for later in _handled():
+            signal.signal(later, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
     for number in _handled():
-        signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    for later in _handled():
-        signal.signal(later, signal.SIG_IGN)
-    raise KeyboardInterrupt
+        signal.signal(number, interrupt)
 
 
 def pass_interrupts_on() -> None:
@@ -91,7 +87,15 @@ def pass_interrupts_on() -> None:
     arriving, arrived = socket.socketpair()
     arriving.setblocking(False)
     signal.set_wakeup_fd(arriving.fileno())
-    passing = threading.Thread(target=_pass_on, args=(arrived,), daemon=True)
+
+    def pass_on() -> None:
+        while heard := arrived.recv(1):
+            (number,) = heard
+            for started in psutil.Process().children(recursive=True) * (number in _handled()):
+                with suppress(psutil.NoSuchProcess):
+                    started.send_signal(number)
+
+    passing = threading.Thread(target=pass_on, daemon=True)
     passing.start()
 
     def finish() -> None:
@@ -100,15 +104,6 @@ def pass_interrupts_on() -> None:
         passing.join()
 
     atexit.register(finish)
-
-
-def _pass_on(arrived: socket.socket) -> None:
-    while heard := arrived.recv(1):
-        (number,) = heard
-        if number in _handled():
-            for started in psutil.Process().children(recursive=True):
-                with suppress(psutil.NoSuchProcess):
-                    started.send_signal(number)
 
 
 def _handled() -> list[signal.Signals]:
@@ -129,31 +124,16 @@ def end_with_starter() -> None:
         watched = os.pidfd_open(int(starter))
     except ProcessLookupError:
         raise SystemExit("the starter of this program has ended") from None
-    threading.Thread(target=_follow, args=(watched,), daemon=True).start()
-
-
-def _follow(watched: int) -> None:
-    poll = select.poll()
-    poll.register(watched, select.POLLIN)
-    poll.poll()
     main = threading.main_thread()
-    if main.ident is not None:
-        signal.pthread_kill(main.ident, signal.SIGTERM)
-    main.join(GRACE_S)
-    os.kill(os.getpid(), signal.SIGKILL)
 
+    def follow() -> None:
+        select.select([watched], [], [])
+        if main.ident is not None:
+            signal.pthread_kill(main.ident, signal.SIGTERM)
+        main.join(GRACE_S)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def keep_sockets_in(folder: Path) -> None:
-    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied.
-
-    In the temporary directory, where it keeps them otherwise, they stay if the program is killed.
-    The path of a socket must be short; through /proc it is, wherever the folder lies.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    tempfile.tempdir = f"/proc/self/fd/{os.open(folder, os.O_RDONLY)}"
-    util.get_temp_dir()  # chosen once for the program
-    tempfile.tempdir = None
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
@@ -165,18 +145,13 @@ def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
     for file in folder.glob("*:*:*"):
         named = re.fullmatch(r"(\d+):\d+:\d+", file.name)
         if named and not psutil.pid_exists(int(named[1])):
-            with suppress(OSError):
-                _remove_unused(file)
+            # No lease is granted on a file that is open elsewhere or is another user's. Whoever
+            # opens it meanwhile waits for the end of the lease: SIGURG, which says so, is ignored.
+            with suppress(OSError), open(file, "r+b", opener=_no_link) as opened:
+                fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
+                fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+                file.unlink()
 
 
-def _remove_unused(file: Path) -> None:
-    """OSError if the file is open elsewhere or is another user's: no lease is granted then."""
-    opened = os.open(file, os.O_RDWR | os.O_NOFOLLOW)
-    try:
-        # Whoever opens it meanwhile waits for the end of the lease. SIGURG, which says so, does
-        # nothing; SIGIO would end this program.
-        fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        file.unlink()
-    finally:
-        os.close(opened)
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)

@@ -1,22 +1,112 @@
-"""Plain files, read whole: no link is followed, no device or pipe opened, and no more read than a
-limit."""
+"""Reads plain files, YAML and JSON; what is wrong with a file becomes one clear error.
+
+No link is followed, no device or pipe opened, and no more read than a limit.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from analysis.base.errors import HotpathError
 
 LIMIT_BYTES: Final = 16 * 2**20
 
+_SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """Refuses a repeated key: YAML would silently keep the last value."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._flat: set[yaml.MappingNode] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Called before keys are merged into a node, which may then be there twice, and again."""
+        if node not in self._flat:
+            self._flat.add(node)
+            found: set[str] = set()
+            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+                if key.value in found:
+                    problem = f"expected every key once, got {key.value!r} again"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                found.add(key.value)
+        super().flatten_mapping(node)
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML text; yaml.YAMLError or ValueError if it is invalid."""
+    return yaml.load(text, Loader=_Loader)
+
+
+def read_yaml(path: Path) -> Any:
+    """The parsed file. HotpathError names the file if it cannot be read or parsed."""
+    try:
+        return parse_yaml(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # PyYAML names the text, and has a line for each place in it.
+        said = " ".join(str(error).replace('"<unicode string>", ', "").split())
+        raise HotpathError(f"{path}: not valid YAML: {said}") from error
+
+
+def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
+    """The parsed file. HotpathError names the file, and where it is no JSON the line; an object
+    with a key twice, a number that is not finite and text that cannot be shown are none either."""
+    text = read_text(path, limit)
+    try:
+        data = json.loads(
+            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
+        )
+        for word in _texts(data):
+            if not word.replace("\n", "").replace("\t", "").isprintable():
+                raise ValueError(f"expected text that can be shown, got {word!r}")
+    except (ValueError, RecursionError) as error:
+        raise HotpathError(f"{path}: not valid JSON: {error}") from error
+    return data
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"every key once, got {max(keys, key=keys.count)!r} again")
+    return members
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"expected a finite number, got {text}")
+    return value
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text within, keys too."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for part in (*data, *data.values()) if isinstance(data, dict) else data:
+            yield from _texts(part)
+
 
 def read_bytes(path: Path, limit: int = LIMIT_BYTES) -> bytes:
     """The content of a plain file; HotpathError if it is another kind of file or beyond `limit`."""
     try:
-        require_plain(path, path.lstat(), limit)
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise HotpathError(f"{path}: expected a plain file, got {_kind(status)}")
+        if status.st_size > limit:
+            raise HotpathError(f"{path}: expected at most {limit} bytes, got {status.st_size}")
         # If the file was replaced meanwhile: follow no link and wait for no pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -39,29 +129,14 @@ def decoded(path: Path, content: bytes) -> str:
         raise HotpathError(f"{path}: line {line}: not UTF-8") from error
 
 
-def require_plain(path: Path, status: os.stat_result, limit: int = LIMIT_BYTES) -> None:
-    """HotpathError unless `status` is that of a plain file of at most `limit` bytes. It must
-    not be the status of a link's target."""
-    if not stat.S_ISREG(status.st_mode):
-        raise HotpathError(f"{path}: expected a plain file, got {kind_of(status)}")
-    if status.st_size > limit:
-        raise HotpathError(f"{path}: expected at most {limit} bytes, got {status.st_size}")
-
-
 def require_folder(path: Path) -> None:
     """HotpathError unless `path` is a folder and no link to one."""
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise HotpathError(f"{path}: expected a folder, got {kind_of(status)}")
+        raise HotpathError(f"{path}: expected a folder, got {_kind(status)}")
 
 
-def kind_of(status: os.stat_result) -> str:
+def _kind(status: os.stat_result) -> str:
     """The kind of file, in words."""
-    kinds = {
-        stat.S_IFREG: "a plain file",
-        stat.S_IFDIR: "a folder",
-        stat.S_IFLNK: "a link",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-    }
-    return kinds.get(stat.S_IFMT(status.st_mode), "a device")
+    kinds = {"-": "a plain file", "d": "a folder", "l": "a link", "p": "a pipe", "s": "a socket"}
+    return kinds.get(stat.filemode(status.st_mode)[0], "a device")

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, astuple, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
@@ -32,8 +23,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
-
-_ANY: Final[tuple[str, Callable[[Any], Any]]] = "", lambda value: value
 
 
 def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
@@ -59,6 +48,11 @@ def _text(value: object, number: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
+def records_text(record: type[Record], records: Iterable[Record], number: str = "") -> str:
+    """The text of a file of `records`; `number` is the format of floats."""
+    return to_text(columns(record), map(astuple, records), number)
+
+
 def write_records(
     path: Path, record: type[Record], records: Iterable[Record], number: str = ""
 ) -> None:
@@ -66,38 +60,21 @@ def write_records(
     write_whole(path, records_text(record, records, number))
 
 
-def records_text(record: type[Record], records: Iterable[Record], number: str = "") -> str:
-    """The text of a file of `records`; `number` is the format of floats."""
-    return to_text(columns(record), map(astuple, records), number)
+def read_records(path: Path, record: type[Record]) -> list[Record]:
+    """Every row of a file, as `parse_record` reads it. HotpathError names the file and the bad
+    line."""
+    return parse_records(path, read_text(path), record)
 
 
-def read_records(
-    path: Path, record: type[Record], error: type[HotpathError] = HotpathError
-) -> list[Record]:
-    """Every row of a file, as `parse_record` reads it. `error` names the file and the bad line."""
-    return parse_records(path, read_text(path), record, error)
-
-
-def parse_records(
-    path: Path, text: str, record: type[Record], error: type[HotpathError] = HotpathError
-) -> list[Record]:
+def parse_records(path: Path, text: str, record: type[Record]) -> list[Record]:
     """Every row in `text`, the content of the file; errors as of `read_records`."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        missing = _missing(record, next(rows, []))
-        return [parse_record(record, cells(record, row + missing)) for row in rows]
+        if tuple(next(rows, ())) != columns(record):
+            raise ValueError(f"expected the columns {','.join(columns(record))}")
+        return [parse_record(record, cells(record, row)) for row in rows]
     except (HotpathError, ValueError, csv.Error) as fault:
-        raise error(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
-
-
-def _missing(record: type[DataclassInstance], header: Sequence[str]) -> list[str]:
-    """Empty cells for the last columns, which older files may lack where the field has a default;
-    ValueError if the header has others."""
-    names = columns(record)
-    required = sum(field.default is MISSING for field in fields(record))
-    if tuple(header) != names[: max(len(header), required)]:
-        raise ValueError(f"expected the columns {','.join(names)}")
-    return [""] * (len(names) - len(header))
+        raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
 
 
 def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]:
@@ -130,7 +107,9 @@ def _of_text(kind: Any) -> Any:
     is_optional = NoneType in get_args(kind)
     inner = next(one for one in get_args(kind) if one is not NoneType) if is_optional else kind
     plain = get_args(inner)[0] if get_origin(inner) is Annotated else inner
-    expected, read = FORMS.get(plain, _ANY)
+    if plain not in FORMS:
+        return kind
+    expected, read = FORMS[plain]
 
     def value(text: Any) -> Any:
         if is_optional and text == "":

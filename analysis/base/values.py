@@ -11,7 +11,6 @@ from typing import Final
 MAX_NUMBER: Final = 1e18
 """Upper bound of all measured numbers, in any unit."""
 UTC_TIME: Final = "a UTC timestamp such as 2026-11-24T06:00:00Z"
-_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 
@@ -25,7 +24,7 @@ def line_of_text(text: str) -> str:
 
 def whole_number(text: str) -> int:
     """In decimal digits, within 64 bits; else ValueError."""
-    if not _WHOLE.fullmatch(text):
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise ValueError
     return int(text)
 

@@ -26,8 +26,8 @@ from analysis.compare.report import CANNOT_TELL, as_json, as_text, compare
 from analysis.compare.results import read_results, study_folders
 from analysis.compare.samples import read_sides
 from analysis.compare.side import Side
-from analysis.results.store.folders import run_of
 from analysis.results.store.keys import RUN
+from analysis.results.store.runs import run_of
 
 STDIN: Final = "-"
 EXIT_CODES: Final = (

@@ -19,8 +19,7 @@ from pydantic import BaseModel, Field
 
 from analysis.base import keys
 from analysis.base.errors import MAX_SHOWN, FieldError, HotpathError, visible
-from analysis.base.reading import read_bytes
-from analysis.base.schema import read_json
+from analysis.base.reading import read_bytes, read_json
 from analysis.compare.side import MAX_S, MIN_S, Row, Run, Side, run_of
 
 LIMIT_BYTES: Final = 64 * 2**20

@@ -11,8 +11,7 @@ import numpy as np
 
 from analysis.base.errors import HotpathError, visible
 from analysis.compare.side import Row, Run, Side, spread_of
-from analysis.results.store.folders import described, listed, machines
-from analysis.results.store.runs import codes_of, read_runs
+from analysis.results.store.runs import codes_of, described, listed, machines, read_runs
 from analysis.results.store.samples import Row as SampleRow
 from analysis.study import Study, discover
 

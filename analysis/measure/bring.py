@@ -21,8 +21,7 @@ from analysis import ROOT
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, visible
 from analysis.results.store.copying import copy_runs, missing_runs
-from analysis.results.store.folders import MACHINE, NAME, PARTIAL, machines
-from analysis.results.store.runs import ignore, read_machine
+from analysis.results.store.runs import MACHINE, NAME, PARTIAL, ignore, machines, read_machine
 from analysis.study import discover
 
 LIMIT_BYTES: Final = 256 * 2**20

@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 
 from analysis.base.cli import fail_in_one_line
-from analysis.base.cpu_quota import throttled_periods
+from analysis.base.limits import throttled_periods
 from analysis.measure.cpu_cache import core_clock_hz
 
 SPIN_TURNS: Final = 200_000

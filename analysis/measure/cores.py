@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from analysis.base.cpu_quota import allowed_cores
-from analysis.base.cpus import parse_cpu_list
+from analysis.base.limits import allowed_cores, parse_cpu_list
 
 CPUS = Path("/sys/devices/system/cpu")
 

@@ -27,9 +27,8 @@ from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, remove_together, write_whole
 from analysis.base.keys import UtcTime
-from analysis.base.reading import read_bytes
+from analysis.base.reading import read_bytes, read_json
 from analysis.base.records import read_records
-from analysis.base.schema import read_json
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
 from analysis.measure.commit import commit_of

@@ -16,9 +16,8 @@ from typing import Any
 import psutil
 import pynvml
 
-from analysis.base.cpu_quota import allowed_cores, cpu_quota
-from analysis.base.gpu import UNKNOWN_NAME, Gpu, as_text, cuda_attribute
-from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute
+from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
 from analysis.base.values import MAX_NUMBER
 from analysis.measure.topology import numa_node, topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
@@ -64,7 +63,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     described = [describe_gpu(gpu) for gpu in gpus]
     if gpus:
         cuda = _of_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        host["driver"] = as_text(_of_system(pynvml.nvmlSystemGetDriverVersion)) or None
+        host["driver"] = _of_system(pynvml.nvmlSystemGetDriverVersion) or None
         host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
     answers = [host, *described, *(_answers(gpu) for gpu in gpus)]
     unknown = {key for one in answers for key, value in one.items() if value is None}

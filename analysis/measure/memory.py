@@ -13,7 +13,7 @@ import psutil
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
-from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.limits import allocatable_bytes
 
 Array = npt.NDArray[Any]
 

@@ -15,12 +15,12 @@ from analysis.base.gpu import Gpu
 from analysis.measure.machine import host_id, slug
 from analysis.measure.needs import Provision
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.folders import described
 from analysis.results.store.keys import UNKNOWN_HOST
 from analysis.results.store.runs import (
     FAULTS,
     Run,
     codes_of,
+    described,
     read,
     read_captures,
     read_runs,

@@ -29,10 +29,10 @@ from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDev
 from analysis.measure.clock import utc_now
 from analysis.measure.cores import use_cpus
 from analysis.measure.rig import Bound, Rig
+from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import Stages, without_private
 from analysis.results.store.samples import Metric, Row, write_rows
-from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.study.description import HOST_TIMES
 

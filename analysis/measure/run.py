@@ -20,7 +20,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import remove
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
-from analysis.base.schema import read_json
+from analysis.base.reading import read_json
 from analysis.measure.clock import utc_now
 from analysis.measure.conditions import Conditions, conditions, recent_conditions
 from analysis.measure.journal import Journal, RoundRecord, digest_of
@@ -28,10 +28,9 @@ from analysis.measure.needs import Provision
 from analysis.measure.plan import Plan, StudyError
 from analysis.measure.progress import Progress, expected
 from analysis.measure.round import DUMP_STACKS, RoundJob, run_round
-from analysis.results.disturbance import Watch, disturbances
+from analysis.results.disturbance import Watch, disturbances, reasons
 from analysis.results.store.keys import Disturbance, Look, Stages
 from analysis.results.store.samples import read_rows, write_rows
-from analysis.results.store.throttling import reasons
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 

@@ -21,9 +21,9 @@ from analysis.base.processes import end_with_parent
 from analysis.base.records import cells, parse_record, to_text
 from analysis.measure.cell import Visit
 from analysis.measure.clock import utc_now
+from analysis.results.disturbance import reasons
 from analysis.results.store.records import READING_COLUMNS, Reading
 from analysis.results.store.samples import Row
-from analysis.results.store.throttling import reasons
 
 PERIOD_S = 0.08
 PCIE_EVERY = 6

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pynvml
 
-from analysis.base.gpu import Gpu, as_text, cuda_device
+from analysis.base.gpu import Gpu, cuda_device
 
 Pair = tuple[int, int]
 """Two GPUs by their places among those that are measured, the first one first."""
@@ -84,7 +84,7 @@ def _leads_to(gpu: Gpu, link: int, peer: Gpu) -> bool:
     if remote == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
         return True
     far_end = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(gpu.handle, link)
-    return as_text(far_end.busId) == peer.pci_bus_id
+    return bool(far_end.busId == peer.pci_bus_id)
 
 
 def _path(gpu: Gpu, peer: Gpu) -> str | None:

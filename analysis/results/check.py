@@ -15,9 +15,16 @@ from pathlib import Path
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError, visible
 from analysis.results.store.copying import require_same_kind
-from analysis.results.store.folders import MACHINE, NAME, description_of, require_named
 from analysis.results.store.keys import HostKeys
-from analysis.results.store.runs import FAULTS, newest_host, read
+from analysis.results.store.runs import (
+    FAULTS,
+    MACHINE,
+    NAME,
+    description_of,
+    newest_host,
+    read,
+    require_named,
+)
 from analysis.study import Study, discover
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.results.store.folders import machine_folders
-from analysis.results.store.keys import CapturedVariant, CaptureFile, RunFile
+from analysis.results.store.keys import CapturedVariant, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
 from analysis.results.store.runs import (
@@ -23,12 +22,13 @@ from analysis.results.store.runs import (
     Capture,
     Run,
     codes_of,
+    machine_folders,
     newest_host,
     read_machine,
 )
-from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Metric, Row
+from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
 from analysis.study import Study
-from analysis.study.claims.bounds import still_named
+from analysis.study.claims.claim import still_named
 
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
@@ -40,14 +40,16 @@ COLUMNS: Final = (
 
 @dataclass
 class Collected:
-    """`samples` has COLUMNS: those of samples, `machine`, `host`, `stale`, `disturbed`: whether
-    something disturbed the round, `core_copies`: what one core of the host copied in B/s around
-    it, before or after, whichever is less; NaN where that is not known; and `named`, the digests of
-    today's claims that the run names, a frozenset. `machines` describes the host of each machine's
-    newest run. `runs` and `captures` are those of every
-    machine and study that are no error, oldest first; `published` has the rows of `load_published`
-    by study; `refused` says of a `<machine>`, `<machine>/<study>`, `<machine>/<study>/<file>` or
-    `published/<study>.csv` why it was left out."""
+    """Results of some studies.
+
+    samples: those of SAMPLE_TYPES; `stale`; `disturbed`, if something disturbed the round;
+      `core_copies`, the B/s that one core of the host copied before or after it, whichever is less;
+      and `named`, the digests of today's claims that the run names, a frozenset
+    machines: descriptions of the host of each machine's newest run
+    runs, captures: those without an error, runs oldest first
+    published: the rows of `load_published` by study
+    refused: reasons for what was left out, by its path under the results
+    """
 
     samples: pd.DataFrame
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -61,16 +63,16 @@ class Collected:
         return replace(
             self,
             samples=self.samples[self.samples["machine"] == machine],
-            machines={name: one for name, one in self.machines.items() if name == machine},
+            machines={machine: self.machines[machine]},
             runs=[run for run in self.runs if run.machine == machine],
             captures=[one for one in self.captures if one.about.machine == machine],
         )
 
     def without(self, runs: Collection[RunFile], metrics: Collection[str] = ()) -> Collected:
         """All but these runs or, of these runs, all but these metrics."""
-        keys = {(run.machine, run.study, run.run) for run in runs}
-        rows = zip(*(self.samples[name] for name in ("machine", "study", "run")), strict=True)
-        is_gone = np.fromiter((row in keys for row in rows), bool, len(self.samples))
+        key = ["machine", "study", "run"]
+        gone = [(run.machine, run.study, run.run) for run in runs]
+        is_gone = pd.MultiIndex.from_frame(self.samples[key]).isin(gone)
         if metrics:
             is_gone &= self.samples["metric"].isin([*metrics]).to_numpy()
         kept = self.runs if metrics else [run for run in self.runs if run not in runs]
@@ -78,15 +80,11 @@ class Collected:
 
 
 def collect(
-    root: Path,
-    studies: Mapping[str, Study],
-    only: Collection[str] | None = None,
-    machine: str | None = None,
+    root: Path, studies: Mapping[str, Study], only: Collection[str] | None = None
 ) -> Collected:
     """Read every machine under `root` and the published figures of `studies`, and trust no file.
 
-    `only` names the studies whose results are read, by default all with a folder. `machine` names
-    the only machine to read.
+    `only` names the studies whose results are read, by default all with a folder.
 
     A run with a fault is left out, and so is a folder with a wrong name; `refused` has the reasons.
     Results of a study or variant that no longer exists are stale. Fresh samples of a case or metric
@@ -101,15 +99,13 @@ def collect(
         collected.refused[visible(name)] = visible(reason.replace(f"{root}/", ""))
 
     for study in studies.values():
+        collected.published[study.name] = NOTHING
         try:
             collected.published[study.name] = load_published(root, study)
         except FAULTS as error:
-            collected.published[study.name] = NOTHING
             refuse(published_file(root, study), error)
     frames: list[pd.DataFrame] = []
     for folder in machine_folders(root):
-        if machine not in (None, folder.name):
-            continue
         if host := newest_host(folder):
             collected.machines[folder.name] = host.described()
         room = MACHINE_LIMIT_SAMPLES
@@ -135,7 +131,6 @@ def collect(
 def _frame(run: Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
     about = run.about
-    disturbed = {one.round for one in about.disturbed}
     copies = {
         number: min(look.copy_bytes_per_s for look in around)
         for number, around in enumerate(pairwise(about.conditions))
@@ -145,55 +140,42 @@ def _frame(run: Run, study: Study | None) -> pd.DataFrame:
     table = frame(run.rows)
     table["stale"] = ~table["variant"].map(fresh).astype(bool)
     if study:
-        table = table[table["stale"] | _is_known(table, study)]
+        cases = [(v.name, case.id) for v in study.variants for case in v.cases]
+        is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)
+        table = table[table["stale"] | (is_case & table["metric"].isin(["", *study.units]))]
     named = still_named(about.bounds, study.bounds if study else frozenset())
     return table.assign(
         machine=about.machine,
         host=about.host.id,
         study=about.study,
         run=about.run,
-        disturbed=table["round"].isin(disturbed),
+        disturbed=table["round"].isin([one.round for one in about.disturbed]),
         core_copies=[copies.get(number, math.nan) for number in table["round"].tolist()],
         named=pd.Series([named] * len(table), index=table.index, dtype=object),
     )
 
 
-def _is_known(table: pd.DataFrame, study: Study) -> npt.NDArray[np.bool]:
-    """Whether samples are of a case and of a metric that the study still has."""
-    cases = {(v.name, case.id) for v in study.variants for case in v.cases}
-    cells = zip(table["variant"].tolist(), table["case"].tolist(), strict=True)
-    is_case = np.fromiter((cell in cases for cell in cells), bool, len(table))
-    return is_case & table["metric"].isin(["", *study.units]).to_numpy()
-
-
 def frame(rows: Sequence[Row]) -> pd.DataFrame:
     """A table with a row per sample, and one without a value for a skipped or failed case: the
     columns of SAMPLE_TYPES except `study` and `run`."""
-    nothing: Mapping[Metric, Sequence[float]] = {("", ""): (np.nan,)}
-    cells = [(row, *one) for row in rows for one in (row.values or nothing).items()]
-    counts = [len(values) for _, _, values in cells]
-
-    def repeated(values: Iterator[Any], kind: Any = object) -> npt.NDArray[Any]:
-        return np.repeat(np.fromiter(values, kind, len(cells)), counts)
-
-    def of_row(name: str, kind: Any = object) -> npt.NDArray[Any]:
-        return repeated((getattr(row, name) for row, _, _ in cells), kind)
-
-    return pd.DataFrame(
-        {
-            "variant": of_row("variant"),
-            "case": of_row("case"),
-            "metric": repeated(metric for _, (metric, _), _ in cells),
-            "unit": repeated(unit for _, (_, unit), _ in cells),
-            "value": np.concatenate([[], *(values for _, _, values in cells)]),
-            "round": of_row("round", int),
-            "sample": np.concatenate([np.arange(0), *map(np.arange, counts)]),
-            "verified": of_row("verified", int),
-            **{name: of_row(name) for name in ("status", "reason", "throttle")},
-            "sm_mhz": of_row("sm_mhz").astype(float),
-            "started_at": of_row("started_at"),
-        }
-    )
+    cells = [
+        (row, metric, unit, values)
+        for row in rows
+        for (metric, unit), values in (row.values or {("", ""): (math.nan,)}).items()
+    ]
+    counts = [len(values) for *_, values in cells]
+    of_row = ("variant", "case", "round", "verified", "status", "reason", "throttle", "started_at")
+    table = pd.DataFrame(
+        [
+            (*(getattr(row, name) for name in of_row), row.sm_mhz, metric, unit)
+            for row, metric, unit, _ in cells
+        ],
+        columns=[*of_row, "sm_mhz", "metric", "unit"],
+    ).astype({"round": int, "verified": int, "sm_mhz": float})
+    table = table.loc[table.index.repeat(counts)].reset_index(drop=True)
+    table["value"] = np.concatenate([[], *(values for *_, values in cells)])
+    table["sample"] = np.concatenate([np.arange(0), *map(np.arange, counts)])
+    return table
 
 
 def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.int64]:
@@ -207,41 +189,33 @@ def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[n
         for variant in study.variants
         for case in variant.cases
     }
-    of_round = [
-        planned.get(pair, 1)
-        for pair in zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
-    ]
+    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
+    of_round = np.array([planned.get(pair, 1) for pair in pairs])
     cell = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
     before = cell.rank(method="first").to_numpy() - 1
     numbers: npt.NDArray[np.int64] = (
-        before * np.array(of_round) // cell.transform("size").to_numpy()
+        before * of_round // cell.transform("size").to_numpy()
     ).astype(np.int64)
     return numbers
 
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples a summary uses: of a variant and case, those of all fresh runs, else of the
+    """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
     newest run.
 
     A run that skipped the case counts only where no other did better. Where the output was wrong in
     any round of these, only the rows that say so are left: such a cell has no figure.
     """
-    if samples.empty:
-        return samples
-    kept = samples
-    if (is_stale := samples["stale"].astype(bool)).any():
-        cell = [samples[name] for name in CELL]
-        all_stale = is_stale.groupby(cell, sort=False).transform("all")
-        newest = samples["run"].groupby(cell, sort=False).transform("max")
-        kept = samples[~is_stale | (all_stale & (samples["run"] == newest))]
-    for status, is_worse in (("skipped", True), ("failed", False)):
-        if not (has := kept["status"] == status).any():
-            continue
-        every, some = (
-            has.groupby([kept[name] for name in CELL], sort=False).transform(how)
-            for how in ("all", "any")
-        )
-        kept = kept[~has | every] if is_worse else kept[has | ~some]
+    cell = samples.groupby(CELL, sort=False).ngroup()
+    kept, is_stale = samples, samples["stale"].astype(bool)
+    if is_stale.any():
+        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
+        all_stale = is_stale.groupby(cell).transform("all")
+        kept = samples[~is_stale | (all_stale & is_newest)]
+    is_skipped = kept["status"] == "skipped"
+    kept = kept[~is_skipped | is_skipped.groupby(cell).transform("all")]
+    has_failed = kept["status"] == "failed"
+    kept = kept[has_failed | ~has_failed.groupby(cell).transform("any")]
     return kept.reset_index(drop=True)
 
 
@@ -250,21 +224,13 @@ def fresh(kept: pd.DataFrame) -> pd.DataFrame:
     return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(NamedTuple):
     """A variant's part of a capture; `is_fresh` if it is of today's code."""
 
     capture: Capture
     variant: CapturedVariant
+    is_captured: bool
     is_fresh: bool
-
-    @property
-    def is_captured(self) -> bool:
-        return self.variant.status == CAPTURED
-
-    @property
-    def about(self) -> CaptureFile:
-        return self.capture.about
 
 
 def taken_of(
@@ -274,9 +240,10 @@ def taken_of(
     one that was not captured only where no other was."""
     machine, study, variant = key
     found = [
-        Taken(one, entry, entry.source_sha256 == source_sha256)
+        Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == source_sha256)
         for one in captures
         if (one.about.machine, one.about.study, one.about.kind) == (machine, study, kind)
         if (entry := one.about.variants.get(variant))
     ]
-    return max(found, key=lambda one: (one.is_captured, one.is_fresh, one.about.at), default=None)
+    ranks = [(one.is_captured, one.is_fresh, one.capture.about.at) for one in found]
+    return found[ranks.index(max(ranks))] if found else None

@@ -7,12 +7,15 @@ most half a core, and at most 0.2 % of the cores' time was stolen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.results.store.throttling import SLOWDOWNS
-
+SLOWDOWNS: Final = frozenset(
+    {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
+)
+"""Slowdowns with an external cause: heat, or a lack of power. The power cap is not among them: it
+is part of how this GPU runs this work."""
 BUSY_CORES: Final = 1
 """Maximum load of other processes, in cores; above it they compete for cores and memory."""
 STEAL_SHARE: Final = 0.01
@@ -32,6 +35,17 @@ class Watch:
     seconds: float
     newcomers: Collection[int] = ()
     throttle: Collection[str] = ()
+
+
+def reasons(throttle: Iterable[str]) -> set[str]:
+    """Every reason in some rows of the column `throttle`, where they are joined by a bar."""
+    return {reason for one in throttle for reason in one.split("|")} - {""}
+
+
+def slowed_share(throttle: Iterable[str]) -> float:
+    """The share of the rows with a slowdown from outside."""
+    rows = list(throttle)
+    return sum(bool(SLOWDOWNS & reasons([one])) for one in rows) / len(rows)
 
 
 def disturbances(rounds: Sequence[Watch], cores: int) -> list[list[str]]:

@@ -12,15 +12,13 @@ from analysis.compare import judge
 from analysis.results import disturbance, store
 from analysis.results.model import fit
 from analysis.results.store import (
-    folders,
     keys,
     published,
     records,
     runs,
     samples,
 )
-from analysis.results.tables import answers
-from analysis.results.tables.registry import TABLES
+from analysis.results.tables import answers, rows
 from analysis.site.facts import basis
 from analysis.study import Study, Variant
 from analysis.toolchain import ptxas, sass
@@ -41,7 +39,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "KEPT_RUNS": runs.KEPT_RUNS,
     "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
-    "MAX_FILES": folders.MAX_FILES,
+    "MAX_FILES": runs.MAX_FILES,
     "SMALLEST": f"{keys.SMALLEST:g}",
     "LARGEST": f"{keys.LARGEST:g}",
     "ANSWER_WITHIN": answers.WITHIN,
@@ -59,13 +57,13 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "<run>.counters.csv": records.COUNTER_COLUMNS,
     "<run>.timeline.csv": records.EVENT_COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
-    **{f"{name}.csv": table.columns for name, table in TABLES.items()},
+    **{f"{name}.csv": rows.columns(row) for name, row in rows.TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,
 }
 """Columns of every file that others may read, by its name as the contract has it."""
 
-OFFERED: Final = tuple(f"{name}.csv" for name, table in TABLES.items() if table.is_offered)
+OFFERED: Final = tuple(f"{name}.csv" for name in rows.OFFERED)
 """Tables that the site has for download, in data/."""
 
 SAMPLE_TYPES: Final = samples.SAMPLE_TYPES

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.base.errors import FieldError, require_known
 from analysis.base.expression import evaluate
-from analysis.base.keys import key, keys_of
+from analysis.base.keys import KEYS
 from analysis.study.description import Case, Variant
 
 Floats = npt.NDArray[np.float64]
@@ -26,85 +26,57 @@ WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
 }
 """Keys with a word as value, or with a key of the case that has one: the words and their form."""
 
-READS: Final = ("warp_rows", "thread_rows", "contiguous", "copy_engine")
-_ROWS: Final = READS[:2]
-_SMS: Final = READS[:3]
-_POOL: Final = READS[:1]
-"""Ways of reading whose rows may lie in a pool, for the model's term of address translation."""
+Reads = Literal["warp_rows", "thread_rows", "contiguous", "copy_engine"]
+READS: Final = get_args(Reads)
 
 
 @dataclass(frozen=True)
 class Access:
     """The reads of one operation, by the keys of a `link` in study.yaml.
 
-    `needed` and `optional` of a key are the ways of reading that it goes with. A warp's loads split
-    a row every `access_bytes`, or every 512 bytes if that is 0. If no two loads share a line,
-    `access_bytes` is the row. Row r starts at r * stride_bytes + offset_bytes, a range at any
-    multiple of stride_bytes.
+    A warp's loads split a row every `access_bytes`, or every 512 bytes if that is 0. If no two
+    loads share a line, `access_bytes` is the row. Row r starts at r * stride_bytes + offset_bytes,
+    a range at any multiple of stride_bytes. `pool_bytes` and the keys after it are for the model's
+    term of address translation.
     """
 
-    reads: str = key(
-        "A warp reads a row together, a thread reads a row alone, or the SMs or the copy engine"
-        " read one range.",
-        needed=READS,
-    )
-    payload_bytes: int = key(
-        "Bytes that come over the link; by default the case's payload.", optional=_POOL
-    )
-    row_bytes: int = key("Bytes of a row.", 0, needed=_ROWS)
-    stride_bytes: int = key(
-        "Distance between the starts of two rows; 0, the default, means row_bytes. A range starts"
-        " at any multiple of it, by default at a line.",
-        0,
-        optional=_SMS,
-    )
-    offset_bytes: int = key("Added to the start of every row.", 0, optional=_ROWS)
-    access_bytes: int = key(
-        "Bytes of a row that one load instruction covers; 512 for a warp unless its lanes are"
-        " shifted.",
-        0,
-        needed=("thread_rows",),
-        optional=("warp_rows",),
-    )
-    in_flight_bytes: int = key(
-        "Bytes that a warp has outstanding at a time; by default the row it reads.",
-        0,
-        needed=("thread_rows", "contiguous"),
-        optional=("warp_rows",),
-    )
-    warps: int = key(
-        "Number of warps launched; 0, the default, means as many as the payload keeps busy.",
-        0,
-        optional=_SMS,
-    )
-    pool_bytes: int = key(
-        "Bytes of the pool that the rows lie in; needed where address translation may limit.",
-        0,
-        optional=_POOL,
-    )
-    layout: str = key(
-        "How the rows of a launch lie in the pool, or the key of the case that says it:"
-        " `scattered`, `distinct`, `repeated` (the same rows in every launch), `contiguous` (each"
-        " `request_rows` within one stretch of `stretch_rows`) or `pages_<rows>` (runs of that many"
-        " rows).",
-        "scattered",
-        optional=_POOL,
-    )
-    order: str = key(
-        "`random` or `ascending`, or the key of the case that says it.", "random", optional=_POOL
-    )
-    order_from_rows: int = key(
-        "Launches of fewer rows are in random order all the same.", 0, optional=_POOL
-    )
-    streaming: int = key(
-        "1 if rows are moved with the hint that they are not used again.", 0, optional=_POOL
-    )
-    request_rows: int = key(
-        "In the layout `contiguous`, rows that lie within one stretch.", 0, optional=_POOL
-    )
-    stretch_rows: int = key(
-        "In the layout `contiguous`, slots of such a stretch.", 0, optional=_POOL
-    )
+    __pydantic_config__: ClassVar = KEYS
+
+    reads: Reads
+    """A warp reads a row together, a thread reads a row alone, or the SMs or the copy engine read
+    one range."""
+    payload_bytes: int
+    """Bytes that come over the link; by default the case's payload."""
+    row_bytes: int = 0
+    """Bytes of a row."""
+    stride_bytes: int = 0
+    """Distance between the starts of two rows; 0, the default, means row_bytes. A range starts at
+    any multiple of it, by default at a line."""
+    offset_bytes: int = 0
+    """Added to the start of every row."""
+    access_bytes: int = 0
+    """Bytes of a row that one load instruction covers; 512 for a warp unless its lanes are
+    shifted."""
+    in_flight_bytes: int = 0
+    """Bytes that a warp has outstanding at a time; by default the row it reads."""
+    warps: int = 0
+    """Number of warps launched; 0, the default, means as many as the payload keeps busy."""
+    pool_bytes: int = 0
+    """Bytes of the pool that the rows lie in; needed where address translation may limit."""
+    layout: str = "scattered"
+    """How the rows of a launch lie in the pool, or the key of the case that says it: `scattered`,
+    `distinct`, `repeated` (the same rows in every launch), `contiguous` (each `request_rows` within
+    one stretch of `stretch_rows`) or `pages_<rows>` (runs of that many rows)."""
+    order: str = "random"
+    """`random` or `ascending`, or the key of the case that says it."""
+    order_from_rows: int = 0
+    """Launches of fewer rows are in random order all the same."""
+    streaming: int = 0
+    """1 if rows are moved with the hint that they are not used again."""
+    request_rows: int = 0
+    """In the layout `contiguous`, rows that lie within one stretch."""
+    stretch_rows: int = 0
+    """In the layout `contiguous`, slots of such a stretch."""
 
     @property
     def rows(self) -> int:
@@ -120,10 +92,20 @@ class Access:
         return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
-def keys_for(reads: str, use: str) -> set[str]:
-    """The keys that a `link` with this way of reading has: `use` is `needed` or `optional`."""
-    keys = keys_of(Access).items()
-    return {name for name, one in keys if reads in one.metadata.get(use, ()) and name != "reads"}
+NEEDED: Final[Mapping[str, frozenset[str]]] = {
+    "warp_rows": frozenset({"row_bytes"}),
+    "thread_rows": frozenset({"row_bytes", "access_bytes", "in_flight_bytes"}),
+    "contiguous": frozenset({"in_flight_bytes"}),
+    "copy_engine": frozenset(),
+}
+"""Keys that a `link` must have, by its way of reading."""
+OPTIONAL: Final[Mapping[str, frozenset[str]]] = {
+    "warp_rows": frozenset(one.name for one in fields(Access)) - {"reads", "row_bytes"},
+    "thread_rows": frozenset({"stride_bytes", "offset_bytes", "warps"}),
+    "contiguous": frozenset({"stride_bytes", "warps"}),
+    "copy_engine": frozenset(),
+}
+"""Keys that it may have."""
 
 
 def access_of(variant: Variant, case: Case, where: str = "link") -> Access | None:
@@ -137,50 +119,36 @@ def access_of(variant: Variant, case: Case, where: str = "link") -> Access | Non
     link = variant.link
     if link is None:
         return None
-    reads = str(link.get("reads"))
+    reads: Any = link.get("reads")
     require_known(f"{where}.reads", reads, READS)
     given = set(link) - {"reads"}
-    needed, optional = keys_for(reads, "needed"), keys_for(reads, "optional")
-    if not needed <= given <= needed | optional:
-        expected = f"{sorted(needed)} and of {sorted(optional)} for {reads}"
+    if not NEEDED[reads] <= given <= NEEDED[reads] | OPTIONAL[reads]:
+        expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
         raise FieldError(where, expected, sorted(given))
-    numbers: dict[str, Any] = {
-        key: _number(
-            link[key],
-            {**variant.constants, **case.values},
-            f"{where}.{key}",
-            positive=key in needed,
-        )
-        for key in given - set(WORDS)
-    }
+    names = {**variant.constants, **case.values}
+    values: dict[str, Any] = {"payload_bytes": case.payload_bytes}
+    for key in given:
+        place, written = f"{where}.{key}", link[key]
+        if key in WORDS:
+            expected, form = WORDS[key]
+            values[key] = str(case.values.get(str(written), written))
+            if not form.fullmatch(values[key]):
+                expected = f"{expected}, or a key of the case that says it"
+                raise FieldError(place, expected, values[key])
+            continue
+        try:
+            values[key] = evaluate(written, names)
+        except ValueError as error:
+            expected = f"whole-number arithmetic of the case and the constants ({error})"
+            raise FieldError(place, expected, written) from error
+        least = int(key in NEEDED[reads])
+        if values[key] < least:
+            raise FieldError(place, f"a number of at least {least}", values[key])
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):
-            numbers[key] = numbers.get(key) or numbers["row_bytes"]
-    access = Access(reads, **{"payload_bytes": case.payload_bytes, **numbers})
-    words: dict[str, Any] = {
-        key: _word(key, link[key], case, f"{where}.{key}") for key in given & set(WORDS)
-    }
-    access = replace(access, **words)
+            values[key] = values.get(key) or values["row_bytes"]
+    access = Access(reads, **values)
     if access.layout == "contiguous" and not (access.request_rows and access.stretch_rows):
         expected = "request_rows and stretch_rows above 0, as the layout is contiguous"
         raise FieldError(where, expected, sorted(given))
     return access
-
-
-def _number(written: str | int, names: Mapping[str, object], where: str, *, positive: bool) -> int:
-    try:
-        number = evaluate(written, names)
-    except ValueError as error:
-        expected = f"whole-number arithmetic of the case and the constants ({error})"
-        raise FieldError(where, expected, written) from error
-    if number < positive:
-        raise FieldError(where, f"a number of at least {int(positive)}", number)
-    return number
-
-
-def _word(key: str, written: str | int, case: Case, where: str) -> str:
-    expected, form = WORDS[key]
-    word = str(case.values.get(str(written), written))
-    if not form.fullmatch(word):
-        raise FieldError(where, f"{expected}, or a key of the case that says it", word)
-    return word

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Strict
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from analysis import BUILD, ROOT
 from analysis.base.errors import FieldError, require_known
 from analysis.base.keys import (
-    Boolean,
+    KEYS,
     Count,
-    Keys,
-    Maybe,
     Natural,
     Positive,
     Sentence,
-    Text,
     Unique,
     adapter,
-    key,
+    expects,
     only,
     read,
-    text_as,
 )
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.study import Study, discover
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
@@ -39,137 +35,111 @@ RESERVED = "published"
 """A folder of results that are of no machine."""
 
 MachineName = Annotated[
-    Text,
+    str,
     Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100, title="machine name"),
     only(lambda name: name != RESERVED, f"anything but {RESERVED!r}"),
 ]
-
-
-def _with_indices(value: Any) -> Any:
-    """`value` with indices as numbers; on a command line they are text."""
-    if isinstance(value, list | tuple):
-        return [_with_indices(part) for part in value]
-    return int(value) if re.fullmatch("-?[0-9]+", str(value)) else value
-
-
-def _is_gpu(value: object) -> bool:
-    if isinstance(value, str):
-        return value.startswith(("GPU-", "MIG-"))
-    return type(value) is int and value >= 0
-
-
-def _is_gpus(value: object) -> bool:
-    if isinstance(value, list | tuple):
-        return bool(value) and len(set(map(str, value))) == len(value) and all(map(_is_gpu, value))
-    return _is_gpu(value)
-
-
+_Gpu = Natural | Annotated[str, Field(pattern="^(GPU|MIG)-")]
 GpuNames = Annotated[
-    int | str | tuple[int | str, ...],
-    only(_is_gpus, "a whole number of at least 0, a UUID like GPU-… or MIG-…, or a list of these"),
-    BeforeValidator(_with_indices),
+    _Gpu | Annotated[Unique[_Gpu], Field(min_length=1)],
+    expects("a whole number of at least 0, a UUID like GPU-… or MIG-…, or a list of these"),
     Field(title="whole number of at least 0, text like GPU-… or MIG-…, or a list of these"),
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grid(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class GridKeys:
     """Measurement effort."""
 
-    name: str = ""
-    rounds: Annotated[int, Strict(), Field(ge=1, le=64), text_as(int)] = key(
-        "Independent processes, each of which measures every cell once in random order."
-    )
-    samples: Annotated[int, Strict(), Field(ge=1, le=20), text_as(int)] = key(
-        "Samples per cell and metric in one round."
-    )
-    sample_budget_s: Positive = key(
-        "Time limit for the samples of a cell. A slower cell takes fewer, at least one."
-    )
+    rounds: Annotated[int, Field(ge=1, le=64)]
+    """Independent processes, each of which measures every cell once in random order."""
+    samples: Annotated[int, Field(ge=1, le=20)]
+    """Samples per cell and metric in one round."""
+    sample_budget_s: Positive
+    """Time limit for the samples of a cell. A slower cell takes fewer, at least one."""
 
 
-@dataclass(frozen=True)
-class Grids(Keys):
-    smoke: Grid = key("A trial of each variant's headline case; its results stay under build/.")
-    default: Grid = key("The grid that measures a machine.")
-    full: Grid = key("The default grid, and the cases that study.yaml keeps for this one.")
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Grids:
+    smoke: GridKeys
+    """A trial of each variant's headline case; its results stay under build/."""
+    default: GridKeys
+    """The grid that measures a machine."""
+    full: GridKeys
+    """The default grid, and the cases that study.yaml keeps for this one."""
 
 
-@dataclass(frozen=True)
-class Machine(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Machine:
     """A kind of node of a cluster, measured under this name."""
 
-    name: MachineName = key("Folder under results/ to write to.")
-    partition: Maybe[Sentence] = key(
-        "Slurm's partition that has these nodes; by default that of the cluster.", None
-    )
-    constraint: Maybe[Sentence] = key(
-        "The feature that distinguishes these nodes from others of the partition.", None
-    )
-    gpus: Natural = key(
-        "GPUs of a node to ask for where a study needs one; none are asked for where it is 0.", 0
-    )
-    runs: Annotated[int, Strict(), Field(ge=1, le=5), text_as(int)] = key(
-        "Number of runs to measure, each on a different node.", 1
-    )
-    mem_mb: Count = key("Memory to ask for, in MB.", 16_000)
+    name: MachineName
+    """Folder under results/ to write to."""
+    partition: Sentence | None = None
+    """Slurm's partition that has these nodes; by default that of the cluster."""
+    constraint: Sentence | None = None
+    """The feature that distinguishes these nodes from others of the partition."""
+    gpus: Natural = 0
+    """GPUs of a node to ask for where a study needs one; none are asked for where it is 0."""
+    runs: Annotated[int, Field(ge=1, le=5)] = 1
+    """Number of runs to measure, each on a different node."""
+    mem_mb: Count = 16_000
+    """Memory to ask for, in MB."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings(Keys):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Settings:
     """The keys of config.yaml; all are required."""
 
-    study_names: Unique[Text] = key(
-        "The studies to build and measure; all of them if the list is empty.", alias="studies"
-    )
-    grid_name: Literal["smoke", "default", "full"] = key(
-        "The grid to run, one of those below. Results of `smoke` stay under build/.", alias="grid"
-    )
-    grids: Grids = key("The effort of each grid.")
-    machine: MachineName = key("Folder under results/ to write to; `auto` names it after the GPU.")
-    gpu: GpuNames = key(
-        "Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind. A"
-        " study takes as many from the front as it needs. Without a list, a study of several GPUs"
-        " also takes free ones of the same kind, and its results are those of another machine, such"
-        " as nvidia-h200-x2."
-    )
-    shared_gpu: Literal["refuse", "record"] = key(
-        "What to do if another process uses the GPU: `refuse` to measure, or measure and `record`"
-        " it."
-    )
-    runs: Count = key(
-        "Fresh runs that every case needs. One command makes one run of the studies that lack some."
-    )
-    busy: Literal["wait", "refuse"] = key(
-        "What to do while this machine is measured already, by anybody and from any checkout:"
-        " `wait` until that has ended, or `refuse`."
-    )
-    published: Unique[MachineName] = key(
-        "Machines whose results must be whole: if the publication check finds a fault of theirs,"
-        " the site is not built. The home page lists faults of other machines."
-    )
-    nvcc: Sentence = key(
-        "Path of nvcc; `auto` uses the locked one, else CUDACXX, CUDA_HOME or PATH."
-    )
-    arch: Annotated[Text, Field(pattern="^(auto|sm_[0-9]{2,3}[af]?)$")] = key(
-        "Architecture to build for; `auto` is that of the GPU, or sm_90 without a GPU."
-    )
-    round_limit_s: Positive = key("A round that takes longer is ended; finished rounds are kept.")
-    managed: Boolean = key(
-        "Whether variants may use managed memory, at most a quarter of the GPU's free memory."
-    )
-    libfabric: Sentence = key(
-        "Folder with libfabric's headers (include/rdma) and library (lib), or a libfabric-dev"
-        " package extracted with `dpkg -x`; `auto` uses an installed one. If there is none,"
-        " variants that need it are skipped."
-    )
-    machines: tuple[Machine, ...] = key(
-        "Kinds of nodes of a cluster that `--profile workflow/profiles/slurm` measures. The list is"
-        " in config/machines.yaml."
-    )
+    study_names: Annotated[Unique[str], Field(alias="studies")]
+    """The studies to build and measure; all of them if the list is empty."""
+    grid_name: Annotated[Literal["smoke", "default", "full"], Field(alias="grid")]
+    """The grid to run, one of those below. Results of `smoke` stay under build/."""
+    grids: Grids
+    """The effort of each grid."""
+    machine: MachineName
+    """Folder under results/ to write to; `auto` names it after the GPU."""
+    gpu: GpuNames
+    """Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind. A
+    study takes as many from the front as it needs. Without a list, a study of several GPUs also
+    takes free ones of the same kind, and its results are those of another machine, such as
+    nvidia-h200-x2."""
+    shared_gpu: Literal["refuse", "record"]
+    """What to do if another process uses the GPU: `refuse` to measure, or measure and `record`
+    it."""
+    runs: Count
+    """Fresh runs that every case needs. One command makes one run of the studies that lack some."""
+    busy: Literal["wait", "refuse"]
+    """What to do while this machine is measured already, by anybody and from any checkout: `wait`
+    until that has ended, or `refuse`."""
+    published: Unique[MachineName]
+    """Machines whose results must be whole: if the publication check finds a fault of theirs, the
+    site is not built. The home page lists faults of other machines."""
+    nvcc: Sentence
+    """Path of nvcc; `auto` uses the locked one, else CUDACXX, CUDA_HOME or PATH."""
+    arch: Annotated[str, Field(pattern="^(auto|sm_[0-9]{2,3}[af]?)$")]
+    """Architecture to build for; `auto` is that of the GPU, or sm_90 without a GPU."""
+    round_limit_s: Positive
+    """A round that takes longer is ended; finished rounds are kept."""
+    managed: bool
+    """Whether variants may use managed memory, at most a quarter of the GPU's free memory."""
+    libfabric: Sentence
+    """Folder with libfabric's headers (include/rdma) and library (lib), or a libfabric-dev package
+    extracted with `dpkg -x`; `auto` uses an installed one. If there is none, variants that need it
+    are skipped."""
+    machines: tuple[Machine, ...]
+    """Kinds of nodes of a cluster that `--profile workflow/profiles/slurm` measures. The list is in
+    config/machines.yaml."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grid(GridKeys):
+    """A grid and its name."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Config(Settings):
     """The settings and their studies: `studies` to measure, `known` for all."""
 
@@ -200,12 +170,12 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     names = [machine.name for machine in settings.machines]
     if len(set(names)) < len(names):
         raise FieldError("config: machines", "names that differ from each other", names)
-    grid = replace(getattr(settings.grids, settings.grid_name), name=settings.grid_name)
+    grid = Grid(name=settings.grid_name, **vars(getattr(settings.grids, settings.grid_name)))
     return Config(**vars(settings), studies=chosen, known=studies, grid=grid)
 
 
 def _settings(overrides: Mapping[str, Any]) -> Settings:
-    return read(Settings, {**read_yaml(CONFIG_FILE), **overrides}, "config", from_text=True)
+    return read(Settings, {**read_yaml(CONFIG_FILE), **overrides}, "config")
 
 
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:

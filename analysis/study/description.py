@@ -10,8 +10,7 @@ from pathlib import Path
 from analysis.base.errors import FieldError
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
-from analysis.study.claims import Claim
-from analysis.study.claims.bounds import Bounds
+from analysis.study.claims.claim import Bounds, Claim
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
 
 HOST_TIMES = ("host_time", "submit_time")
@@ -63,7 +62,7 @@ def parse_case(case: str) -> dict[str, CaseValue]:
     return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric(MetricKeys):
     """A measured quantity. A part shows where a time goes, and never compares variants."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,11 +12,10 @@ from analysis import ROOT
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.expression import evaluate
 from analysis.base.keys import NAME, read
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
 from analysis.study.calibration import check_calibration
-from analysis.study.claims import Claim, Subjects, parse_claims
-from analysis.study.claims.bounds import digests
+from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
 from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
 
@@ -69,126 +68,125 @@ def load_study(file: Path) -> Study:
     data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
     keys = read(StudyKeys, data, where)
-    _check_case_sets(keys, where)
-    _check_fitted_range(keys, where)
-    variants = _variants(keys, file.parent, where)
+    _check_references(keys, where)
+    variants = tuple(_variant(entry, keys, file.parent, where) for entry in keys.entries)
     headline = _case(keys.headline_case, variants, f"{where}: headline")
-    metrics = _metrics(keys, where)
+    metrics = {name: Metric(**vars(entry), name=name) for name, entry in keys.metrics.items()}
+    captured = [
+        Captured(_case(entry.case, variants, f"{where}: captured[{n}].case"), entry.constants)
+        for n, entry in enumerate(keys.captured_cases)
+    ]
+    cases = {variant.name: {case.id for case in variant.cases} for variant in variants}
     study = Study(
         **{**vars(keys), "metrics": metrics},
         name=file.parent.name,
         folder=file.parent,
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
-        captured=_captured(keys, variants, headline, where),
-        claims=_claims(keys, variants, metrics, headline, where),
+        captured=tuple(captured) or (Captured(headline, {}),),
+        claims=resolve_claims(keys.claim_entries, data, cases, metrics, headline, where),
     )
-    bounds = digests(data)
-    claims = (replace(claim, bounds=bounds.get(claim.id, ())) for claim in study.claims)
-    study = replace(study, claims=tuple(claims))
-    if study.goal is not None:
-        steps = [variant.name for variant in variants if variant.role == "step"]
-        require_known(f"{where}: goal", study.goal, steps)
     check_calibration(study, where)
     return study
 
 
-def _check_case_sets(study: StudyKeys, where: str) -> None:
-    """Expand every case set once, so that a fault is found even in a set that no variant uses."""
-    for name, cases in study.case_sets.items():
-        here = f"{where}: cases.{name}"
-        if unknown := sorted(set(cases.metrics or ()) - set(study.metrics)):
-            raise FieldError(f"{here}.metrics", f"some of {list(study.metrics)}", unknown[0])
-        _expand(cases, study.constants, here)
-
-
-def _variants(study: StudyKeys, folder: Path, where: str) -> tuple[Variant, ...]:
+def _check_references(study: StudyKeys, where: str) -> None:
+    """FieldError for the first name that names nothing of its kind in the study."""
     names = [entry.name for entry in study.entries]
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
+    steps = [entry.name for entry in study.entries if entry.role == "step"]
     after = {entry.name: entry.after for entry in study.entries}
+    known = list(_references(study, names, ceilings, steps))
+    for field, name, of in known:
+        require_known(f"{where}: {field}", name, of)
+    for name in names:
+        seen, earlier = set(), after[name]
+        while earlier is not None and earlier not in seen:
+            seen.add(earlier)
+            earlier = after[earlier]
+        if name in seen:
+            expected = f"a variant that does not come after {name} itself"
+            raise FieldError(f"{where}: variants.{name}.after", expected, after[name])
+    for name, metric in study.metrics.items():
+        here = f"{where}: metrics.{name}"
+        if metric.share and metric.unit != "1":
+            raise FieldError(f"{here}.unit", "1 of a share", metric.unit)
+        whole = study.metrics.get(metric.part_of)
+        if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
+            expected = f"a metric in {metric.unit} that is not a part itself"
+            raise FieldError(f"{here}.part_of", expected, metric.part_of)
+    for name, cases in study.case_sets.items():  # also those that no variant uses
+        _expand(cases, study.constants, f"{where}: cases.{name}")
+    for key, (low, high) in study.fitted_range.items():
+        values = [
+            value for cases in study.case_sets.values() for value in cases.values.get(key, ())
+        ]
+        numbers = [value for value in values if isinstance(value, int)]
+        if len(numbers) < len(values) or not any(low <= number <= high for number in numbers):
+            expected = f"a range of a key of the cases that holds one of its numbers, {values}"
+            raise FieldError(f"{where}: fitted_range.{key}", expected, [low, high])
+
+
+def _references(
+    study: StudyKeys, names: list[str], ceilings: list[str], steps: list[str]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """(field, name, known names) of every reference within the study."""
+    constants, metrics = sorted(study.constants), list(study.metrics)
+    if study.goal is not None:
+        yield "goal", study.goal, steps
+    for n, captured in enumerate(study.captured_cases):
+        yield from ((f"captured[{n}].constants", name, constants) for name in captured.constants)
+    for key, cases in study.case_sets.items():
+        yield from ((f"cases.{key}.metrics", name, metrics) for name in cases.metrics or ())
     for entry in study.entries:
-        here = f"{where}: variants.{entry.name}"
+        here = f"variants.{entry.name}"
         if entry.after is not None:
-            require_known(f"{here}.after", entry.after, names)
-            _refuse_circle(entry.name, after, f"{here}.after")
-        for ceiling in entry.ceilings or ():
-            require_known(f"{here}.ceilings", ceiling, ceilings)
-        for ceiling in entry.beats:
-            require_known(f"{here}.beats", ceiling, ceilings)
-    variants = tuple(_variant(entry, study, folder, where) for entry in study.entries)
-    for variant in variants:
-        for case in variant.cases:
-            access_of(variant, case, f"{where}: variants.{variant.name}.link")
-    return variants
-
-
-def _refuse_circle(name: str, after: Mapping[str, str | None], where: str) -> None:
-    """FieldError if the chain of `after` leads back to `name`."""
-    before: list[str] = []
-    earlier = after.get(name)
-    while earlier is not None and earlier not in before:
-        before.append(earlier)
-        earlier = after.get(earlier)
-    if name in before:
-        raise FieldError(where, f"a variant that does not come after {name} itself", after[name])
+            yield f"{here}.after", entry.after, names
+        for field, used, known in (
+            ("ceilings", entry.ceilings or (), ceilings),
+            ("beats", entry.beats, ceilings),
+            ("constants", entry.constants, constants),
+            ("cases", entry.case_sets, sorted(study.case_sets)),
+            ("full", entry.full, sorted(study.case_sets)),
+        ):
+            yield from ((f"{here}.{field}", name, known) for name in used)
 
 
 def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
+    """The variant with its source file, its constants, and the cases of its case sets."""
     here = f"{where}: variants.{entry.name}"
-    for name in entry.constants:
-        require_known(f"{here}.constants", name, sorted(study.constants))
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
-    return Variant(
-        **{**vars(entry), "constants": constants},
-        path=_source(folder, entry, here),
-        cases=_cases(entry, study.case_sets, constants, here, where),
-        payload=study.case_sets[entry.case_sets[0]].payload_bytes,
-    )
-
-
-def _source(folder: Path, entry: VariantKeys, where: str) -> Path:
-    """The source file of the variant."""
     stem = entry.source or entry.name
-    found = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
-    if len(found) != 1:
+    paths = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
+    if len(paths) != 1:
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
-        raise FieldError(f"{where}.source", expected, [path.name for path in found])
-    (path,) = found
+        raise FieldError(f"{here}.source", expected, [path.name for path in paths])
+    (path,) = paths
     if path.suffix == ".cu" and "gpu" not in entry.needs:
-        raise FieldError(
-            f"{where}.needs", "gpu among them, for a .cu source", list(entry.needs) or None
-        )
-    return path
+        expected = "gpu among them, for a .cu source"
+        raise FieldError(f"{here}.needs", expected, list(entry.needs) or None)
 
-
-def _cases(
-    entry: VariantKeys,
-    sets: Mapping[str, CaseSet],
-    constants: Mapping[str, int],
-    here: str,
-    where: str,
-) -> tuple[Case, ...]:
-    """The cases of a variant's case sets, evaluated with its constants. Sets under `full` add
-    the cases that the others lack."""
-
-    def of_sets(names: Iterable[str], key: str) -> list[Case]:
-        for name in names:
-            require_known(f"{here}.{key}", name, sorted(sets))
-        cases = [
-            case
-            for name in names
-            for case in _expand(sets[name], constants, f"{where}: cases.{name}")
-        ]
+    def of_sets(key: str, names: Iterable[str]) -> list[Case]:
+        sets = [(study.case_sets[name], f"{where}: cases.{name}") for name in names]
+        cases = [case for one, place in sets for case in _expand(one, constants, place)]
         refuse_repeats(f"{here}.{key}", [case.id for case in cases])
         return cases
 
-    usual = of_sets(entry.case_sets, "cases")
+    usual = of_sets("cases", entry.case_sets)
     known = {case.id for case in usual}
-    wider = of_sets(entry.full, "full")
-    return (*usual, *(replace(case, grid="full") for case in wider if case.id not in known))
+    wider = [case for case in of_sets("full", entry.full) if case.id not in known]
+    variant = Variant(
+        **{**vars(entry), "constants": constants},
+        path=path,
+        cases=(*usual, *(replace(case, grid="full") for case in wider)),
+        payload=study.case_sets[entry.case_sets[0]].payload_bytes,
+    )
+    for case in variant.cases:
+        access_of(variant, case, f"{here}.link")
+    return variant
 
 
 def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Case]:
@@ -211,19 +209,6 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
     return found
 
 
-def _captured(
-    study: StudyKeys, variants: Sequence[Variant], headline: str, where: str
-) -> tuple[Captured, ...]:
-    """The cases of captures: the headline, unless study.yaml names others."""
-    found = []
-    for n, entry in enumerate(study.captured_cases):
-        for name in entry.constants:
-            require_known(f"{where}: captured[{n}].constants", name, sorted(study.constants))
-        case = _case(entry.case, variants, f"{where}: captured[{n}].case")
-        found.append(Captured(case, entry.constants))
-    return tuple(found) or (Captured(headline, {}),)
-
-
 def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
     """The id of a case, with its keys in the order of the variants' cases."""
     for variant in variants:
@@ -231,46 +216,3 @@ def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: s
             if dict(case.values) == values:
                 return case.id
     raise FieldError(where, "a case that some variant has", case_id(values))
-
-
-def _metrics(study: StudyKeys, where: str) -> dict[str, Metric]:
-    metrics = {name: Metric(**vars(entry), name=name) for name, entry in study.metrics.items()}
-    for metric in metrics.values():
-        if metric.share and metric.unit != "1":
-            raise FieldError(f"{where}: metrics.{metric.name}.unit", "1 of a share", metric.unit)
-        whole = metrics.get(metric.part_of)
-        if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
-            expected = f"a metric in {metric.unit} that is not a part itself"
-            raise FieldError(f"{where}: metrics.{metric.name}.part_of", expected, metric.part_of)
-    return metrics
-
-
-def _check_fitted_range(study: StudyKeys, where: str) -> None:
-    for key, (low, high) in study.fitted_range.items():
-        here = f"{where}: fitted_range.{key}"
-        sets = study.case_sets.values()
-        values = [value for cases in sets for value in cases.values.get(key, ())]
-        if not values:
-            raise FieldError(here, "a key of the cases", key)
-        numbers = [value for value in values if isinstance(value, int)]
-        if len(numbers) < len(values):
-            raise FieldError(here, "a key whose values are numbers", values)
-        if not any(low <= number <= high for number in numbers):
-            raise FieldError(here, f"a range that holds one of {values}", [low, high])
-
-
-def _claims(
-    study: StudyKeys,
-    variants: Iterable[Variant],
-    metrics: Mapping[str, Metric],
-    headline: str,
-    where: str,
-) -> tuple[Claim, ...]:
-    subjects = Subjects(
-        cases={variant.name: {case.id for case in variant.cases} for variant in variants},
-        units={name: metric.unit for name, metric in metrics.items()},
-        shares={name for name, metric in metrics.items() if metric.share},
-        headline=headline,
-    )
-    ours = study.write_up is None
-    return parse_claims(study.claim_entries, subjects, where, ours=ours)

@@ -6,12 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import psutil
 import pytest
 
+from analysis import ROOT
+from analysis.base import forked
 from analysis.base.cli import INTERRUPTED
+from analysis.base.errors import FieldError
+from analysis.base.forked import forked_map
 from analysis.base.processes import STARTER, remove_orphaned_memory
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -176,3 +181,74 @@ def test_unused_shared_memory_of_a_killed_process_is_removed(
     remove_orphaned_memory(tmp_path)
     assert set(tmp_path.iterdir()) == {living, other}
     remove_orphaned_memory(tmp_path / "not_there")
+
+
+FORKS = r"""
+import os, time
+from analysis.base import forked
+
+forked.cpus = lambda: 2
+
+def work(item):
+    os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
+    time.sleep(600)
+
+forked.forked_map(work, range(2))
+"""
+
+
+@pytest.fixture
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "cpus", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_results_of_other_processes_come_in_the_order_of_the_items() -> None:
+    found = forked_map(lambda item: (item, os.getpid()), range(5))
+    assert [item for item, _ in found] == [0, 1, 2, 3, 4]
+    assert os.getpid() not in {process for _, process in found}
+
+
+@pytest.mark.parametrize(("items", "cpus", "most"), [([7], 2, 2), ([7, 8], 1, 2), ([7, 8], 2, 1)])
+def test_one_item_one_cpu_or_one_process_needs_no_other(
+    monkeypatch: pytest.MonkeyPatch, items: list[int], cpus: int, most: int
+) -> None:
+    monkeypatch.setattr(forked, "cpus", lambda: cpus)
+    found = forked_map(lambda _: os.getpid(), items, max_processes=most)
+    assert set(found) == {os.getpid()}
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_a_forked_process_may_fork() -> None:
+    assert forked_map(lambda n: forked_map(lambda m: n * m, [1, 2]), [3, 4]) == [[3, 6], [4, 8]]
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_the_caller_gets_the_error_of_an_item() -> None:
+    def fail(item: int) -> None:
+        raise FieldError(f"field {item}", "none", item)
+
+    with pytest.raises(FieldError, match="field 1: expected none, got 1") as raised:
+        forked_map(fail, [1, 2])
+    assert raised.value.field == "field 1"
+
+
+@pytest.mark.usefixtures("two_cpus")
+def test_a_killed_process_is_an_error() -> None:
+    with pytest.raises(BrokenProcessPool):
+        forked_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2))
+
+
+def test_forked_processes_end_with_their_parent() -> None:
+    parent = start(FORKS)
+    started = [int(first_line(parent)) for _ in range(2)]
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not any(map(psutil.pid_exists, started)))
+
+
+def test_numerical_libraries_start_no_threads() -> None:
+    code = "import os, analysis, numpy, scipy.special; print(len(os.listdir('/proc/self/task')))"
+    others = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    printed = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, env=others)
+    assert int(printed) == 1

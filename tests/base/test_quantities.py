@@ -33,17 +33,6 @@ def test_quantities_carry_a_prefix(value: float, unit: str, text: str) -> None:
     assert quantity(value, unit) == text
 
 
-def test_intervals_share_a_prefix() -> None:
-    assert quantity_interval(1e-3, 0.999e-3, 1.002e-3, "s") == "0.9990 to 1.002 ms"
-    assert quantity_interval(1.0, math.nan, 1.0, "s") == ""
-    assert (digits(0), digits(47.92), ratio(1.003), ratio(3.912)) == (
-        "0",
-        "47.9",
-        "1.003×",
-        "3.91×",
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "low", "high", "unit", "text"),
     [
@@ -56,6 +45,8 @@ def test_intervals_share_a_prefix() -> None:
         (47e9, 30.12e9, 60.23e9, "B/s", "30 to 60 GB/s"),
         (1.25, 0.5123, 3.0, "1", "0.51 to 3"),
         (0.0, -1.2e-9, 1.3e-9, "s", "-1.2 to 1.3 ns"),
+        (1e-3, 0.999e-3, 1.002e-3, "s", "0.9990 to 1.002 ms"),
+        (1.0, math.nan, 1.0, "s", ""),
     ],
 )
 def test_an_interval_has_the_prefix_of_its_median_and_the_digits_it_supports(
@@ -64,12 +55,11 @@ def test_an_interval_has_the_prefix_of_its_median_and_the_digits_it_supports(
     assert quantity_interval(value, low, high, unit) == text
 
 
-def test_interval_of_a_ratio_is_exact_only_near_one() -> None:
+def test_ratios_are_exact_only_near_one_and_small_shares_are_not_zero() -> None:
+    assert (digits(0), digits(47.92)) == ("0", "47.9")
+    assert (ratio(1.003), ratio(3.912)) == ("1.003×", "3.91×")
     assert ratio_interval(0.752, 3.496) == "0.75 to 3.5"
     assert ratio_interval(0.986, 6.64) == "0.986 to 6.6"
     assert ratio_interval(3.871, 3.952) == "3.87 to 3.95"
-
-
-def test_small_share_is_not_shown_as_zero() -> None:
     shares = (0.0, 0.0000315, 0.0123, 0.877)
     assert [percent(share) for share in shares] == ["0.0 %", "0.003 %", "1.2 %", "88 %"]

@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.base.statistics import (
     CONFIDENCE,
     COUNT,

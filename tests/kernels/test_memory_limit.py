@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.base.memory_limit import allocatable_bytes
+from analysis.base.limits import allocatable_bytes
 from tests.compiled import COMMON, program
 from tests.limited import GIB, HUGE, SYSTEMS
 from tests.tools.reach import SANITIZERS, SOURCE, on_host

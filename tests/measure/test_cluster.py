@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     monkeypatch.setattr(cluster, "BUILD", tmp_path / "build")
     monkeypatch.setattr(Config, "results", tmp_path / "results")
     settings = replace(load_config(), studies={CALLS.name: CALLS})
-    return replace(settings, machines=(Machine("box", runs=2),))
+    return replace(settings, machines=(Machine(name="box", runs=2),))
 
 
 def runs(root: Path) -> list[str]:
@@ -108,7 +108,7 @@ def test_the_gpus_that_were_asked_for_are_measured_and_no_others(
     done = SimpleNamespace(returncode=0)
     monkeypatch.setattr("analysis.measure.cluster.subprocess.run", lambda *_, **__: done)
     monkeypatch.setattr("analysis.measure.cluster._environment", dict)
-    asked = replace(config, machines=(Machine("box", gpus=gpus),))
+    asked = replace(config, machines=(Machine(name="box", gpus=gpus),))
     cluster.measure(asked, {"grid": "full"}, "box", 1)
     settings = json.loads((cluster.tree_of("box", 1) / "build" / "settings.json").read_text())
     assert settings.pop("gpu", None) == expected
@@ -120,7 +120,7 @@ def test_the_gpus_that_were_asked_for_are_measured_and_no_others(
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected names that differ"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.a: expected one of the keys"),
+        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected no such key"),
         ([{"name": "a", "runs": 0}], "machines.a.runs: expected a number of at least 1"),
     ],
 )

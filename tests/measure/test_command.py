@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.measure.__main__ import command_of
 from analysis.study.config import CONFIG_FILE
 

@@ -25,7 +25,7 @@ from analysis.base.errors import HotpathError
 from analysis.measure import __main__ as program
 from analysis.measure import places
 from analysis.measure.plan import Target, pending
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
@@ -101,7 +101,7 @@ def in_child(
 def measure(
     study: Study, where: Target, build_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], None]:
-    """The program, for this study. Its folder of sockets, which it empties, is the test's."""
+    """The program, for this study."""
     monkeypatch.setattr(program, "BUILD", build_folder)
     grid = replace(GRID, rounds=ROUNDS)
     config = replace(load_config(), studies={study.name: study}, grid=grid, machine=where.machine)

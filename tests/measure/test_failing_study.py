@@ -28,7 +28,6 @@ def measure(where: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> M
     """Runs the command for some studies, on a machine of its own."""
     monkeypatch.setenv(machine_lock.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(places, "target", lambda *_: where)
-    monkeypatch.setattr(command, "keep_sockets_in", lambda folder: None)
     monkeypatch.setattr(command, "describe", lambda gpus: None)
     monkeypatch.setattr(command, "require_same_kind", lambda *_: None)
 

@@ -14,7 +14,7 @@ from analysis.measure.journal import Journal, discard_outdated
 from analysis.measure.plan import Plan, Target, pending
 from analysis.measure.publish import publish
 from analysis.measure.run import run_rounds
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Speedup

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.measure.outcome import outcome
 from analysis.measure.plan import Plan, Target
-from analysis.results.store.folders import described
+from analysis.results.store.runs import described
 from tests.measure.studies import GRID, run, samples_at, write_study
 
 

@@ -226,15 +226,6 @@ def test_a_value_that_is_not_available_is_an_empty_column(
     assert unknown == of[query]
 
 
-def test_text_may_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, [Device(0, name=b"NVIDIA L4 \xff")])
-    monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: b"580.1")
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda device: b"GPU-0")
-    with open_gpus([0]) as gpus:
-        assert (gpus[0].name, gpus[0].uuid) == ("NVIDIA L4 \ufffd", "GPU-0")
-        assert describe(gpus).driver == "580.1"
-
-
 @pytest.mark.parametrize("which", [0, "GPU-0", "MIG-8"])
 def test_a_divided_gpu_is_its_first_instance(
     monkeypatch: pytest.MonkeyPatch, which: int | str

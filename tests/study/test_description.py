@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.study import Case, Study, load_study, parse_case
 from tests.repository import STUDIES
 from tests.study.described import description, load

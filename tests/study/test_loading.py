@@ -38,10 +38,10 @@ def places(data: object) -> Iterator[list[str | int]]:
 @pytest.mark.parametrize(
     ("edit", "field", "expected", "got"),
     [
-        (put("Copy", "titel"), "", "one of the keys", "['titel']"),
-        (drop("question"), "", "the keys", "['budget_s'"),
-        (put([], "variants", 0, "neds"), "variants.first", "one of the keys", "['neds']"),
-        (put("x", "metrics", "host_time", "lable"), "metrics.host_time", "'label'", "['lable']"),
+        (put("Copy", "titel"), "titel", "no such key", "'Copy'"),
+        (drop("question"), "question", "a value", "None"),
+        (put([], "variants", 0, "neds"), "variants.first.neds", "no such key", "[]"),
+        (put("x", "metrics", "host_time", "lable"), "metrics.host_time.lable", "no such key", "x"),
         (put("ms", "metrics", "host_time", "unit"), "metrics.host_time.unit", "one of", "'ms'"),
         (
             put(True, "metrics", "host_time", "share"),
@@ -52,7 +52,7 @@ def places(data: object) -> Iterator[list[str | int]]:
             *("metrics.host_time.part_of", "in s", "tim"),
         ),
         (put("fulll", "cases", "small", "grid"), "cases.small.grid", "one of", "'fulll'"),
-        (drop("cases", "small", "payload_bytes"), "cases.small", "payload_bytes", "rows"),
+        (drop("cases", "small", "payload_bytes"), "cases.small.payload_bytes", "a value", "None"),
         (put(["sass"], "variants", 0, "captures"), "variants.first.captures.0", "one of", "'sass'"),
         (put("stepp", "variants", 0, "role"), "variants.first.role", "one of", "'stepp'"),
         (put("First", "variants", 0, "name"), "variants.First.name", "text like", "'First'"),
@@ -121,11 +121,10 @@ def places(data: object) -> Iterator[list[str | int]]:
         (put(["gpu"], "cases", "large", "metrics"), "cases.large.metrics", "'host_time'", "'gpu'"),
         (put(0, "cases", "large", "samples"), "cases.large.samples", "at least 1", "0"),
         (put(0, "cases", "large", "visits"), "cases.large.visits", "at least 1", "0"),
-        (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "'row'"),
-        (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers", "'once'"),
+        (put({"row": [1, 2]}, "fitted_range"), "fitted_range.row", "a key of the cases", "[1, 2]"),
+        (put({"draw": [1, 2]}, "fitted_range"), "fitted_range.draw", "numbers, ['once'", "[1, 2]"),
         (put(float("nan"), "budget_s"), "budget_s", "a finite number", "nan"),
         (put({"rows": [3]}, "fitted_range"), "fitted_range.rows.1", "more items", "[3]"),
-        (put(None, "variants", 1, "after"), "variants.second.after", "no such key", "None"),
         (put({"rows": [3, 9]}, "fitted_range"), "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
         (
             put({"reads": "copy_engine", "warps": 1}, "variants", 1, "link"),

@@ -18,7 +18,6 @@ import yaml
 
 from analysis.base.records import records_text
 from analysis.results.store import METHOD_VERSION
-from analysis.results.store.folders import described
 from analysis.results.store.keys import (
     FORMAT,
     CapturedVariant,
@@ -32,7 +31,7 @@ from analysis.results.store.keys import (
     start_of,
 )
 from analysis.results.store.records import CAPTURED
-from analysis.results.store.runs import add, read_runs
+from analysis.results.store.runs import add, described, read_runs
 from analysis.results.store.samples import Metric, Row, read_rows, to_text
 from analysis.site.facts.rows import MeasuredRow
 from analysis.study import Case, Study, Variant, discover

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from analysis import ROOT
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.toolchain.compile import OPTIMISATION
 from tests.compiled import ARCH, QUICK, bindings_object, module_file
 from tests.editing import replace_in

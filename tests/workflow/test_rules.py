@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from analysis import ROOT
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.study.source import study_files
 from tests.compiled import ARCH
 from tests.repository import STUDIES, TOPS

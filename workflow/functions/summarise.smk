@@ -2,8 +2,8 @@
 from functools import cache
 from importlib.metadata import version
 
-from analysis.results.store.folders import PUBLISHED, plain_files
-from analysis.results.tables.registry import TABLES as REGISTRY
+from analysis.results.store.runs import PUBLISHED, plain_files
+from analysis.results.tables.rows import TABLES as REGISTRY
 from analysis.study import calibrating
 
 # Every study has its tables, so that a change of its results or code makes only those anew. The

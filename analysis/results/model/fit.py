@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -93,64 +94,44 @@ def fit(calibration: Calibration) -> Fit | None:
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
     Parameters of translation are NaN if too few cases have a pool, or none a large one.
     """
-    has_pool = calibration.work[:, WORK.index("entries")] > 0
-    link, walks = calibration.only(~has_pool), calibration.only(has_pool)
-    if not _suffices(link):
+    entries = calibration.work[:, WORK.index("entries")]
+    link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
+    whole = _whole_lines(link.work)
+    has_both = not whole.all() and (whole & ~_on_copy_engine(link)).any()
+    if len(link.seconds) < OF_LINK.min_cases or not has_both:
         return None
     estimate = of_link = _estimate(link, _link)
-    is_beyond_reach = walks.work[:, WORK.index("entries")] > FARTHEST_HELD
-    if len(walks.seconds) >= OF_WALKS.min_cases and is_beyond_reach.any():
-        of_walks = _estimate(walks, _Translation(of_link.values))
-        both = (np.where(OF_TRANSLATION, *ends) for ends in zip(of_walks, of_link, strict=True))
-        estimate = _Estimate(*both)
+    if len(walks.seconds) >= OF_WALKS.min_cases and (entries > FARTHEST_HELD).any():
+        of_walks = _estimate(walks, partial(_walks, of_link[0]))
+        estimate = [np.where(OF_TRANSLATION, *ends) for ends in zip(of_walks, of_link, strict=True)]
     values, low, high = (Parameters(*map(float, ends)) for ends in estimate[:3])
     cases, runs = (tuple(map(int, counts)) for counts in estimate[3:])
     return Fit(values, low, high, cases, runs)
-
-
-class _Estimate(NamedTuple):
-    """Arrays [parameters]."""
-
-    values: Floats
-    low: Floats
-    high: Floats
-    cases: Floats
-    runs: Floats
 
 
 Solve = Callable[[Calibration, Floats], Floats]
 """The parameters [parameters] that fit cases best, each of which counts so often [cases]."""
 
 
-def _estimate(calibration: Calibration, solve: Solve) -> _Estimate:
-    cases = len(calibration.seconds)
-    values = solve(calibration, np.ones(cases))
-    low, high = np.where(_binding(calibration, values), _resampled(calibration, solve), np.nan)
-    if not _on_copy_engine(calibration).any():
-        values[NAMES.index("copy_engine_start_up")] = np.nan
-    counts = (np.full(len(NAMES), count) for count in (cases, calibration.runs.max()))
-    return _Estimate(values, low, high, *counts)
+def _estimate(calibration: Calibration, solve: Solve) -> list[Floats]:
+    """Values, lower and upper ends, and numbers of cases and runs, each [parameters].
 
-
-def _suffices(link: Calibration) -> bool:
-    whole = _whole_lines(link.work)
-    has_both = not whole.all() and (whole & ~_on_copy_engine(link)).any()
-    return len(link.seconds) >= OF_LINK.min_cases and bool(has_both)
-
-
-def _resampled(calibration: Calibration, solve: Solve) -> Floats:
-    """The ends [2, parameters] of the intervals: those of repeated fits to resampled cases.
-
-    How often a case counts is drawn from an exponential distribution (Rubin, "The Bayesian
-    bootstrap", 1981), so that no resample lacks a kind of case, and with it a parameter.
+    The ends are those of repeated fits to resampled cases. How often a case counts is drawn from an
+    exponential distribution (Rubin, "The Bayesian bootstrap", 1981), so that no resample lacks a
+    kind of case, and with it a parameter.
     """
     rng = np.random.default_rng(0)
     cases = len(calibration.seconds)
+    values = solve(calibration, np.ones(cases))
     draws = [rng.exponential(size=cases) for _ in range(RESAMPLES)]
     refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
-    ends: Floats = np.quantile(refits, [tail, 1 - tail], axis=0)
-    return ends
+    ends = np.quantile(refits, [tail, 1 - tail], axis=0)
+    low, high = np.where(_binding(calibration, values), ends, np.nan)
+    if not _on_copy_engine(calibration).any():
+        values[NAMES.index("copy_engine_start_up")] = np.nan
+    counts = (np.full(len(NAMES), float(n)) for n in (cases, calibration.runs.max()))
+    return [values, low, high, *counts]
 
 
 def _binding(calibration: Calibration, values: Floats) -> npt.NDArray[np.bool_]:
@@ -210,27 +191,21 @@ def _link(cases: Calibration, draws: Floats) -> Floats:
     return _step(cases.only(~whole), draws[~whole], known, second)
 
 
-@dataclass(frozen=True)
-class _Translation:
-    """The third step, with `link` [parameters] given."""
-
-    link: Floats
-
-    def __call__(self, cases: Calibration, draws: Floats) -> Floats:
-        known = Parameters(*self.link)
-        entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
-        walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
-        start = replace(
-            known,
-            held_entries=HELD_START,
-            walk=walk,
-            held_regions=REGIONS_START,
-            region_walk=walk / 2,
-            region_wait=4 * walk,
-            table_miss=walk,
-            row_cache=ROW_CACHE_START,
-        )
-        return _step(cases, draws, start.values(), OF_TRANSLATION)
+def _walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
+    """The third step, with the parameters of the `link` [parameters] given."""
+    entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
+    walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
+    start = replace(
+        Parameters(*link),
+        held_entries=HELD_START,
+        walk=walk,
+        held_regions=REGIONS_START,
+        region_walk=walk / 2,
+        region_wait=4 * walk,
+        table_miss=walk,
+        row_cache=ROW_CACHE_START,
+    )
+    return _step(cases, draws, start.values(), OF_TRANSLATION)
 
 
 def _step(cases: Calibration, draws: Floats, start: Floats, free: npt.NDArray[np.bool_]) -> Floats:

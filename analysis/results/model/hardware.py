@@ -7,17 +7,19 @@ and how it translates addresses, are those of the machine that was calibrated.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from analysis.base.errors import FieldError
-from analysis.base.schema import read_yaml
+from analysis.base import keys
+from analysis.base.keys import Fault
+from analysis.base.reading import read_yaml
 from analysis.results.model.terms import TERMS, Parameters, term_seconds, work_of
 from analysis.results.model.traffic import traffic_of
+from analysis.results.store.keys import Keys
 from analysis.study.access import Access
 
 FILE: Final = Path(__file__).parent / "hardware.yaml"
@@ -30,14 +32,11 @@ MEANING: Final = {
     "completion_bytes": "longest answer to the copy engine",
     "latency": "one turn of a warp: index, round trip, store",
 }
-COPIES: Final = ("contiguous", "copy_engine")
-"""How a large copy reads: by SMs or by the copy engine."""
 OF_THE_MACHINE: Final = ("efficiency", "latency")
 """Parameters that may be left to the calibrated machine."""
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Keys):
     """A stated parameter; `value` is NaN where it is the calibrated machine's. `source` is where it
     is printed, empty of an `assumption`."""
 
@@ -46,28 +45,40 @@ class Parameter:
     source: str = ""
     assumption: str = ""
 
+    @model_validator(mode="after")
+    def _is_stated(self) -> Parameter:
+        if bool(self.source) == bool(self.assumption):
+            raise Fault("a source or an assumption", self.model_dump())
+        return self
 
-@dataclass(frozen=True)
-class PublishedRate:
-    """Published rate in B/s of a large copy. `reads`: one of COPIES; `what`: tool and machine;
-    `address`: URL."""
 
-    reads: str
+class PublishedRate(Keys):
+    """Published rate in B/s of a large copy by SMs (`contiguous`) or by the copy engine. `what`:
+    tool and machine; `address`: URL."""
+
+    reads: Literal["contiguous", "copy_engine"]
     rate: float
     what: str
-    address: str
+    address: Annotated[str, Field(pattern="^https://")]
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Keys):
     """A link by its parameters, those of MEANING. `pcie` is its generation and width, if it is one
-    that machine.json can name. `published` are rates to hold the predictions against."""
+    that a run file can name. `published` are rates to hold the predictions against."""
 
     name: str
     title: str
-    parameters: Mapping[str, Parameter]
-    pcie: tuple[int, int] | None = None
-    published: tuple[PublishedRate, ...] = ()
+    parameters: dict[str, Parameter]
+    pcie: dict[Literal["generation", "width"], int] | None = None
+    published: list[PublishedRate] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Link:
+        stated = [name for name, one in self.parameters.items() if not math.isnan(one.value)]
+        if {*self.parameters} != {*MEANING} or not {*MEANING} <= {*stated, *OF_THE_MACHINE}:
+            expected = f"the parameters {list(MEANING)}, with values but for {OF_THE_MACHINE}"
+            raise Fault(expected, sorted(stated))
+        return self
 
     def value(self, name: str) -> float:
         return self.parameters[name].value
@@ -78,8 +89,7 @@ class Link:
         return self.value("raw_rate") * self.value("packet_share")
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(NamedTuple):
     """Seconds of one operation, the term that limits it, and the seconds that the link alone would
     take."""
 
@@ -89,30 +99,8 @@ class Prediction:
 
 
 def read_links(path: Path = FILE) -> list[Link]:
-    """The links of hardware.yaml. FieldError names the first parameter that is missing, not known,
-    or neither printed nor assumed."""
-    return [_link(entry, path.name) for entry in read_yaml(path)]
-
-
-def _link(entry: Mapping[str, Any], where: str) -> Link:
-    here = f"{where}: {entry['name']}"
-    if set(entry["parameters"]) != set(MEANING):
-        raise FieldError(here, f"the parameters {list(MEANING)}", sorted(entry["parameters"]))
-    parameters = {name: Parameter(**given) for name, given in entry["parameters"].items()}
-    for name, one in parameters.items():
-        if bool(one.source) == bool(one.assumption):
-            raise FieldError(
-                f"{here}.{name}", "a source or an assumption", entry["parameters"][name]
-            )
-        if math.isnan(one.value) and name not in OF_THE_MACHINE:
-            raise FieldError(f"{here}.{name}.value", "a number", None)
-    pcie = entry.get("pcie")
-    key = (pcie["generation"], pcie["width"]) if pcie else None
-    published = tuple(PublishedRate(**given) for given in entry.get("published", ()))
-    for rate in published:
-        if rate.reads not in COPIES:
-            raise FieldError(f"{here}.published.reads", f"one of {list(COPIES)}", rate.reads)
-    return Link(entry["name"], entry["title"], parameters, key, published)
+    """The links of hardware.yaml; FieldError for an entry that is missing, unknown or unfounded."""
+    return keys.read(list[Link], read_yaml(path), path.name)
 
 
 def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
@@ -121,10 +109,9 @@ def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
     A half line of host memory costs as many seconds as before. As many reads are outstanding, so
     their rate goes with the latency.
     """
-    efficiency = link.value("efficiency")
+    efficiency, latency = (link.value(name) for name in OF_THE_MACHINE)
     if math.isnan(efficiency):
         efficiency = known.link_rate / calibrated.packet_rate
-    latency = link.value("latency")
     latency = known.latency if math.isnan(latency) else latency
     rate = link.packet_rate * efficiency
     return replace(
@@ -149,6 +136,4 @@ def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> Pre
     (terms,) = term_seconds(work, parameters.values())
     limits, start = terms[:-1], float(terms[-1])
     binding = int(limits.argmax())
-    return Prediction(
-        float(limits[binding]) + start, TERMS[binding], float(limits[TERMS.index("link")]) + start
-    )
+    return Prediction(float(limits[binding]) + start, TERMS[binding], float(limits[0]) + start)

@@ -11,16 +11,13 @@ from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_text
-from analysis.results.store.folders import description_of
 from analysis.results.store.keys import HostKeys, text_of
-from analysis.results.store.runs import newest_host, read_about, read_machine
+from analysis.results.store.runs import description_of, newest_host, read_about, read_machine
 from analysis.study import Study
 from analysis.study.config import MachineName
 
 IDLE_GENERATION: Final = 3
 """An idle link may report up to this PCIe generation, and train to a faster one under load."""
-
-
 Copies = Mapping[Path, Mapping[Path, str]]
 """Texts of the files of each run or capture to write, by its description."""
 
@@ -44,22 +41,25 @@ def missing_runs(
     """The runs and captures of `machine` that `results` lacks, there under `name`, by default its
     own. Nothing where `source` has no such machine.
 
-    HotpathError for a bad file, which is left out unless `is_strict`, as
-    is always what a killed process left; for a file that `results` has with another content; and
-    for another kind of machine.
+    HotpathError for a bad file, which is left out unless `is_strict`, as is always what a killed
+    process left; for a file that `results` has with another content; and for another kind of
+    machine.
     """
     if not (source / machine).is_dir():
         return {}
     folder = results / keys.read(MachineName, name or machine, "name of the machine")
 
     def refuse(path: Path, error: str | Exception) -> None:
-        if is_strict and not _is_left_over(path):
+        with suppress(HotpathError):
+            if not description_of(path).exists():
+                return  # a killed process wrote it before its description
+        if is_strict:
             raise HotpathError(str(error).replace(f"{source}/", "")) from None
 
-    found = list(read_machine(source / machine, studies, refuse))
+    runs = list(read_machine(source / machine, studies, refuse))
     newest = newest_host(folder) or (newest_host(source / machine) if is_strict else None)
     texts: dict[Path, dict[Path, str]] = {}
-    for about in (one.about for one in found):
+    for about in (one.about for one in runs):
         here, there = (root / about.study for root in (source / machine, folder))
         path = there / about.file_name
         require_same_kind(about.host, folder, f"{here / path.name}", newest)
@@ -71,13 +71,6 @@ def missing_runs(
             texts[path] = {there / file: read_text(here / file) for file in about.files}
             texts[path][path] = text_of(about)
     return dict(sorted(texts.items()))
-
-
-def _is_left_over(path: Path) -> bool:
-    """Whether a bad file is one that a killed process wrote before its description."""
-    with suppress(HotpathError):
-        return not description_of(path).exists()
-    return False
 
 
 def require_same_kind(

@@ -1,4 +1,9 @@
-"""Runs and captures of a study on a machine: read and checked, added, and deleted."""
+"""Runs and captures on disk: found without following a link, checked, added, and deleted.
+
+<root>/<machine>/<study>/<run>.csv, .json, .telemetry.csv
+<root>/<machine>/<study>/<run>.<kind>.csv, .json          kind = counters or timeline
+<root>/published/<study>.csv
+"""
 
 from __future__ import annotations
 
@@ -9,29 +14,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
-from analysis.base.reading import decoded, read_bytes
+from analysis.base.reading import decoded, read_bytes, read_json, require_folder
 from analysis.base.records import parse_records
-from analysis.base.schema import read_json
-from analysis.results.store.folders import (
-    ABOUT,
-    MACHINE,
-    MAX_FILES,
-    NAME,
-    described,
-    description_of,
-    listed,
-    require_named,
-    run_of,
-)
 from analysis.results.store.keys import (
     MAX_CLOCK_ERROR,
+    RUN,
     CaptureFile,
     HostKeys,
     RunFile,
@@ -39,9 +32,21 @@ from analysis.results.store.keys import (
 )
 from analysis.results.store.records import CAPTURED, Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
-from analysis.study import Study
+from analysis.study import CAPTURE_KINDS, Study
+from analysis.study import NAME as NAME
 from analysis.study.source import fingerprint
 
+PUBLISHED: Final = "published"
+MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+ABOUT: Final = (".json", *(f".{kind}.json" for kind in CAPTURE_KINDS))
+"""Endings of files that describe others and are written after them."""
+_FILE: Final = re.compile(
+    rf"({RUN.pattern})(?:(\.(?:{'|'.join(CAPTURE_KINDS)}))?\.(?:json|csv)|\.telemetry\.csv)"
+)
+PARTIAL: Final = ".partial"
+"""Ending of a file that is not yet written; an interrupted run may leave one."""
+MAX_FILES: Final = 64
+"""Maximum number of runs of a study on a machine, and of its captures of a kind."""
 KEPT_RUNS: Final = 8
 """Fresh runs of a cell that make an older run superfluous."""
 JSON_LIMIT_BYTES: Final = 256 * 2**10
@@ -70,6 +75,64 @@ class Capture:
 
     about: CaptureFile
     path: Path
+
+
+def listed(folder: Path) -> list[Path]:
+    """Content of a folder, in alphabetical order, without half written files; nothing of a link."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.suffix != PARTIAL)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def machine_folders(root: Path) -> list[Path]:
+    """All entries under `root` in the place of machines' folders, valid or not."""
+    return [path for path in listed(root) if not _is_plain(path) and path.name != PUBLISHED]
+
+
+def machines(root: Path) -> list[str]:
+    """Names of the machines under `root`, in alphabetical order."""
+    names = (path.name for path in machine_folders(root) if listed(path))
+    return [name for name in names if MACHINE.fullmatch(name)]
+
+
+def run_of(path: Path) -> str:
+    """The run of a file of a study by its name."""
+    return path.name.partition(".")[0]
+
+
+def description_of(path: Path) -> Path:
+    """The description that a file of a study belongs to; FieldError for another file."""
+    if found := _FILE.fullmatch(path.name):
+        return path.with_name(f"{run_of(path)}{found[4] or ''}.json")
+    endings = [*ABOUT, *(about.replace(".json", ".csv") for about in ABOUT), ".telemetry.csv"]
+    raise FieldError(f"{path}", f"<run> and one of {', '.join(endings)}", path.name)
+
+
+def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
+    """The descriptions of runs in a study's folder, or those of captures, newest first."""
+    paths = (path for path in reversed(listed(folder)) if RUN.fullmatch(run_of(path)))
+    return [path for path in paths if path.name == run_of(path) + suffix]
+
+
+def plain_files(root: Path) -> Iterator[Path]:
+    """Every file under `root` that can be results by its name and place, none through a link."""
+    studies = [study for machine in machines(root) for study in listed(root / machine)]
+    of_runs = [p for s in studies if NAME.fullmatch(s.name) for p in listed(s)]
+    yield from (path for path in of_runs if _FILE.fullmatch(path.name) and _is_plain(path))
+    for path in listed(root / PUBLISHED):
+        if NAME.fullmatch(path.stem) and path.suffix == ".csv" and _is_plain(path):
+            yield path
+
+
+def require_named(folder: Path, pattern: re.Pattern[str]) -> None:
+    """HotpathError unless it is a folder with a name of a machine, MACHINE, or a study, NAME."""
+    if not pattern.fullmatch(folder.name):
+        raise FieldError(f"{folder}", f"a name of the form {pattern.pattern}", folder.name)
+    require_folder(folder)
 
 
 def codes_of(study: Study | None) -> Mapping[str, str]:
@@ -150,16 +213,6 @@ def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | 
         raise FieldError(f"{path}: variant", f"samples of {missing}", "none")
 
 
-def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose files are good and whose description
-    is not one of `without`."""
-    paths = [path for study in listed(folder) for path in described(study) if path not in without]
-    for path in sorted(paths, key=lambda path: path.name, reverse=True):
-        with suppress(*FAULTS):
-            return read(path, None).about.host
-    return None
-
-
 def ignore(path: Path, error: str | Exception) -> None:
     """Say nothing of a bad file."""
 
@@ -189,36 +242,44 @@ def read_study(
 
 def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
     """The runs in a study's folder, newest first."""
-    found = read_study(folder, study, refuse, ABOUT[:1])
-    return (one for one in found if isinstance(one, Run))
+    runs = read_study(folder, study, refuse, ABOUT[:1])
+    return (run for run in runs if isinstance(run, Run))
 
 
 def read_captures(folder: Path) -> Iterator[Capture]:
     """The captures in a study's folder, newest first of each kind."""
-    found = read_study(folder, None, suffixes=ABOUT[1:])
-    return (one for one in found if isinstance(one, Capture))
+    captures = read_study(folder, None, suffixes=ABOUT[1:])
+    return (capture for capture in captures if isinstance(capture, Capture))
 
 
 def read_machine(
     folder: Path, studies: Mapping[str, Study], refuse: Refuse, only: Collection[str] | None = None
 ) -> Iterator[Run | Capture]:
     """All runs and captures in a machine's folder; `only` names the studies to read. `refuse` hears
-    of folders with a wrong name, too."""
-    if _is_named(folder, MACHINE, refuse):
-        for inner in listed(folder):
-            if (only is None or inner.name in only) and _is_named(inner, NAME, refuse):
-                yield from read_study(inner, studies.get(inner.name), refuse)
+    of folders with a wrong name, too. An empty one needs no name."""
+
+    def is_named(place: Path, pattern: re.Pattern[str]) -> bool:
+        try:
+            if listed(place) or place.is_symlink() or not place.is_dir():
+                require_named(place, pattern)
+        except (HotpathError, OSError) as error:
+            refuse(place, error)
+            return False
+        return True
+
+    for inner in listed(folder) if is_named(folder, MACHINE) else ():
+        if (only is None or inner.name in only) and is_named(inner, NAME):
+            yield from read_study(inner, studies.get(inner.name), refuse)
 
 
-def _is_named(folder: Path, pattern: re.Pattern[str], refuse: Refuse) -> bool:
-    """Whether a folder is what it should be; if not, it is refused. An empty one needs no name."""
-    try:
-        if listed(folder) or folder.is_symlink() or not folder.is_dir():
-            require_named(folder, pattern)
-            return True
-    except (HotpathError, OSError) as error:
-        refuse(folder, error)
-    return False
+def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
+    """The host of the newest run in a machine's folder whose files are good and whose description
+    is not one of `without`."""
+    paths = [path for study in listed(folder) for path in described(study) if path not in without]
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        with suppress(*FAULTS):
+            return read(path, None).about.host
+    return None
 
 
 def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]) -> Path:
@@ -238,22 +299,13 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     return path
 
 
-State = Literal["measured", "skipped", "stale"]
+State = Literal["measured", "skipped", "empty", "stale"]
+Held = tuple[str, Mapping[Cell, State]]
+"""The host of a file, and its cells that today's study has: measured or skipped by today's code,
+`empty` if a run skipped everything, or stale. A capture skipped what it could not capture."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """The cells in a file that today's study has: `measured` or `skipped` by today's code, or
-    `stale`. `is_empty` marks a run that skipped everything, `is_capture` a capture, which has
-    `skipped` what it could not capture."""
-
-    host: str
-    cells: Mapping[Cell, State]
-    is_empty: bool = False
-    is_capture: bool = False
-
-
-def superfluous(held: Mapping[str, Held]) -> list[str]:
+def superfluous(held: Mapping[str, Held], *, of_captures: bool = False) -> list[str]:
     """The names that can be deleted, oldest first, of files whose names sort by time.
 
     A cell of today's code needs the newest KEPT_RUNS files that have it, and the newest of each
@@ -261,23 +313,23 @@ def superfluous(held: Mapping[str, Held]) -> list[str]:
     needed until a file has it of today's code, a captured one until one has captured it. A run that
     skipped everything is needed until its host skips the same again.
     """
-    fresh = {cell for one in held.values() for cell, state in one.cells.items() if state != "stale"}
-    measured = {c for one in held.values() for c, state in one.cells.items() if state == "measured"}
+    replacing = {"measured"} if of_captures else {"measured", "skipped", "empty"}
+    states = [item for _, cells in held.values() for item in cells.items()]
+    replaced = {cell for cell, state in states if state in replacing}
     newer: Count[tuple[Cell, str]] = Count()
     seen: set[tuple[Cell, str, str]] = set()
     found = []
-    for name, one in sorted(held.items(), reverse=True):
+    for name, (host, cells) in sorted(held.items(), reverse=True):
         is_needed = False
-        for cell, state in one.cells.items():
+        for cell, state in cells.items():
             if state == "stale":
-                is_needed |= cell not in (measured if one.is_capture else fresh)
+                is_needed |= cell not in replaced
                 continue
-            kind = "empty" if one.is_empty else state
-            is_enough = one.is_empty or newer[cell, kind] >= KEPT_RUNS
-            is_needed |= not (is_enough and (cell, kind, one.host) in seen)
-            for counted in {kind, "skipped"} if not one.is_empty else {kind}:
+            is_enough = state == "empty" or newer[cell, state] >= KEPT_RUNS
+            is_needed |= not (is_enough and (cell, state, host) in seen)
+            for counted in {state} if state == "empty" else {state, "skipped"}:
                 newer[cell, counted] += 1
-                seen.add((cell, counted, one.host))
+                seen.add((cell, counted, host))
         if not is_needed:
             found.append(name)
     return found[::-1]
@@ -286,7 +338,11 @@ def superfluous(held: Mapping[str, Held]) -> list[str]:
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
     """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
     killed process. Returns the names of the deleted descriptions; bad files stay."""
-    deleted = [name for held in _held(folder, study) for name in superfluous(held)]
+    deleted: list[str] = []
+    for suffix in ABOUT:
+        files = read_study(folder, study, suffixes=[suffix])
+        held = {one.about.file_name: _held(one, study) for one in files}
+        deleted += superfluous(held, of_captures=suffix != ABOUT[0])
     for name in deleted:
         remove(folder / name)  # first, as a CSV without it is ignored
     for path in listed(folder):
@@ -298,32 +354,25 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
     return deleted
 
 
-def _held(folder: Path, study: Study) -> Iterator[Mapping[str, Held]]:
-    """The cells of runs, and of captures of each kind, by the names of their descriptions."""
-    cases = {(v.name, case.id) for v in study.variants for case in v.cases}
-    codes = codes_of(study)
-    for suffix in ABOUT:
-        held: dict[str, Held] = {}
-        for one in read_study(folder, study, suffixes=[suffix]):
-            cells: dict[Cell, State] = {}
-            for cell, is_fresh, is_done in sorted(_cells(one, codes), key=itemgetter(2)):
-                if cell in cases:  # a round that has measured it counts
-                    cells[cell] = "stale" if not is_fresh else "measured" if is_done else "skipped"
-            is_empty = isinstance(one, Run) and one.about.rounds == 0
-            is_capture = isinstance(one, Capture)
-            held[one.about.file_name] = Held(one.about.host.id, cells, is_empty, is_capture)
-        yield held
-
-
-def _cells(one: Run | Capture, codes: Mapping[str, str]) -> Iterator[tuple[Cell, bool, bool]]:
-    """The cells of a run or capture, in any round: whether it is of today's code, and was measured.
-    An old failure to capture is of no use."""
+def _held(one: Run | Capture, study: Study) -> Held:
+    """The cells of a run or capture. An old failure to capture is of no use."""
+    codes, host = codes_of(study), one.about.host.id
+    cells: dict[Cell, State] = {}
     if isinstance(one, Run):
+        is_fresh = {v: one.about.is_fresh(v, codes.get(v)) for v in one.about.variants}
         for row in one.rows:
-            is_fresh = one.about.is_fresh(row.variant, codes.get(row.variant))
-            yield row.cell, is_fresh, row.status != "skipped"
+            if not is_fresh[row.variant]:
+                cells[row.cell] = "stale"
+            elif row.status != "skipped":  # a round that has measured it counts
+                cells[row.cell] = "measured"
+            else:
+                cells.setdefault(row.cell, "skipped" if one.about.rounds else "empty")
     else:
         for name, entry in one.about.variants.items():
-            is_fresh, is_captured = entry.source_sha256 == codes.get(name), entry.status == CAPTURED
-            if is_fresh or is_captured:
-                yield (name, entry.case), is_fresh, is_captured
+            is_captured = entry.status == CAPTURED
+            if entry.source_sha256 == codes.get(name):
+                cells[name, entry.case] = "measured" if is_captured else "skipped"
+            elif is_captured:
+                cells[name, entry.case] = "stale"
+    known = {(v.name, case.id) for v in study.variants for case in v.cases}
+    return host, {cell: state for cell, state in cells.items() if cell in known}

@@ -65,17 +65,18 @@ Values = npt.NDArray[np.float64]
 
 def _values(cells: Mapping[Metric, str]) -> Mapping[Metric, Values]:
     """The samples in the cells of metrics that have any."""
-    return {metric: _numbers(metric, text) for metric, text in cells.items() if text}
-
-
-def _numbers(metric: Metric, text: str) -> Values:
-    name, unit = metric
-    largest = LONGEST_S if unit == "s" else LARGEST
-    if _NUMBERS.fullmatch(text):
-        values = np.array(text.split(" "), float)
-        if ((values == 0) | ((values >= SMALLEST) & (values <= largest))).all():
-            return values
-    raise FieldError(name, f"0 or numbers from {SMALLEST:g} to {largest:g} {unit}", text[:200])
+    found = {}
+    for (name, unit), text in cells.items():
+        largest = LONGEST_S if unit == "s" else LARGEST
+        is_list = _NUMBERS.fullmatch(text)
+        values = np.array(text.split(" ") if is_list else [], float)
+        is_within = (values == 0) | ((values >= SMALLEST) & (values <= largest))
+        if text and not (is_list and is_within.all()):
+            limits = f"0 or numbers from {SMALLEST:g} to {largest:g} {unit}"
+            raise FieldError(name, limits, text[:200])
+        if text:
+            found[name, unit] = values
+    return found
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,9 @@ class Row:
         return self.variant, self.case, self.round
 
 
-_COLUMNS: Final = records.columns(Row)
-_PLACE: Final = _COLUMNS.index("values")
-FILE_COLUMNS: Final = (*_COLUMNS[:_PLACE], "<metric> [<unit>]", *_COLUMNS[_PLACE + 1 :])
+_KEY: Final = ("variant", "case", "round")
+_REST: Final = records.columns(Row)[len(_KEY) + 1 :]
+FILE_COLUMNS: Final = (*_KEY, "<metric> [<unit>]", *_REST)
 """Columns of a file; the one in angle brackets stands for one per metric."""
 
 
@@ -125,16 +126,13 @@ def to_text(rows: Iterable[Row]) -> str:
     if len({row.key for row in rows}) < len(rows):
         raise ValueError("expected one row per variant, case, round, got several")
     metrics = list(dict.fromkeys(chain.from_iterable(row.values for row in rows)))
-
-    def spread(fixed: Sequence[Any], of_metrics: Iterable[str]) -> list[Any]:
-        return [*fixed[:_PLACE], *of_metrics, *fixed[_PLACE + 1 :]]
-
-    header = spread(_COLUMNS, (f"{name} [{unit}]" for name, unit in metrics))
+    header = [*_KEY, *(f"{name} [{unit}]" for name, unit in metrics), *_REST]
     table = (
-        spread(
-            [getattr(row, name) for name in _COLUMNS],
-            (" ".join(f"{v:{_DIGITS}}" for v in row.values.get(one, ())) for one in metrics),
-        )
+        [
+            *row.key,
+            *(" ".join(f"{v:{_DIGITS}}" for v in row.values.get(metric, ())) for metric in metrics),
+            *(getattr(row, name) for name in _REST),
+        ]
         for row in rows
     )
     return records.to_text(header, table, _DIGITS)
@@ -157,11 +155,18 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     samples = 0
     try:
         header = next(reader, [])
-        metrics = _metrics(header)
+        first, end = len(_KEY), len(header) - len(_REST)
+        found = [_METRIC.fullmatch(column) for column in header[first:end]]
+        metrics = [(match[1], match[2]) for match in found if match]
+        fixed = (*header[:first], *header[end:])
+        if fixed != (*_KEY, *_REST) or len(dict(metrics)) < len(found):
+            raise ValueError(f"expected the columns {','.join(FILE_COLUMNS)}, every metric once")
         for fields in reader:
             if len(fields) != len(header):
                 raise ValueError(f"expected {len(header)} fields, got {len(fields)}")
-            row = _row(metrics, fields)
+            cells: dict[str, Any] = dict(zip(header, fields, strict=True))
+            cells["values"] = dict(zip(metrics, fields[first:end], strict=True))
+            row = records.parse_record(Row, {name: cells[name] for name in records.columns(Row)})
             samples += max(1, sum(map(len, row.values.values())))
             if samples > MACHINE_LIMIT_SAMPLES:
                 raise ValueError(f"expected at most {MACHINE_LIMIT_SAMPLES} samples, got more")
@@ -170,22 +175,3 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     except (HotpathError, ValueError, csv.Error) as fault:
         raise HotpathError(f"{path}: line {max(reader.line_num, 1)}: {fault}") from fault
     return [*rows.values()]
-
-
-def _metrics(header: Sequence[str]) -> list[Metric]:
-    """Name and unit of each metric's column; ValueError if a column is not one of a file's."""
-    end = len(header) - len(_COLUMNS) + _PLACE + 1
-    found = [_METRIC.fullmatch(column) for column in header[_PLACE:end]]
-    metrics = [(match[1], match[2]) for match in found if match]
-    fixed = (*header[:_PLACE], "values", *header[end:])
-    if fixed != _COLUMNS or len(dict(metrics)) < len(found):
-        raise ValueError(f"expected the columns {','.join(FILE_COLUMNS)}, every metric once")
-    return metrics
-
-
-def _row(metrics: Sequence[Metric], fields: Sequence[str]) -> Row:
-    """One row of the file; FieldError names the invalid column."""
-    end = _PLACE + len(metrics)
-    values = dict(zip(metrics, fields[_PLACE:end], strict=True))
-    cells = (*fields[:_PLACE], values, *fields[end:])
-    return records.parse_record(Row, dict(zip(_COLUMNS, cells, strict=True)))

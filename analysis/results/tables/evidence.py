@@ -13,9 +13,8 @@ import pandas as pd
 
 from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Kind, estimate, mean_estimate
 from analysis.results.collect import chosen, fresh, visits
-from analysis.results.store.folders import PUBLISHED
+from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
-from analysis.results.store.throttling import slowed_share
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement
@@ -32,7 +31,7 @@ class MachineResults:
     """Evidence for the claims of one study on one machine.
 
     Rows about this study and machine: `samples` of the collected samples, `counted` of
-    `fresh_counts`, `model` of the model's table. `published` has the study's published figures.
+    `counts`, `model` of the model's table. `published` has the study's published figures.
     """
 
     study: Study
@@ -42,10 +41,9 @@ class MachineResults:
     counted: pd.DataFrame
 
     @cached_property
-    def statements(self) -> list[Statement]:
-        names = list(Statement._fields)
-        rows = self.published[names].assign(rate=self.published["rate"] * 1e9)
-        return [Statement(*row) for row in rows.itertuples(index=False, name=None)]
+    def used(self) -> pd.DataFrame:
+        """Samples of all fresh runs, as used by the summary."""
+        return chosen(self.samples)
 
     @cached_property
     def by_visit(self) -> pd.Series:
@@ -57,66 +55,48 @@ class MachineResults:
         medians: pd.Series = good.groupby(keys)["value"].median()
         return medians
 
-    @cached_property
-    def runs(self) -> frozenset[str]:
-        return frozenset(self.samples["run"].unique())
-
     def judging(self, claim: Claim) -> MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
         needed = claim.bounds_by_variant
         others = {
             run
-            for variant, digests in needed.items()
-            for run, recorded in self._recorded_bounds.get(variant, {}).items()
-            if not digests <= recorded
+            for variant, run, recorded in self._recorded
+            if not needed.get(variant, frozenset()) <= recorded
         }
-        evidence = self._of_runs(self.runs - others)
+        evidence = self._without(frozenset(others))
         if not claim.on_counters:
             return evidence
-        is_recorded = [
-            needed.get(variant, frozenset()) <= recorded
-            for variant, recorded in zip(
-                self.counted["variant"], self.counted["named"], strict=True
-            )
-        ]
+        pairs = zip(self.counted["variant"], self.counted["named"], strict=True)
+        is_recorded = [needed.get(variant, frozenset()) <= recorded for variant, recorded in pairs]
         return replace(evidence, counted=self.counted[is_recorded])
 
     @cached_property
-    def _of_runs(self) -> Callable[[frozenset[str]], MachineResults]:
-        """Evidence of some runs only. Cached, because many claims are judged by the same runs."""
-
-        @cache
-        def of_runs(runs: frozenset[str]) -> MachineResults:
-            if runs == self.runs:
-                return self
-            return replace(self, samples=self.samples[self.samples["run"].isin(runs)])
-
-        return of_runs
+    def _recorded(self) -> list[tuple[str, str, frozenset[str]]]:
+        """Each variant and run, with the digests of current claims that the run records."""
+        rows = self.samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
+        return list(rows.itertuples(index=False, name=None))
 
     @cached_property
-    def _recorded_bounds(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
-        """Digests of current claims that provenance records, by variant and run."""
-        once = self.samples.drop_duplicates(["variant", "run"])
-        found: dict[str, dict[str, frozenset[str]]] = {}
-        for variant, run, recorded in zip(once["variant"], once["run"], once["named"], strict=True):
-            found.setdefault(variant, {})[run] = recorded
-        return found
+    def _without(self) -> Callable[[frozenset[str]], MachineResults]:
+        """Evidence without some runs. Cached, because many claims are judged by the same runs."""
+
+        @cache
+        def without(runs: frozenset[str]) -> MachineResults:
+            kept = self.samples[~self.samples["run"].isin(runs)]
+            return replace(self, samples=kept) if runs else self
+
+        return without
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
         with its current code."""
-        known = frozenset(self.counted["variant"]) if claim.on_counters else self.measured
+        known = frozenset(self.counted["variant"]) if claim.on_counters else self._measured
         return known.issuperset(claim.variants)
 
     @cached_property
-    def measured(self) -> frozenset[str]:
+    def _measured(self) -> frozenset[str]:
         is_measured = (self.used["status"] != "skipped") & ~self.used["stale"].astype(bool)
         return frozenset(self.used.loc[is_measured, "variant"])
-
-    @cached_property
-    def used(self) -> pd.DataFrame:
-        """Samples of all fresh runs, as used by the summary."""
-        return chosen(self.samples)
 
     def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
         rows: pd.DataFrame = self.used.iloc[self._cells.get((variant, case), [])]
@@ -132,7 +112,7 @@ class MachineResults:
             found: pd.Series = self.by_visit.loc[variant, case, metric]
         except KeyError:
             raise self._absence(variant, case, metric) from None
-        share = slowed_share(self.used["throttle"].iloc[self._cells[variant, case]])
+        share = slowed_share(self._rows_of(variant, case)["throttle"])
         if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         return found
@@ -155,13 +135,13 @@ class MachineResults:
 
     def times(self, variants: Sequence[str], case: str, metric: str) -> list[pd.Series]:
         compared = [self.study.variant(name) for name in variants]
-        reasons = []
+        reasons = [NotTested("no metric compares the two")]
         for name in [metric] if metric else self.study.metrics_for(*compared):
             try:
                 return [self.visits(variant, case, name) for variant in variants]
             except NotTested as reason:
                 reasons.append(reason)
-        raise reasons[0] if reasons else NotTested("no metric compares the two")
+        raise reasons[:2][-1]
 
     def kind(self, metric: str) -> Kind:
         return self.study.metrics[metric].values
@@ -171,12 +151,11 @@ class MachineResults:
 
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs = medians_by_run(by_visit)
-        figure = self._based_on(Figure(*estimate(list(runs.values()), kind)), runs)
+        figure = self._based_on(Figure(*estimate([*runs.values()], kind)), runs)
         by_host = self._by_host(runs)
         if len(by_host) < MIN_RUNS:
             return figure
-        _, low, high = mean_estimate(by_host, kind)
-        return replace(figure, mean=(low, high))
+        return replace(figure, mean=mean_estimate(by_host, kind)[1:])
 
     def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs = medians_by_run(by_visit)
@@ -205,14 +184,19 @@ class MachineResults:
     @cached_property
     def _hosts(self) -> Mapping[str, str]:
         """Host of each run."""
-        once = self.samples.drop_duplicates("run", keep="last")
-        return dict(zip(once["run"], once["host"], strict=True))
+        return dict(zip(self.samples["run"], self.samples["host"], strict=True))
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
         if not payload:
             raise NotTested(f"{variant} delivers no bytes")
         return payload
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        rows = self.published[list(Statement._fields)]
+        rows = rows.assign(rate=rows["rate"] * 1e9)
+        return [Statement(*row) for row in rows.itertuples(index=False, name=None)]
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         of, seconds = self._printed.get((variant, case), ("", math.nan))
@@ -228,21 +212,14 @@ class MachineResults:
         }
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        rows = self.model[
-            (self.model["variant"] == variant)
-            & (self.model["case"] == case)
-            & (self.model["metric"] == (metric or self.study.time_metrics[0]))
-        ].dropna(subset="predicted")
+        rows = _of(self.model, variant, case, metric or self.study.time_metrics[0])
+        rows = rows.dropna(subset="predicted")
         if rows.empty:
             raise Missing("no model prediction")
         return float(rows.iloc[0]["predicted"])
 
     def count(self, variant: str, case: str, counter: str) -> float:
-        rows = self.counted[
-            (self.counted["variant"] == variant)
-            & (self.counted["case"] == case)
-            & (self.counted["metric"] == counter)
-        ]
+        rows = _of(self.counted, variant, case, counter)
         if rows.empty:
             raise Missing(f"no fresh profile of {variant} has {counter} in this case")
         return float(rows.iloc[0]["counted"])
@@ -258,30 +235,16 @@ class MachineResults:
         return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
 
 
-def evidence_by_machine(
-    study: Study,
-    published: pd.DataFrame,
-    samples: pd.DataFrame,
-    model: pd.DataFrame,
-    counted: pd.DataFrame,
-) -> dict[str, MachineResults]:
-    """Evidence of the study by machine; under PUBLISHED, that of the printed figures alone.
-
-    The tables are those of `MachineResults`, with the study's rows of all machines.
-    """
-    known = {PUBLISHED: MachineResults(study, samples[:0], published, model[:0], counted[:0])}
-    for machine, measured in samples.groupby("machine", sort=True):
-        of_machine = (table[table["machine"] == machine] for table in (model, counted))
-        known[str(machine)] = MachineResults(study, measured, published, *of_machine)
-    return known
+def _of(table: pd.DataFrame, variant: str, case: str, metric: str) -> pd.DataFrame:
+    """The rows of a metric of a variant in a case."""
+    is_of = (table["variant"] == variant) & (table["case"] == case) & (table["metric"] == metric)
+    return table[is_of]
 
 
 def medians_by_run(by_visit: pd.Series) -> Rounds:
     """Medians of the rounds, by run."""
-    visits: dict[str, dict[int, list[float]]] = {}
-    for (run, number, *_), value in zip(by_visit.index.tolist(), by_visit.tolist(), strict=True):
-        visits.setdefault(run, {}).setdefault(number, []).append(value)
-    return {
-        run: [median(rounds[number]) for number in sorted(rounds)]
-        for run, rounds in sorted(visits.items())
-    }
+    by_round = by_visit.groupby(level=[0, 1]).median()
+    runs: dict[str, list[float]] = {}
+    for (run, _), value in zip(by_round.index.tolist(), by_round.tolist(), strict=True):
+        runs.setdefault(run, []).append(value)
+    return runs

@@ -1,4 +1,5 @@
-"""The parameters of every machine's link, fitted to samples of the studies that calibrate it."""
+"""The link of every machine, fitted to samples of the studies that calibrate it, and its
+predictions: build/links.json, model.csv and model_parameters.csv."""
 
 from __future__ import annotations
 
@@ -19,16 +20,21 @@ from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, in_words
 from analysis.results.collect import collect
 from analysis.results.model import METRIC
-from analysis.results.model.fit import Calibration, Fit, fit
-from analysis.results.model.terms import WORK, Parameters, work_of
-from analysis.results.tables.rows import RUN_SEPARATOR
+from analysis.results.model.fit import NAMES, Calibration, Fit, fit
+from analysis.results.model.terms import (
+    ABOUT,
+    TERMS,
+    WORK,
+    Parameters,
+    predicted_seconds,
+    term_seconds,
+    work_of,
+)
+from analysis.results.tables.rows import RUN_SEPARATOR, ModelRow, ParameterRow, columns
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
 from analysis.study.calibration import FITTED, held_back
-
-Work = Mapping[tuple[str, str, str], tuple[tuple[float, ...], str]]
-"""Row of the model's input, and its use in the fit, by study, variant and case."""
 
 
 class Fits(dict[str, Fit]):
@@ -51,25 +57,16 @@ def read_fits(path: Path) -> Fits:
     """The fits in a file of `fits_text`. HotpathError if the file is another one."""
     try:
         content = json.loads(path.read_text())
-        fits = {machine: _fit(entry) for machine, entry in content["fits"].items()}
+        fits = {}
+        for machine, entry in content["fits"].items():
+            value, low, high = (Parameters(**entry[n]) for n in ("parameters", "low", "high"))
+            fits[machine] = Fit(value, low, high, tuple(entry["cases"]), tuple(entry["runs"]))
         return Fits(fits, content["left_out"])
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise HotpathError(
             f"{path}: expected the output of `python -m analysis.results.tables.links`,"
             f" got {error!r}"
         ) from error
-
-
-def _fit(entry: Mapping[str, Any]) -> Fit:
-    values, low, high = (Parameters(**entry[name]) for name in ("parameters", "low", "high"))
-    return Fit(values, low, high, tuple(entry["cases"]), tuple(entry["runs"]))
-
-
-def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
-    """`fit_links` to the results under `results`."""
-    calibrations = {name: studies[name] for name in calibrating(studies)}
-    collected = collect(results, calibrations, only=calibrations)
-    return fit_links(collected.samples, collected.machines, calibrations)
 
 
 def fit_links(
@@ -89,8 +86,8 @@ def fit_links(
     def fitted(machine: str) -> Fit | str | None:
         here = samples[samples["machine"] == machine]
         try:
-            work = work_on(machines[machine], calibrations)
-            return fit(calibration(here, calibrations, work))
+            summary = summarise(here, calibrations)
+            return fit(calibration(predictable(summary, machines[machine], calibrations)))
         except UNFORESEEN as error:
             newest = here[["study", "run"]].max()
             file = f"{machine}/{newest['study']}/{newest['run']}.json"
@@ -103,61 +100,105 @@ def fit_links(
     )
 
 
-def work_on(description: Mapping[str, Any], studies: Mapping[str, Study]) -> Work:
-    """The work of every case with a `link`, in the order of the studies, on a machine that is
-    described so; nothing where its number of `sms` is not known."""
-    sms = description.get("sms")
-    if not isinstance(sms, int) or sms < 1:
-        return {}
-    return {
-        (study.name, variant.name, case.id): (work_of(access, sms), held)
-        for study in studies.values()
-        for variant in study.variants
-        for case, held in zip(variant.cases, held_back(study, variant), strict=True)
-        if (access := access_of(variant, case)) is not None
-    }
-
-
-def predictable(summary: pd.DataFrame, known: Work) -> pd.DataFrame:
-    """Fresh, verified rows of one machine's `summary` that can be predicted, in the order of
-    `known`, with `measured`, `work` and `held_back`."""
+def predictable(
+    summary: pd.DataFrame, host: Mapping[str, Any], studies: Mapping[str, Study]
+) -> pd.DataFrame:
+    """Fresh, verified rows of one machine's `summary` that can be predicted, in the order of the
+    studies' cases, with `measured`, `work` and `held_back`; none if its number of `sms` is unknown.
+    """
     good = summary[
         (summary["metric"] == METRIC) & (summary["stale"] == 0) & (summary["verified"] == 1)
     ]
     measured = {(row["study"], row["variant"], row["case"]): row for row in good.to_dict("records")}
+    sms = host.get("sms") or 0
     rows = [
-        measured[key] | {"measured": measured[key]["median"], "work": work, "held_back": held}
-        for key, (work, held) in known.items()
-        if key in measured
+        row | {"measured": row["median"], "work": work_of(access, sms), "held_back": held}
+        for study in studies.values()
+        for variant in study.variants
+        for case, held in zip(variant.cases, held_back(study, variant), strict=True)
+        if sms and (row := measured.get((study.name, variant.name, case.id)))
+        if (access := access_of(variant, case)) is not None
     ]
     return pd.DataFrame(rows, columns=[*summary.columns, "measured", "work", "held_back"])
 
 
-def calibration(samples: pd.DataFrame, studies: Mapping[str, Study], known: Work) -> Calibration:
-    """Input of the fit from all runs of a machine's calibrations.
+def calibration(rows: pd.DataFrame) -> Calibration:
+    """Input of the fit from `predictable` rows of all runs of a machine's calibrations.
 
     The time of a case is its median over runs. Its relative error is the standard deviation over
     runs; that of a case with one run is pooled over the others. If all have one run, it is half the
     width of the interval.
     """
-    rows = predictable(summarise(samples, studies), known)
     rows = rows[rows["held_back"] == FITTED]
     errors = rows["by_run"].map(_spread).astype(float)
     if errors.isna().all():
         errors = (rows["ci_high"] - rows["ci_low"]) / 2 / rows["measured"]
     pooled = math.sqrt((errors**2).mean()) if errors.notna().any() else 0.0
     return Calibration(
-        work=np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK)),
+        work=_work(rows),
         seconds=rows["measured"].to_numpy(dtype=float),
         errors=np.asarray(errors.fillna(pooled), dtype=float),
         runs=rows["runs"].to_numpy(dtype=float),
     )
 
 
+def _work(rows: pd.DataFrame) -> Any:
+    return np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+
+
 def _spread(by_run: str) -> float:
     """The standard deviation of the logarithms of a row's runs; NaN for a single one."""
     runs = np.log([float(one) for one in by_run.split(RUN_SEPARATOR)])
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
+
+
+def model_table(
+    summary: pd.DataFrame,
+    fits: Mapping[str, Fit],
+    machines: Mapping[str, Mapping[str, Any]],
+    studies: Mapping[str, Study],
+) -> pd.DataFrame:
+    """A prediction for each fresh row of `summary` that has a `link`, with the columns of ModelRow.
+
+    `machines` are as `collect` gives them; those without a fit have no predictions.
+    """
+    tables = [pd.DataFrame(columns=columns(ModelRow))]
+    for machine in (machine for machine in machines if machine in fits):
+        rows = predictable(summary[summary["machine"] == machine], machines[machine], studies)
+        work, values = _work(rows), fits[machine].parameters.values()
+        terms = term_seconds(work, values)
+        ordered = np.sort(terms, axis=1)
+        table = rows.assign(
+            predicted=predicted_seconds(work, values),
+            binding=[TERMS[index] for index in terms.argmax(axis=1)],
+            margin=ordered[:, -1] / ordered[:, -2],
+        )
+        table["residual"] = table["measured"] / table["predicted"] - 1
+        tables.append(table[table["predicted"].notna()][columns(ModelRow)])
+    return pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
+
+
+def parameter_table(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    """Every parameter of every machine, with the columns of ParameterRow."""
+    rows = [
+        (machine, name, value, ABOUT[name].unit, low, high, cases, runs)
+        for machine, one in fits.items()
+        for name, value, low, high, cases, runs in zip(
+            NAMES,
+            *(ends.values() for ends in (one.parameters, one.low, one.high)),
+            one.cases,
+            one.runs,
+            strict=True,
+        )
+    ]
+    return pd.DataFrame(rows, columns=columns(ParameterRow))
+
+
+def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
+    """`fit_links` to the results under `results`."""
+    calibrations = {name: studies[name] for name in calibrating(studies)}
+    collected = collect(results, calibrations, only=calibrations)
+    return fit_links(collected.samples, collected.machines, calibrations)
 
 
 def main() -> None:

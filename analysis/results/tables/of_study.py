@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,60 +15,50 @@ import pandas as pd
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
-from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
 from analysis.results.collect import Collected, collect
 from analysis.results.store.keys import RunFile
-from analysis.results.tables.claims import ClaimTables, claim_tables
-from analysis.results.tables.counters import counted_of, fresh_counts, read_counted
-from analysis.results.tables.links import Fits, read_fits
-from analysis.results.tables.ratios import ratios_by_round
-from analysis.results.tables.registry import TABLES
+from analysis.results.tables import summary
+from analysis.results.tables.claims import claim_tables
+from analysis.results.tables.counters import counter_table, counts
+from analysis.results.tables.links import Fits, model_table, parameter_table, read_fits
+from analysis.results.tables.ratios import ratios, ratios_by_round, repeatability, repeats
+from analysis.results.tables.rows import TABLES, columns
 from analysis.study import Study, find_study
 
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
-SLOW_GROUPS: Final = (("repeatability",), ("claims", "claim_parts"))
-"""Tables that take longest; a process makes each group while others make the rest."""
 
 
-class Material:
-    """The input of tables: results of one study, and tables that others are made of.
-
-    A study that is not one of `studies` has stale results only.
-    """
-
-    def __init__(self, found: Collected, studies: Mapping[str, Study], fits: Fits) -> None:
-        self._found = found
-        self._made: dict[str, pd.DataFrame] = {}
-        self.samples, self.machines = found.samples, found.machines
-        self.published = found.published
-        self.counters = read_counted(counted_of(found, studies))
-        self.studies, self.fits = studies, fits
-
-    def table(self, name: str) -> pd.DataFrame:
-        """One of TABLES, made once."""
-        if name not in self._made:
-            self._made[name] = TABLES[name].make(self)
-        return self._made[name]
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        return self.table("summary")
-
-    @cached_property
-    def ratios_by_round(self) -> pd.Series:
-        return ratios_by_round(self.samples, self.studies)
-
-    @cached_property
-    def judged(self) -> ClaimTables:
-        counts = fresh_counts(self._found, self.studies)
-        return claim_tables(self.samples, self.studies, self.published, self.table("model"), counts)
+def tables_of(
+    found: Collected, studies: Mapping[str, Study], fits: Fits
+) -> dict[str, pd.DataFrame]:
+    """All of TABLES, of the results of some studies. Results of others are stale."""
+    samples = found.samples
+    summarised = summary.summarise(samples, studies)
+    by_round = ratios_by_round(samples, studies)
+    model = model_table(summarised, fits, found.machines, studies)
+    counted = counts(found, studies)
+    claims, parts = claim_tables(samples, studies, found.published, model, counted)
+    return {
+        "summary": summarised,
+        "ratios": ratios(by_round),
+        "repeats": repeats(samples, by_round, studies),
+        "repeatability": repeatability(samples, by_round, studies),
+        "runs": summary.runs(samples),
+        "rounds": summary.rounds(samples, studies),
+        "skipped": summary.skipped(samples),
+        "claims": claims,
+        "claim_parts": parts,
+        "model": model,
+        "model_parameters": parameter_table(fits),
+        "model_counters": counter_table(counted, studies),
+    }
 
 
 def to_csv(name: str, table: pd.DataFrame) -> str:
     """The text of one of TABLES."""
-    return table.to_csv(index=False, columns=TABLES[name].columns, float_format=NUMBER)
+    return table.to_csv(index=False, columns=columns(TABLES[name]), float_format=NUMBER)
 
 
 def study_tables(
@@ -81,23 +69,12 @@ def study_tables(
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
     try:
-        texts = _texts(found, study, fits)
+        tables = tables_of(found, study, fits)
     except UNFORESEEN as error:
-        found = without_faulty_runs(found, lambda some: _texts(some, study, fits), error)
-        texts = _texts(found, study, fits)
+        found = without_faulty_runs(found, lambda some: tables_of(some, study, fits), error)
+        tables = tables_of(found, study, fits)
+    texts = {f"{name}.csv": to_csv(name, table) for name, table in tables.items()}
     return {**texts, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
-
-
-def _texts(found: Collected, study: Mapping[str, Study], fits: Fits) -> dict[str, str]:
-    """The texts of all tables of a study, by file name."""
-    material = Material(found, study, fits)
-    material.table("summary")  # before the fork, so that all processes have it
-    others = [table for table in TABLES if table not in chain(*SLOW_GROUPS)]
-    groups = forked_map(
-        lambda names: {f"{name}.csv": to_csv(name, material.table(name)) for name in names},
-        [*SLOW_GROUPS, others],
-    )
-    return dict(ChainMap(*groups))
 
 
 def without_faulty_runs(
@@ -112,10 +89,10 @@ def without_faulty_runs(
     faulty = [one for machine in found.machines for one in _faulty(found.only(machine), compute)]
     if not faulty or (len(faulty) == len(found.runs) and len(found.machines) > 1):
         raise error
-    refused = {f"{run.machine}/{run.study}/{run.file_name}": why for run, why in faulty}
+    files = {f"{run.machine}/{run.study}/{run.file_name}": why for run, why in faulty}
     return replace(
         found.without([run for run, _ in faulty]),
-        refused={**found.refused, **{file: f"{file}: {why}" for file, why in refused.items()}},
+        refused={**found.refused, **{file: f"{file}: {why}" for file, why in files.items()}},
     )
 
 

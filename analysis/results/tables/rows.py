@@ -1,13 +1,15 @@
 """Rows of the tables under build/: their columns, in order, and what is in them.
 
 Text that is missing is empty, a number that is missing is NaN. Times are in s, flags are 0 or 1.
-Snakemake reads the names of tables at each start, so pandas is imported only where it is used.
+A new table is a class of rows and an entry of TABLES here, a line of `of_study`, and its columns in
+docs/contract.md. Snakemake reads the names of tables at each start, so pandas is imported only
+where it is used.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -265,6 +267,25 @@ class CounterRow(_OfMetric):
 RUN_SEPARATOR: Final = "|"
 DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
 """Types of columns, by the annotation of a row's field."""
+TABLES: Final[Mapping[str, type[Any]]] = {
+    "summary": SummaryRow,
+    "ratios": RatioRow,
+    "repeats": RepeatRow,
+    "repeatability": RepeatabilityRow,
+    "runs": RunRow,
+    "rounds": RoundRow,
+    "skipped": SkippedRow,
+    "claims": ClaimRow,
+    "claim_parts": ClaimPartRow,
+    "model": ModelRow,
+    "model_parameters": ParameterRow,
+    "model_counters": CounterRow,
+}
+"""The rows of every table by its name; the file is `<name>.csv`. `of_study` makes them."""
+OFFERED: Final = (
+    *("summary", "ratios", "skipped", "claims", "claim_parts", "model", "model_parameters"),
+)
+"""Tables that the site has for download."""
 
 
 def runs_text(by_run: Iterable[float]) -> str:
@@ -275,14 +296,6 @@ def runs_text(by_run: Iterable[float]) -> str:
 def columns(row: type[Any]) -> list[str]:
     """The columns of the table with such rows, as pandas takes them."""
     return list(records.columns(row))
-
-
-def stacked(tables: Iterable[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    """The rows of all `tables`, which have these columns."""
-    import pandas as pd
-
-    filled = [table for table in tables if not table.empty]
-    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=columns)
 
 
 def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
@@ -296,12 +309,8 @@ def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
         for path in paths
         if path.exists() and path.stat().st_size
     ]
-    frames = [frame for frame in frames if not frame.empty]
-    return (
-        pd.concat(frames)[list(types)]
-        if frames
-        else pd.DataFrame(columns=list(types)).astype(types)
-    )
+    filled = [frame for frame in frames if not frame.empty]
+    return (pd.concat(filled) if filled else pd.DataFrame(columns=[*types]).astype(types))[[*types]]
 
 
 def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-
-import pandas as pd
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.files import write_all
-from analysis.results.collect import Collected
-from analysis.results.store.folders import listed, machines
-from analysis.results.tables.links import Fits, read_fits
-from analysis.results.tables.of_study import REFUSED, Material, study_tables, to_csv
-from analysis.results.tables.registry import TABLES
+from analysis.results.store.runs import listed, machines
+from analysis.results.tables.links import Fits, parameter_table, read_fits
+from analysis.results.tables.of_study import REFUSED, study_tables, to_csv
+from analysis.results.tables.rows import TABLES, columns
 from analysis.study import discover
+
+OF_MACHINES = "model_parameters"
+"""The table whose rows are of no study, so that those of the studies are not joined."""
 
 
 def put_together(
@@ -26,37 +26,24 @@ def put_together(
 
     Returns what REFUSED says: the folders that were left out, and why.
     """
-    gone = {
-        folder.name
-        for machine in machines(results)
-        for folder in listed(results / machine)
-        if folder.name not in of_studies
-    }
-    parts = dict(of_studies) | {name: study_tables(results, name, {}, fits) for name in gone}
-    texts = [parts[name] for name in sorted(parts)]
+    names = {folder.name for one in machines(results) for folder in listed(results / one)}
+    gone = {name: study_tables(results, name, {}, fits) for name in names - of_studies.keys()}
+    texts = [text for _, text in sorted({**of_studies, **gone}.items())]
     refused: dict[str, str] = {}
-    for part in texts:
-        refused |= json.loads(part[REFUSED])
+    for text in texts:
+        refused |= json.loads(text[REFUSED])
     refused |= {f"{machine}: link model": why for machine, why in fits.left_out.items()}
     # The folder of a machine sorts before the folders in it.
     refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
-    of_machines = Material(Collected(pd.DataFrame()), {}, fits)
-    tables = {
-        f"{name}.csv": to_csv(name, of_machines.table(name))
-        if table.is_of_machines
-        else _joined([text[f"{name}.csv"] for text in texts], table.columns)
-        for name, table in TABLES.items()
-    }
-    tables[REFUSED] = json.dumps(refused, indent=1) + "\n"
+    tables = {REFUSED: json.dumps(refused, indent=1) + "\n"}
+    for name, row in TABLES.items():
+        rows = [line for text in texts for line in text[f"{name}.csv"].split("\n")[1:] if line]
+        # The first column, a machine or a study, orders the rows; no text has a line break in it.
+        rows.sort(key=lambda line: line.partition(",")[0])
+        tables[f"{name}.csv"] = "\n".join([",".join(columns(row)), *rows, ""])
+    tables[f"{OF_MACHINES}.csv"] = to_csv(OF_MACHINES, parameter_table(fits))
     write_all({out / file: text for file, text in tables.items()})
     return refused
-
-
-def _joined(texts: Sequence[str], columns: Sequence[str]) -> str:
-    """Tables with the same columns as one. The first column, a machine or a study, orders their
-    rows; no text has a line break in it."""
-    rows = [row for text in texts for row in text.split("\n")[1:] if row]
-    return "\n".join([",".join(columns), *sorted(rows, key=lambda row: row.partition(",")[0]), ""])
 
 
 def main() -> None:
@@ -75,8 +62,7 @@ def main() -> None:
         study: {file: (arguments.tables / study / file).read_text() for file in files}
         for study in discover()
     }
-    fits = read_fits(arguments.links)
-    refused = put_together(of_studies, fits, arguments.results, arguments.out)
+    refused = put_together(of_studies, read_fits(arguments.links), arguments.results, arguments.out)
     for folder, reason in refused.items():
         print(f"warning: {folder} is left out: {reason}")
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from analysis.results.store.folders import PUBLISHED as PUBLISHED
+from analysis.results.store.runs import PUBLISHED as PUBLISHED
 from analysis.site.facts.basis import figures_by_run, in_few, is_enough, is_headline, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
 from analysis.study.claims import Claim
-from analysis.study.claims.comparison import Comparison
+from analysis.study.claims.kinds import Comparison
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
 Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)

@@ -13,14 +13,22 @@ import pandas as pd
 
 from analysis.base.errors import HotpathError
 from analysis.results.collect import frame
-from analysis.results.store.folders import PUBLISHED, described, listed, machines
 from analysis.results.store.keys import CaptureFile
 from analysis.results.store.keys import RunFile as RunFile
 from analysis.results.store.published import NOTHING, load_published
-from analysis.results.store.runs import Capture, newest_host, read_about, read_captures, read_runs
+from analysis.results.store.runs import (
+    PUBLISHED,
+    Capture,
+    described,
+    listed,
+    machines,
+    newest_host,
+    read_about,
+    read_captures,
+    read_runs,
+)
 from analysis.results.store.samples import SAMPLE_TYPES
-from analysis.results.tables.registry import TABLES
-from analysis.results.tables.rows import ParameterRow, read_table, rows_of
+from analysis.results.tables.rows import TABLES, ParameterRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study
 from analysis.study.source import fingerprint
@@ -181,7 +189,7 @@ def load_inputs(
         captures += [
             one for one in read_captures(folder) if f"{name}/{one.about.file_name}" not in refused
         ]
-    made = {name: read_table([tables / f"{name}.csv"], table.row) for name, table in TABLES.items()}
+    made = {name: read_table([tables / f"{name}.csv"], row) for name, row in TABLES.items()}
     summary = made["summary"]
     if gone := sorted({*summary["machine"]} - {run.machine for run in runs}):
         raise HotpathError(

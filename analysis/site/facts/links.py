@@ -107,7 +107,7 @@ def calibrated_machine(inputs: Inputs) -> Calibrated | None:
     """The first machine with calibrated parameters and a known link; None without one."""
     for machine, chip in chips(inputs).items():
         about = inputs.machines[machine]
-        pcie = about.get("pcie_generation"), about.get("pcie_width")
+        pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
         if link := next((link for link in read_links() if link.pcie == pcie), None):
             return Calibrated(machine, chip.sms, chip.parameters, link)
     return None

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 
 from analysis import ROOT
 from analysis.base import keys
-from analysis.base.schema import read_json
+from analysis.base.reading import read_json
 from analysis.results.model.translation import Walker, walk_seconds
 from analysis.results.store.keys import Count, Keys, Positive
 from analysis.site.facts.inputs import Inputs

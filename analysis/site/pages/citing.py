@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis import ROOT
 from analysis.base.quantities import listing
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.site.pages.html import code
 from analysis.site.pages.page import Page, macro
 from analysis.study import Study

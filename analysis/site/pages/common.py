@@ -11,7 +11,7 @@ from typing import Final
 from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 from analysis.site.charts import study_charts
 from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from analysis.base.schema import read_yaml
+from analysis.base.reading import read_yaml
 
 CONFIGURATION: Final = "mkdocs.yml"
 STUDIES: Final = "studies"

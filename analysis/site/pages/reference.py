@@ -6,21 +6,20 @@ import argparse
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import Field
 from typing import Any, Final
 
 from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
-from analysis.base.keys import OTHERS, adapter, is_required, keys_of
+from analysis.base.keys import adapter
 from analysis.base.quantities import listing
 from analysis.site.interface import FILES, programs
 from analysis.site.pages import __main__ as report
 from analysis.site.pages.html import code, joined, prose, table, wide
 from analysis.site.pages.page import GIVEN, MACROS, macro
 from analysis.study import Study
-from analysis.study.access import READS, WORDS, Access, keys_for
-from analysis.study.claims.comparison import BOUNDS, KINDS, Bounded
+from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
+from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
 from analysis.study.config import Settings
 from analysis.study.keys import StudyKeys
 
@@ -45,57 +44,52 @@ def schema_of(record: type) -> Schema:
 
 
 def _plain(schema: Any, definitions: Schema) -> Any:
-    """`schema` with only the keys of the file, references replaced by their definitions, and
-    without null where a key may be left out."""
+    """`schema` with references replaced by their definitions, without null where a key may be left
+    out, and with the kinds of a comparison as one mapping."""
     if isinstance(schema, list):
         return [_plain(part, definitions) for part in schema]
     if not isinstance(schema, dict):
-        return schema
+        return " ".join(schema.split()) if isinstance(schema, str) else schema
     if "$ref" in schema:
         schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
     schema = {name: _plain(part, definitions) for name, part in schema.items()}
-    if "properties" in schema:
-        keys = {n: part for n, part in schema["properties"].items() if "description" in part}
-        if OTHERS in keys:
-            (schema["additionalProperties"],) = keys.pop(OTHERS)["patternProperties"].values()
-            schema["required"].remove(OTHERS)
-        schema["properties"] = keys
     if isinstance(schema.get("default"), tuple | list | str) and not schema["default"]:
         del schema["default"]
     if "anyOf" in schema and schema.get("default", ...) is None:
         schema = {**schema.pop("anyOf")[0], **schema}
+    if "discriminator" in schema:
+        schema.pop("discriminator")
+        compared: dict[str, Any] = {}
+        for kind in schema.pop("oneOf"):
+            compared |= kind["properties"]
+        compared["kind"] = {"description": "What is compared.", "enum": list(KINDS)}
+        about = "A kind, its subjects, and the threshold that its figure must meet."
+        schema = {
+            "title": "Comparison",
+            "description": about,
+            "type": "object",
+            "properties": compared,
+            "required": ["kind"],
+            **schema,
+        }
     return schema
 
 
 def study_schema() -> Schema:
     """All keys of study.yaml, those of a `link` and of every kind of comparison among them."""
     schema = schema_of(StudyKeys)
-    compared: dict[str, Any] = {"kind": {"description": "What is compared.", "enum": list(KINDS)}}
-    for kind in KINDS.values():
-        compared |= schema_of(kind)["properties"]
-    comparison = {
-        "title": "Comparison",
-        "description": "A kind, its subjects, and the threshold that its figure must meet.",
-        "type": "object",
-        "properties": compared,
-        "required": ["kind"],
+    link = schema["properties"]["variants"]["items"]["properties"]["link"]
+    keys = schema_of(Access)["properties"]
+    values: dict[str, Schema] = {
+        **{name: {"type": ["string", "integer"]} for name in keys},
+        **{name: {"type": "string"} for name in WORDS},
+        "reads": {"enum": READS},
     }
-    variant, claim = (schema["properties"][key]["items"] for key in ("variants", "claims"))
-    claim["properties"]["test"] |= {**comparison, **claim["properties"]["test"]}
-    claim["properties"]["all"]["items"] = comparison
-    variant["properties"]["link"] |= {
-        "title": "Link",
-        "properties": {name: _link_key(name, one) for name, one in keys_of(Access).items()},
-        "required": ["reads"],
+    link["title"], link["required"] = "Link", ["reads"]
+    link["properties"] = {
+        name: {"description": one["description"], **values[name]} for name, one in keys.items()
     }
     return schema
-
-
-def _link_key(name: str, one: Field[Any]) -> Schema:
-    values: Schema = {"type": "string"} if name in WORDS else {"type": ["string", "integer"]}
-    if name == "reads":
-        values = {"enum": READS}
-    return {"description": one.metadata["description"], **values}
 
 
 @macro()
@@ -192,13 +186,14 @@ def claim_kinds() -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
     rows = []
     for name, kind in KINDS.items():
-        keys = {key: one for key, one in keys_of(kind).items() if key not in BOUNDS}
-        needed = [key for key, one in keys.items() if is_required(one)]
+        schema = schema_of(kind)
+        keys = schema["properties"].keys() - {*BOUNDS, "kind"}
+        needed = {*schema["required"]} - {"kind"}
         rows.append(
             {
                 "kind": code(name),
                 "needs": _codes(needed),
-                "may have": _codes(keys.keys() - needed),
+                "may have": _codes(keys - needed),
                 "one of": _codes(BOUNDS) if issubclass(kind, Bounded) else "none",
                 "meaning": prose(inspect.getdoc(kind) or ""),
             }
@@ -212,8 +207,8 @@ def link_keys() -> Markup:
     return table(
         {
             "reads": code(reads),
-            "needs": _codes(keys_for(reads, "needed")),
-            "may have": _codes(keys_for(reads, "optional")),
+            "needs": _codes(NEEDED[reads]),
+            "may have": _codes(OPTIONAL[reads]),
         }
         for reads in READS
     )

@@ -1,47 +1,211 @@
-"""Kinds of comparison of measured results, a class each."""
+"""The kinds of comparison that may test a claim: a model each, with its keys in study.yaml, and a
+function that computes its figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
-from pydantic import Field, Strict
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
-from analysis.base.keys import Name, Text, Unique, key
-from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.keys import KEYS, Fault, Positive, Sentence, Unique
+from analysis.base.quantities import (
+    digits,
+    percent,
+    percent_interval,
+    quantity,
+    quantity_interval,
+    ratio,
+    ratio_interval,
+)
 from analysis.base.statistics import DIFFERENCE, SHARE
-from analysis.study.claims.comparison import CASE, OF, OVER, Bounded, Comparison, OfShares
-from analysis.study.claims.evidence import Evidence
-from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
+from analysis.base.units import SI
+from analysis.study.claims.evidence import Evidence, Statement
+from analysis.study.claims.verdicts import (
+    FAILS,
+    HOLDS,
+    NOT_TESTED,
+    Bound,
+    Figure,
+    Missing,
+    NotTested,
+    Outcome,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METRIC: Final = (
-    "The metric to compare. If optional, the default is the first time of a whole operation that"
-    " the variants have, but not gpu_time if the CPU works in one of them."
-)
+BOUNDS: Final = ("at_least", "at_most", "within")
+
+Of = Annotated[str, Field(description="The variant of the claim.")]
+Over = Annotated[str, Field(description="The baseline.")]
+Metric = Annotated[
+    str,
+    Field(
+        description="The metric to compare. If optional, the default is the first time of a whole"
+        " operation that the variants have, but not gpu_time if the CPU works in one of them."
+    ),
+]
+CaseId = Annotated[
+    str,
+    Field(
+        description="key=value pairs joined by commas, as in results; the headline case if omitted."
+    ),
+]
+Cases = Annotated[Unique[str], Field(min_length=1, description="Further cases of the mean.")]
+Least = Annotated[
+    Positive, Field(description="The figure's whole interval must lie at or above this.")
+]
+Most = Annotated[
+    Positive, Field(description="The figure's whole interval must lie at or below this.")
+]
+Within = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="The figure's whole interval must lie within this margin around the published"
+        " figure, a share of that.",
+    ),
+]
+Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
+DataRate = Literal["B/s", "MB/s", "GB/s", "MiB/s", "GiB/s", "Gbps"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Paired(Bounded):
-    """Times of `of` and `over`, visit by visit in every run that has both.
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Comparison:
+    """One test of a claim, in the case with the id `case`.
 
-    Left out, `metric` is the preferred one that compares the two.
+    `on_rows`: it uses only the published rows, so that it is judged once and not per machine.
+    `on_counters`: it uses only the counters of a profiler, and no samples. `form`: how its figure
+    is written.
     """
 
-    of: Name = key(OF, names="variant")
-    over: Name = key(OVER, names="variant")
-    metric: Name = key(METRIC, "", names="metric")
-    case: Text = key(CASE, "")
+    on_rows: ClassVar[bool] = False
+    on_counters: ClassVar[bool] = False
+    form: ClassVar[Literal["ratio", "share", "quantity", "digits"]] = "ratio"
 
-    def _paired(self, evidence: Evidence, *, by_rate: bool) -> Figure:
-        of, over = evidence.times(self.variants, self.case, self.metric)
-        pairs: pd.Series = (over / of).dropna()
-        if pairs.empty:
-            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
+    case: CaseId = ""
+
+    @property
+    def variants(self) -> list[str]:
+        """The compared variants."""
+        return [name for key in ("of", "over") if (name := getattr(self, key, ""))]
+
+    @property
+    def metric_name(self) -> str:
+        return str(getattr(self, "metric", ""))
+
+    @property
+    def named_cases(self) -> dict[str, str]:
+        """The ids of the cases that study.yaml names, by their place."""
+        named = {"case": self.case, "over_case": getattr(self, "over_case", "")}
+        also = enumerate(getattr(self, "also", ()))
+        found = named | {f"also.{index}": case for index, case in also}
+        return {place: case for place, case in found.items() if case}
+
+    @property
+    def cases(self) -> list[str]:
+        """The ids of all its cases."""
+        return list(self.named_cases.values())
+
+    @property
+    def title(self) -> str:
+        """The compared variants and metric, in words."""
+        return " ".join(filter(None, [" over ".join(self.variants), self.metric_name]))
+
+    def figure_unit(self, units: Mapping[str, str]) -> str:
+        """SI base unit of its figure; 1 for ratios, shares and counts. `units` are by metric."""
+        return "1"
+
+    def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
+        """The outcome; `published` replaces the figure of the published rows."""
+        try:
+            outcome = self._judge(evidence, published)
+        except NotTested as reason:
+            return Outcome(NOT_TESTED, str(reason), runs=reason.runs)
+        figure = outcome.figure
+        return outcome if figure is None else replace(outcome, runs=figure.runs)
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        """The outcome; raises NotTested with the reason."""
+        raise NotImplementedError
+
+    def room(self, figure: Figure) -> float:
+        """Distance from the bound, as a share of it; negative if the figure violates it."""
+        return 0.0
+
+    def write(self, value: float, unit: str) -> str:
+        """Its figure in `unit`, as text for pages."""
+        if self.form == "quantity":
+            return quantity(value, unit)
+        return {"ratio": ratio, "share": percent, "digits": digits}[self.form](value)
+
+    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
+        """The interval of its figure `value`."""
+        if self.form == "quantity":
+            return quantity_interval(value, low, high, unit)
+        if self.form == "share":
+            return percent_interval(value, low, high)
+        return ratio_interval(low, high)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Bounded(Comparison):
+    """A comparison whose figure must meet a bound: exactly one of its three keys."""
+
+    at_least: Least | None = None
+    at_most: Most | None = None
+    within: Within | None = None
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Self:
+        names = [name for name in BOUNDS if getattr(self, name) is not None]
+        if len(names) != 1:
+            raise Fault(f"exactly one of {list(BOUNDS)}", names)
+        return self
+
+    @property
+    def bound(self) -> Bound:
+        (name,) = (name for name in BOUNDS if getattr(self, name) is not None)
+        return Bound(name, getattr(self, name))
+
+    def figure(self, evidence: Evidence) -> Figure:
+        """The figure to compare with the bound. Raises NotTested."""
+        raise NotImplementedError
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        figure = self.figure(evidence)
+        if published is not None:
+            figure = replace(figure, published=published)
+        return self.bound.judge(figure)
+
+    def room(self, figure: Figure) -> float:
+        return self.bound.room(figure)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Paired(Bounded):
+    """Times of `of` and `over`, visit by visit in every run that has both."""
+
+    of: Of
+    over: Over
+    metric: Metric = ""
+
+    def _times(self, evidence: Evidence, case: str) -> Sequence[pd.Series]:
+        return evidence.times(self.variants, case, self.metric)
+
+    def _known(self, values: pd.Series) -> pd.Series:
+        """The visits that both have; raises Missing if there is none."""
+        return _known(values, f"{self.of} and {self.over} have not been measured in one run")
+
+    def _ratio(self, evidence: Evidence, *, by_rate: bool) -> Figure:
+        of, over = self._times(evidence, self.case)
+        pairs = self._known(over / of)
         scale = 1.0
         if by_rate:
             payloads = [evidence.payload(name, self.case) for name in self.variants]
@@ -53,51 +217,43 @@ class _Paired(Bounded):
         return replace(figure, published=scale * over_printed / of_printed)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speedup(_Paired, kind="speedup"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Speedup(Paired):
     """Speedup of one variant over another; by rate if rows differ in size."""
 
-    by: Literal["time", "rate"] = key(
-        "Compare times (default), or payload rates if the variants' rows differ in size.",
-        "time",
-    )
+    kind: Literal["speedup"] = "speedup"
+    by: Literal["time", "rate"] = "time"
+    """Compare times (default), or payload rates if the variants' rows differ in size."""
 
     @property
     def title(self) -> str:
         return f"{super().title} by rate" if self.by == "rate" else super().title
 
     def figure(self, evidence: Evidence) -> Figure:
-        return self._paired(evidence, by_rate=self.by == "rate")
+        return self._ratio(evidence, by_rate=self.by == "rate")
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddedTime(_Paired, kind="added_time"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class AddedTime(Paired):
     """Time of one variant minus that of another: what a wait of fixed length adds."""
+
+    kind: Literal["added_time"] = "added_time"
+    form = "quantity"
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return "s"
 
     def figure(self, evidence: Evidence) -> Figure:
-        of, over = evidence.times(self.variants, self.case, self.metric)
-        added: pd.Series = (of - over).dropna()
-        if added.empty:
-            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(added, DIFFERENCE)
-
-    def write(self, value: float, unit: str) -> str:
-        return quantity(value, unit)
-
-    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        return quantity_interval(value, low, high, unit)
+        of, over = self._times(evidence, self.case)
+        return evidence.over_rounds(self._known(of - over), DIFFERENCE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeanSpeedup(_Paired, kind="mean_speedup"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class MeanSpeedup(Paired):
     """Speedup of one variant over another: geometric mean over several cases."""
 
-    also: Annotated[Unique[Text], Field(min_length=1)] = key(
-        "Further cases of the mean.", names="cases"
-    )
+    kind: Literal["mean_speedup"] = "mean_speedup"
+    also: Cases
 
     @property
     def title(self) -> str:
@@ -105,31 +261,33 @@ class MeanSpeedup(_Paired, kind="mean_speedup"):
 
     def figure(self, evidence: Evidence) -> Figure:
         ratios = []
-        for case in (self.case, *self.also):
-            of, over = evidence.times(self.variants, case, self.metric)
+        for case in self.cases:
+            of, over = self._times(evidence, case)
             ratios.append((over / of).dropna().groupby(["run", "round"]).median())
-        means = (math.prod(ratios, start=1.0) ** (1 / len(ratios))).dropna()
-        if means.empty:
-            raise Missing(f"{self.of} and {self.over} have not been measured in one run")
-        return evidence.over_rounds(means, evidence.kind_of_ratios(self.metric))
+        means = math.prod(ratios, start=1.0) ** (1 / len(ratios))
+        return evidence.over_rounds(self._known(means), evidence.kind_of_ratios(self.metric))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share(_Paired, OfShares, kind="share"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Share(Paired):
     """Payload rate of a variant as a share of another variant's."""
 
+    kind: Literal["share"] = "share"
+    form = "share"
+
     def figure(self, evidence: Evidence) -> Figure:
-        return self._paired(evidence, by_rate=True)
+        return self._ratio(evidence, by_rate=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BetweenCases(Bounded, kind="between_cases"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class BetweenCases(Bounded):
     """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
 
-    of: Name = key(OF, names="variant")
-    metric: Name = key(METRIC, "", names="metric")
-    case: Text = key(CASE, "")
-    over_case: Text = key("The case of the baseline.", names="case")
+    kind: Literal["between_cases"] = "between_cases"
+    of: Of
+    metric: Metric = ""
+    over_case: str
+    """The case of the baseline."""
 
     @property
     def title(self) -> str:
@@ -138,33 +296,28 @@ class BetweenCases(Bounded, kind="between_cases"):
         return f"{self.of} over its rate at {','.join(other)}"
 
     def figure(self, evidence: Evidence) -> Figure:
-        (of,), (over,) = (
-            evidence.times([self.of], case, self.metric) for case in (self.case, self.over_case)
-        )
-        pairs: pd.Series = (over / of).dropna()
-        if pairs.empty:
-            raise Missing(f"{self.of} has not been measured in both cases in one run")
-        payloads = [evidence.payload(self.of, case) for case in (self.case, self.over_case)]
-        return evidence.over_rounds(
-            pairs * payloads[0] / payloads[1], evidence.kind_of_ratios(self.metric)
-        )
+        of, over = (evidence.times([self.of], case, self.metric)[0] for case in self.cases)
+        pairs = _known(over / of, f"{self.of} has not been measured in both cases in one run")
+        payloads = [evidence.payload(self.of, case) for case in self.cases]
+        scaled = pairs * payloads[0] / payloads[1]
+        return evidence.over_rounds(scaled, evidence.kind_of_ratios(self.metric))
 
 
-@dataclass(frozen=True, kw_only=True)
-class NearBest(OfShares, kind="near_best"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class NearBest(Bounded):
     """Share of the cases in which a variant that chooses the value of a key is nearly as fast as
     with the best of some given values."""
 
-    of: Name = key(OF, names="variant")
-    metric: Name = key(METRIC, "", names="metric")
-    case: Text = key(CASE, "")
-    also: Unique[Text] = key("Further cases in which it chooses.", (), names="cases")
-    given: Annotated[Unique[Text], Field(min_length=1)] = key(
-        "Values of the key, as `key=value`. Each of the cases exists with each of them, too."
-    )
-    slower: Annotated[float, Strict(), Field(gt=1)] = key(
-        "Maximum ratio of its time to the time with the best value."
-    )
+    kind: Literal["near_best"] = "near_best"
+    form = "share"
+    of: Of
+    metric: Metric = ""
+    also: Unique[str] = ()
+    """Further cases in which it chooses."""
+    given: Annotated[Unique[str], Field(min_length=1)]
+    """Values of the key, as `key=value`. Each of the cases exists with each of them, too."""
+    slower: Annotated[float, Field(gt=1)]
+    """Maximum ratio of its time to the time with the best value."""
 
     @property
     def cases(self) -> list[str]:
@@ -178,9 +331,10 @@ class NearBest(OfShares, kind="near_best"):
 
     def figure(self, evidence: Evidence) -> Figure:
         near = [self._is_near(evidence, case) for case in (self.case, *self.also)]
-        share: pd.Series = (sum(near[1:], near[0]) / len(near)).dropna()
-        if share.empty:
-            raise Missing(f"{self.of} has not been measured in all cases in one run")
+        share = _known(
+            sum(near[1:], near[0]) / len(near),
+            f"{self.of} has not been measured in all cases in one run",
+        )
         return evidence.over_rounds(share, SHARE)
 
     def _is_near(self, evidence: Evidence, case: str) -> pd.Series:
@@ -190,18 +344,19 @@ class NearBest(OfShares, kind="near_best"):
             for each in (case, *(f"{case},{value}" for value in self.given))
         )
         is_near = chosen.notna().astype(float)
-        for one in given:
-            is_near = is_near * ((chosen / one).dropna() <= self.slower)
+        for other in given:
+            is_near = is_near * ((chosen / other).dropna() <= self.slower)
         return is_near
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelShare(OfShares, kind="model_share"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class ModelShare(Bounded):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
-    of: Name = key(OF, names="variant")
-    metric: Name = key(METRIC, "", names="metric")
-    case: Text = key(CASE, "")
+    kind: Literal["model_share"] = "model_share"
+    form = "share"
+    of: Of
+    metric: Metric = ""
 
     def figure(self, evidence: Evidence) -> Figure:
         (seconds,) = evidence.times([self.of], self.case, self.metric)
@@ -209,60 +364,249 @@ class ModelShare(OfShares, kind="model_share"):
         return evidence.over_rounds(predicted / seconds)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured(Bounded, kind="figure"):
-    """A metric of a variant, in its unit; `is_share` if it is a share of 1."""
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class OfMetric(Bounded):
+    """A metric of a variant, in its unit; written as a share if the metric is one."""
 
-    of: Name = key(OF, names="variant")
-    metric: Name = key(METRIC, names="metric")
-    case: Text = key(CASE, "")
-    is_share: bool = False
+    form = "quantity"
+    of: Of
+    metric: Metric
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return units[self.metric]
 
     def figure(self, evidence: Evidence) -> Figure:
-        figure = self._over_all(evidence, evidence.visits(self.of, self.case, self.metric))
+        visits = evidence.visits(self.of, self.case, self.metric)
+        is_mean = isinstance(self, MeanMeasured)
+        over = evidence.over_hosts if is_mean else evidence.over_rounds
         published = evidence.published_seconds(self.of, self.case, self.metric)
-        return replace(figure, published=published)
-
-    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_rounds(by_visit, evidence.kind(self.metric))
-
-    def write(self, value: float, unit: str) -> str:
-        return percent(value) if self.is_share else quantity(value, unit)
-
-    def write_interval(self, value: float, low: float, high: float, unit: str) -> str:
-        if self.is_share:
-            return percent_interval(value, low, high)
-        return quantity_interval(value, low, high, unit)
+        return replace(over(visits, evidence.kind(self.metric)), published=published)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeanMeasured(Measured, kind="mean_figure"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Measured(OfMetric):
+    """A metric of a variant, in its unit."""
+
+    kind: Literal["figure"] = "figure"
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class MeanMeasured(OfMetric):
     """Mean of a metric of a variant over all possible hosts, in its unit. All other kinds predict
     the next run."""
+
+    kind: Literal["mean_figure"] = "mean_figure"
 
     @property
     def title(self) -> str:
         return f"{super().title}, mean over hosts"
 
-    def _over_all(self, evidence: Evidence, by_visit: pd.Series) -> Figure:
-        return evidence.over_hosts(by_visit, evidence.kind(self.metric))
 
-
-@dataclass(frozen=True, kw_only=True)
-class Correct(Comparison, kind="correct"):
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Correct(Comparison):
     """A check of correctness: the variant must pass in every round of the runs in use.
 
     A wrong output leaves a failed row without a value, so no figure shows it.
     """
 
-    of: Name = key(OF, names="variant")
-    case: Text = key(CASE, "")
+    kind: Literal["correct"] = "correct"
+    of: Of
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         check = evidence.check(self.of, self.case)
         if check.fault:
             return Outcome(FAILS, f"failed its check: {check.fault}", runs=check.runs)
         return Outcome(HOLDS, f"passed its check in {check.rounds} rounds", runs=check.runs)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Counted(Bounded):
+    """Its figures are ratios of hardware counters of one launch. They have no interval, because
+    the same program with the same data counts the same."""
+
+    on_counters = True
+    of: Of
+    counter: Annotated[
+        Counter, Field(description="A counter of Nsight Compute, summed over a kernel.")
+    ]
+
+    def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
+        counted = evidence.count(self.of, self.case, self.counter)
+        base = evidence.count(over, self.case, counter)
+        if not base:
+            raise Missing(f"{over} counted no {counter}")
+        return Figure(counted / base, counted / base, counted / base)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class CountsPer(Counted):
+    """A hardware counter of a variant over another of its counters, `per`, by a profile."""
+
+    kind: Literal["counts_per"] = "counts_per"
+    form = "digits"
+    per: Counter
+    """The counter in the denominator."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.of} {self.counter} per {self.per}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.of, self.per)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class CountsOver(Counted):
+    """A hardware counter of one variant as a multiple of the same counter of another, by their
+    profiles."""
+
+    kind: Literal["counts_over"] = "counts_over"
+    over: Over
+
+    @property
+    def title(self) -> str:
+        return f"{super().title} {self.counter}"
+
+    def figure(self, evidence: Evidence) -> Figure:
+        return self._ratio(evidence, self.over, self.counter)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class Units(Comparison):
+    """Whether the rates printed in `printed` agree with the printed times only in `meant`."""
+
+    kind: Literal["units"] = "units"
+    on_rows = True
+    printed: DataRate
+    """The printed unit of the rates."""
+    meant: DataRate
+    """The true unit of the rates."""
+
+    @property
+    def title(self) -> str:
+        return self.kind
+
+    def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
+        pairs = [
+            (time, rate)
+            for time in _printed_times(evidence.statements)
+            for rate in evidence.statements
+            if rate.unit_printed == self.printed
+            and (rate.variant, rate.case) == (time.variant, time.case)
+        ]
+        if not pairs:
+            raise Missing(f"no published row has both a time and a rate in {self.printed}")
+        agrees = {
+            unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
+            for unit in (self.meant, self.printed)
+        }
+        factors = [time.rate / (float(rate.printed) * SI[self.printed][1]) for time, rate in pairs]
+        figure = Figure(median(factors), min(factors), max(factors))
+        holds = agrees[self.meant] == len(pairs) and agrees[self.printed] == 0
+        counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
+        reason = f"payload over printed time is the printed rate {counted}, of {len(pairs)} rows"
+        return Outcome(HOLDS if holds else FAILS, reason, figure)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class PrintedShare(Bounded):
+    """The printed rate over a limit, both as printed and as payload over printed time."""
+
+    kind: Literal["printed_share"] = "printed_share"
+    on_rows = True
+    form = "share"
+    of: Of
+    limit: Positive
+    """The limit of the printed rate, in `unit`."""
+    unit: DataRate
+    """The unit of `limit` and of the printed rate."""
+
+    def figure(self, evidence: Evidence) -> Figure:
+        printed = [s for s in evidence.statements if (s.variant, s.case) == (self.of, self.case)]
+        rates = [statement for statement in printed if statement.unit_printed == self.unit]
+        times = _printed_times(printed)
+        if not rates or not times:
+            raise Missing(f"{self.of} has no published time and rate in {self.unit}")
+        reached = times[0].rate / (self.limit * SI[self.unit][1])
+        return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
+
+
+@dataclass(frozen=True, kw_only=True, config=KEYS)
+class PrintedSpeedup(Bounded):
+    """The printed rate of one variant over that of another, where `source` printed both."""
+
+    kind: Literal["printed_speedup"] = "printed_speedup"
+    on_rows = True
+    of: Of
+    over: Over
+    source: Sentence
+    """The source, as in the published rows."""
+
+    def figure(self, evidence: Evidence) -> Figure:
+        of, over = (self._rate(evidence, name) for name in self.variants)
+        return Figure(of / over, of / over, of / over)
+
+    def _rate(self, evidence: Evidence, variant: str) -> float:
+        for said in evidence.statements:
+            is_of_it = (said.variant, said.case) == (variant, self.case)
+            if is_of_it and said.source == self.source and not math.isnan(said.rate):
+                return said.rate
+        raise Missing(f"{self.source} printed no rate of {variant} in this case")
+
+
+def _known(values: pd.Series, reason: str) -> pd.Series:
+    """`values` that are known; Missing with the `reason` if there is none."""
+    known = values.dropna()
+    if known.empty:
+        raise Missing(reason)
+    return known
+
+
+def _printed_times(statements: Sequence[Statement]) -> list[Statement]:
+    """Statements of a time, of operations that deliver bytes."""
+    return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
+
+
+def _agree(time: Statement, rate: Statement, unit: float) -> bool:
+    """Whether a time and a rate, rounded as printed, can belong to one operation.
+
+    `unit` is in B/s; both printed numbers may be off by half of their last digit.
+    """
+    printed = float(rate.printed)
+    slack = _half_digit(rate.printed) / printed + _half_digit(time.printed) / float(time.printed)
+    return math.isclose(time.rate, printed * unit, rel_tol=slack * 1.01)
+
+
+def _half_digit(printed: str) -> float:
+    decimals = printed.partition(".")[2]
+    return 0.5 * 10.0 ** -len(decimals)
+
+
+Kind = Annotated[
+    Speedup
+    | AddedTime
+    | MeanSpeedup
+    | Share
+    | BetweenCases
+    | NearBest
+    | ModelShare
+    | Measured
+    | MeanMeasured
+    | Correct
+    | CountsPer
+    | CountsOver
+    | Units
+    | PrintedShare
+    | PrintedSpeedup,
+    Field(discriminator="kind"),
+]
+"""Any comparison, by its `kind` in study.yaml."""
+
+
+def _kind_of(model: Any) -> str:
+    return str(get_args(model.__pydantic_fields__["kind"].annotation)[0])
+
+
+KINDS: Final[Mapping[str, type[Comparison]]] = {
+    _kind_of(model): model for model in get_args(get_args(Kind)[0])
+}

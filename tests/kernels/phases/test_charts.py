@@ -14,7 +14,7 @@ import vl_convert
 
 from allocator.phases.charts import REFERENCE, charts, heap, latency, memory_map
 from allocator.phases.tables import STEPS
-from analysis.results.tables.ratios import RATIO_COLUMNS
+from analysis.results.tables.rows import RatioRow, columns
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.derived import derive_tables, read_derived
@@ -44,7 +44,7 @@ def facts_with(derived: Path, nothing: Path) -> StudyFacts:
 
 def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path) -> None:
     paired = ("box", STUDY.name, "p4_final", REFERENCE, CASE, "op_time", 14.4, 12.6, 18.2, "faster")
-    ratios = pd.DataFrame([(*paired, 3, 3, "14.4|14.4|14.4", 1)], columns=RATIO_COLUMNS)
+    ratios = pd.DataFrame([(*paired, 3, 3, "14.4|14.4|14.4", 1)], columns=columns(RatioRow))
     times = {"p4_final": 1e-9, "cuda_malloc_async": 4e-9, REFERENCE: 12e-9}
     chart = charts(facts_of(tmp_path, times, ratios))["heat"]
     assert chart is not None
@@ -58,7 +58,7 @@ def test_heat_pairs_rounds_and_leaves_out_what_no_run_has_both_of(tmp_path: Path
 
 def test_heat_has_no_colour_beyond_the_ends_of_its_scale(tmp_path: Path) -> None:
     paired = ("box", STUDY.name, "p0_driver", REFERENCE, CASE, "op_time", 0.001, 0.001, 0.001)
-    ratios = pd.DataFrame([(*paired, "slower", 1, 1, "0.001", 1)], columns=RATIO_COLUMNS)
+    ratios = pd.DataFrame([(*paired, "slower", 1, 1, "0.001", 1)], columns=columns(RatioRow))
     chart = charts(facts_of(tmp_path, {"p0_driver": 1e-5, REFERENCE: 1e-8}, ratios))["heat"]
     assert chart is not None
     cells = re.findall(
@@ -69,7 +69,7 @@ def test_heat_has_no_colour_beyond_the_ends_of_its_scale(tmp_path: Path) -> None
 
 
 def test_the_legend_of_dashes_shows_strokes(tmp_path: Path) -> None:
-    nothing = pd.DataFrame(columns=RATIO_COLUMNS)
+    nothing = pd.DataFrame(columns=columns(RatioRow))
     chart = latency(facts_of(tmp_path, {"p4_final": 1e-9}, nothing, "latency_p50"))
     assert chart is not None
     svg = vl_convert.vegalite_to_svg(chart.to_dict())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.study.claims.comparison import Bounded
+from analysis.study.claims.kinds import Bounded
 from kernels.pinning.longest_calls import (
     END_GAP_S,
     IN_CHUNKS,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.study.claims.comparison import Bounded
+from analysis.study.claims.kinds import Bounded
 from kernels.pinning.page_tables import (
     LIMIT_S,
     LONGER,

@@ -14,7 +14,7 @@ import pytest
 from analysis.results.model.fit import Fit
 from analysis.results.model.terms import Parameters
 from analysis.results.model.translation import ENTRY_BYTES
-from analysis.results.tables.model import parameter_table
+from analysis.results.tables.links import parameter_table
 from analysis.site.charts.still import Still
 from analysis.site.charts.theme import COLOURS, COLUMN_PX
 from analysis.site.charts.writing import write_chart

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from analysis.results.model.fit import NAMES, Calibration, Fit, fit
+from analysis.results.model.fit import FARTHEST_HELD, NAMES, Calibration
 from analysis.results.model.terms import (
     TERMS,
     TRANSLATION,
+    WORK,
     predicted_seconds,
     term_seconds,
     work_of,
@@ -26,7 +26,7 @@ from analysis.results.model.translation import (
 )
 from analysis.study.access import Access, access_of
 from tests.linked import CALIBRATION, SMS, TRUE, rows
-from tests.results.model.test_fit import calibration
+from tests.results.model.test_fit import calibration, fitted
 
 GIB = 2**30
 KNOWN = replace(
@@ -119,12 +119,9 @@ def test_ascending_order_walks_once_an_entry() -> None:
     )
 
 
-def test_order_gains_nothing_where_rows_are_far_apart() -> None:
+def test_order_gains_nothing_where_rows_are_far_apart_or_few() -> None:
     far = [gather(40 * GIB, count=2048, order=order) for order in ("ascending", "random")]
     assert seconds(far[0]) == seconds(far[1])
-
-
-def test_an_order_that_begins_with_some_number_of_rows_leaves_fewer_in_random_order() -> None:
     ordered, random = (gather(16 * GIB, order=order) for order in ("ascending", "random"))
     assert seconds(ordered) < seconds(random)
     assert seconds(replace(ordered, order_from_rows=ordered.rows + 1)) == seconds(random)
@@ -155,27 +152,18 @@ def of_pools(parameters: Any, seed: int = 1) -> Calibration:
 @pytest.mark.parametrize("resamples", [3, pytest.param(100, marks=pytest.mark.long)])
 def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
     both = Calibration(*map(np.concatenate, zip(calibration(), of_pools(KNOWN), strict=True)))
-    with patch("analysis.results.model.fit.RESAMPLES", resamples):
-        found = fit(both)
-    assert isinstance(found, Fit)
+    found = fitted(both, resamples)
     for name in (field.name for field in fields(Walker)):
         true, value = getattr(KNOWN, name), getattr(found.parameters, name)
         assert value == pytest.approx(true, rel=0.15), name
         if resamples > 3:
             assert getattr(found.low, name) <= value <= getattr(found.high, name)
-    assert found.parameters.link_rate == fit_of_the_link().parameters.link_rate
+    of_the_link = fitted(calibration())
+    assert np.isnan(of_the_link.parameters.walk)  # without pools
+    assert found.parameters.link_rate == of_the_link.parameters.link_rate
     assert dict(zip(NAMES, found.runs, strict=True))["walk"] == 4
-
-
-def test_without_pools_translation_has_no_parameters() -> None:
-    assert np.isnan(fit_of_the_link().parameters.walk)
-
-
-def fit_of_the_link() -> Fit:
-    with patch("analysis.results.model.fit.RESAMPLES", 3):
-        found = fit(calibration())
-    assert found is not None
-    return found
+    small = both.work[:, WORK.index("entries")] <= FARTHEST_HELD
+    assert np.isnan(fitted(both.only(small)).parameters.walk)  # with small pools alone
 
 
 def test_a_link_names_the_layout_by_a_key_of_the_case() -> None:

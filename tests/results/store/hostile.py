@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,20 +83,27 @@ def sign(machine: Path) -> None:
             about.write_text(json.dumps(content))
 
 
-def run_file(edit: Callable[[Any], object]) -> Change:
-    return lambda machine: edit_json(machine / STUDY / JSON, edit)
+def edited(name: str, edit: Callable[[Any], object]) -> Change:
+    """Edit a description."""
+    return lambda machine: edit_json(machine / STUDY / name, edit)
+
+
+def keys(**values: Any) -> Change:
+    """Change keys of the run's description."""
+    return edited(JSON, lambda run: run.update(values))
 
 
 def host(**facts: Any) -> Change:
-    return run_file(lambda run: run["host"].update(facts))
+    return edited(JSON, lambda run: run["host"].update(facts))
 
 
 def gpu(**facts: Any) -> Change:
-    return run_file(lambda run: run["host"]["gpus"][0].update(facts))
+    return edited(JSON, lambda run: run["host"]["gpus"][0].update(facts))
 
 
-def capture(edit: Callable[[Any], object]) -> Change:
-    return lambda machine: edit_json(machine / STUDY / OF_COUNTERS, edit)
+def of_capture(**values: Any) -> Change:
+    """Change keys of the variant's part of a capture's description."""
+    return edited(OF_COUNTERS, lambda about: about["variants"][VARIANT].update(values))
 
 
 def table(name: str, edit: Callable[[Lines], object]) -> Change:
@@ -114,18 +121,35 @@ def table(name: str, edit: Callable[[Lines], object]) -> Change:
     return change
 
 
-def rows(edit: Callable[[Lines], object]) -> Change:
+def cells(line: int, file: str = SAMPLES, **texts: str) -> Change:
+    """Change the cells of these columns in a line."""
+
+    def edit(lines: Lines) -> None:
+        for column, text in texts.items():
+            lines[line - 1][lines[0].index(column)] = text
+
+    return table(file, edit)
+
+
+def named(column: str) -> Change:
+    """Rename a column of values."""
+    return cells(1, **{VALUES: column})
+
+
+def valueless(reason: str) -> Change:
+    """Make line 3 a skipped case without a value."""
+
+    def edit(lines: Lines) -> None:
+        gone = {column: "" for column in lines[0] if "[" in column}
+        row = dict(zip(lines[0], lines[2], strict=True)) | gone
+        lines[2] = [*(row | {"status": "skipped", "reason": reason, "verified": "0"}).values()]
+
     return table(SAMPLES, edit)
 
 
-def cell(column: str, value: str, name: str = SAMPLES, line: int = 3) -> Change:
-    def edit(lines: Lines) -> None:
-        lines[line - 1][lines[0].index(column)] = value
-
-    return table(name, edit)
-
-
 def content(name: str, data: bytes) -> Change:
+    """Replace a file, and sign it."""
+
     def change(machine: Path) -> None:
         (machine / STUDY / name).write_bytes(data)
         sign(machine)
@@ -137,28 +161,12 @@ def raw(name: str, data: bytes) -> Change:
     return lambda machine: (machine / STUDY / name).write_bytes(data)
 
 
-def valueless(status: str, reason: str) -> Change:
-    """Make line 3 a case without a value."""
-
-    def edit(lines: Lines) -> None:
-        row = dict(zip(lines[0], lines[2], strict=True))
-        row |= dict.fromkeys((column for column in row if "[" in column), "")
-        row |= {"status": status, "reason": reason, "verified": "0"}
-        lines[2] = list(row.values())
-
-    return rows(edit)
-
-
-def gone(name: str) -> Change:
-    return lambda machine: (machine / STUDY / name).unlink()
-
-
-def replaced(name: str, make: Callable[[Path], object]) -> Change:
-    """Another kind of file in place of a file or, without a name, of the study."""
+def replaced(name: str, make: Callable[[Path], object] = lambda _: None) -> Change:
+    """Another kind of file, or none, in place of a file or, without a name, of the study."""
 
     def change(machine: Path) -> None:
         path = machine / STUDY / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
         make(path)
 
     return change
@@ -181,11 +189,6 @@ def renamed(old: str, new: str) -> Change:
     return lambda machine: (machine / old).rename(machine / new)
 
 
-def named(column: str) -> Change:
-    """Rename a column of values."""
-    return rows(lambda lines: lines[0].__setitem__(lines[0].index(VALUES), column))
-
-
 def also_skipped(lines: Lines) -> None:
     """Add a skipped row for the cell of line 3."""
     row = dict(zip(lines[0], lines[2], strict=True)) | {"status": "skipped", "reason": "no"}
@@ -198,22 +201,37 @@ def unsigned(machine: Path) -> None:
     path.write_text(re.sub(r"e-0[1-9]", "e-08", path.read_text(), count=1))
 
 
-def skipped_with_value(lines: Lines) -> None:
-    """Say that line 3 was skipped, with a reason, and keep its values."""
-    for column, text in (("status", "skipped"), ("reason", "no")):
-        lines[2][lines[0].index(column)] = text
-
-
 def first_variant_only(lines: Lines) -> None:
     lines[1:] = [line for line in lines[1:] if line[0] == lines[1][0]]
 
 
+TEXTS: Final[Mapping[str, Sequence[str]]] = {
+    "variant": ("other", "<b>"),
+    "case": ("calls=<script>", "calls={{7}}", "calls", "calls=1,"),
+    VALUES: (
+        *("0", "0.000", "-1e-6", "nan", "inf", "1e999", "1e-999", "1e-300", "1e300", "1_0"),
+        *("1e-15", "2e5", "1e18", "1e-6 1e-15", "1e-6 1e18"),
+        *("\u0663", " 1", "0x1p-3", "1e-6  1e-6", "1e-6|1e-6", "1e-6\t1e-6", "1e-6 "),
+        *("1e-6 0 1e-6", "1e-6 nan", "1e-6 1e300", "1,5", PAYLOAD, "1 " * 2**20 + "1"),
+    ),
+    "round": ("64", "-1", "0.5", "\u0661", "1" * 5000),
+    "verified": ("2",),
+    "status": (PAYLOAD, "skipped"),
+    "reason": ("because",),
+    "throttle": ("<img>",),
+    "sm_mhz": ("high", "1e9", "1980 5"),
+    "started_at": (
+        *("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00"),
+        *("2025-12-30T03:04:05Z", "2026-02-02T03:04:05Z", "0001-01-01T00:00:00Z"),
+    ),
+}
+"""Wrong texts of the columns of samples."""
+
 ROWS: Final[dict[str, Change]] = {
-    "variant unknown": cell("variant", "other"),
-    "variant with markup": cell("variant", "<b>"),
     **{
-        f"case {text!r}": cell("case", text)
-        for text in ("calls=<script>", "calls={{7}}", "calls", "calls=1,")
+        f"{column} {text[:20]!r}": cells(3, **{column: text})
+        for column, texts in TEXTS.items()
+        for text in texts
     },
     **{
         f"column {name!r}": named(name)
@@ -223,48 +241,21 @@ ROWS: Final[dict[str, Change]] = {
         )
     },
     **{
-        f"value {text[:20]!r}": cell(VALUES, text)
-        for text in (
-            *("0", "0.000", "-1e-6", "nan", "inf", "1e999", "1e-999", "1e-300", "1e300", "1_0"),
-            *("1e-15", "2e5", "1e18", "1e-6 1e-15", "1e-6 1e18"),
-            *("\u0663", " 1", "0x1p-3", "1e-6  1e-6", "1e-6|1e-6", "1e-6\t1e-6", "1e-6 "),
-            *("1e-6 0 1e-6", "1e-6 nan", "1e-6 1e300", "1,5", PAYLOAD, "1 " * 2**20 + "1"),
-        )
-    },
-    **{
-        f"round {text[:9]!r}": cell("round", text)
-        for text in ("64", "-1", "0.5", "\u0661", "1" * 5000)
-    },
-    "a round twice": rows(lambda lines: lines.insert(3, list(lines[2]))),
-    "a round measured and skipped": rows(also_skipped),
-    "verified 2": cell("verified", "2"),
-    "status unknown": cell("status", PAYLOAD),
-    "skipped with a value": rows(skipped_with_value),
-    "reason of a good case": cell("reason", "because"),
-    **{
-        f"reason {text[:12]!r}": valueless("skipped", text)
+        f"skipped for {text[:12]!r}": valueless(text)
         for text in (
             *("", "one\ntwo", "one\rtwo", "one\0two", "\x1b[31mred", "abc\u202edef", "x" * 2**22),
             *("no file /home/me/x", "GPU-01234567-89ab-cdef-0123-456789abcdef is busy"),
         )
     },
-    "throttle with markup": cell("throttle", "<img>"),
-    "clock as a word": cell("sm_mhz", "high"),
-    "clock of 1e9 MHz": cell("sm_mhz", "1e9"),
-    "two clocks": cell("sm_mhz", "1980 5"),
-    **{
-        f"start {text!r}": cell("started_at", text)
-        for text in (
-            *("", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05+01:00"),
-            *("2025-12-30T03:04:05Z", "2026-02-02T03:04:05Z", "0001-01-01T00:00:00Z"),
-        )
-    },
-    "column missing": rows(lambda lines: [row.pop() for row in lines]),
-    "cell more": rows(lambda lines: lines[2].append("1")),
-    "blank line": rows(lambda lines: lines.insert(2, [])),
-    "no header": rows(lambda lines: lines.pop(0)),
-    "header twice": rows(lambda lines: lines.insert(2, lines[0])),
-    "a variant without rows": rows(first_variant_only),
+    "a round twice": table(SAMPLES, lambda lines: lines.insert(3, list(lines[2]))),
+    "a round measured and skipped": table(SAMPLES, also_skipped),
+    "skipped with a value": cells(3, status="skipped", reason="no"),
+    "column missing": table(SAMPLES, lambda lines: [row.pop() for row in lines]),
+    "cell more": table(SAMPLES, lambda lines: lines[2].append("1")),
+    "blank line": table(SAMPLES, lambda lines: lines.insert(2, [])),
+    "no header": table(SAMPLES, lambda lines: lines.pop(0)),
+    "header twice": table(SAMPLES, lambda lines: lines.insert(2, lines[0])),
+    "a variant without rows": table(SAMPLES, first_variant_only),
     "empty samples": content(SAMPLES, b""),
     "samples that are no text": content(SAMPLES, bytes(range(256))),
     "a quote that does not end": content(SAMPLES, to_text([]).encode() + b'\n"'),
@@ -272,19 +263,20 @@ ROWS: Final[dict[str, Change]] = {
 """Faults of the samples."""
 
 KEYS: Final[dict[str, Change]] = {
-    "run of another time": run_file(lambda d: d.update(run=name_of(EARLIER))),
+    "run of another time": keys(run=name_of(EARLIER)),
     "host of another run": host(id="00000001"),
-    "study of another": run_file(lambda d: d.update(study="copy")),
-    "machine of another": run_file(lambda d: d.update(machine="copy")),
-    "checksum of another": run_file(lambda d: d["files"].update({SAMPLES: "0" * 64})),
-    "checksum of another file": run_file(lambda d: d["files"].update({"../x.csv": "0" * 64})),
-    "no samples": run_file(lambda d: d["files"].pop(SAMPLES)),
-    "fewer rounds than samples have": run_file(lambda d: d.update(rounds=1)),
-    "start before that of the name": run_file(lambda d: d.update(start="2026-01-01T00:00:00Z")),
-    "start in the year 1": run_file(lambda d: d.update(start="0001-01-01T00:00:00Z")),
-    "end before the start": run_file(lambda d: d.update(end="2026-01-01T00:00:00Z")),
-    "end in the future": run_file(lambda d: d.update(end="2999-01-01T00:00:00Z")),
-    "a path": run_file(lambda d: d.update(command="python /home/me/hotpath")),
+    "study of another": keys(study="copy"),
+    "machine of another": keys(machine="copy"),
+    "checksum of another": edited(JSON, lambda d: d["files"].update({SAMPLES: "0" * 64})),
+    "checksum of another file": edited(JSON, lambda d: d["files"].update({"../x.csv": "0" * 64})),
+    "no samples": edited(JSON, lambda d: d["files"].pop(SAMPLES)),
+    "fewer rounds than samples have": keys(rounds=1),
+    "start before that of the name": keys(start="2026-01-01T00:00:00Z"),
+    "start in the year 1": keys(start="0001-01-01T00:00:00Z"),
+    "end before the start": keys(end="2026-01-01T00:00:00Z"),
+    "end in the future": keys(end="2999-01-01T00:00:00Z"),
+    "a path": keys(command="python /home/me/hotpath"),
+    "half a character": keys(command="\ud800"),
     "a UUID": gpu(gpu="GPU-01234567-89ab-cdef-0123-456789abcdef"),
     "SMs below 1": gpu(sms=-1),
     "a key twice": raw(JSON, b'{"run": 1, "run": 2}'),
@@ -294,49 +286,45 @@ KEYS: Final[dict[str, Change]] = {
     "no text": raw(JSON, b"\xff\xfe{}"),
     "a number of many digits": raw(JSON, b'{"rounds": ' + b"1" * 5000 + b"}"),
     "a number that overflows": raw(JSON, b'{"energy_j": 1e999}'),
-    "half a character": run_file(lambda d: d.update(command="\ud800")),
     "too long": raw(JSON, b" " * 2**18 + b"{}"),
 }
 """Faults of the run's description."""
 
 CAPTURES: Final[dict[str, Change]] = {
-    "counter that is none": cell("value", "nan", COUNTERS, 2),
-    "counter below 0": cell("value", "-1", COUNTERS, 2),
-    "counter of 1e18": cell("value", "1e18", COUNTERS, 2),
-    "event after a day": cell("end", "2e5", TIMELINE, 2),
-    "power below 0": cell("power_w", "-1", TELEMETRY, 2),
-    "counter of a case with markup": cell("case", "<b>", COUNTERS, 2),
-    "counters of other columns": cell("unit", "units", COUNTERS, 1),
+    **{
+        f"{column} {text[:12]!r}": cells(2, name, **{column: text})
+        for name, column, texts in (
+            (COUNTERS, "value", ("nan", "-1", "1e18")),
+            (COUNTERS, "case", ("<b>",)),
+            (TIMELINE, "end", ("2e5", "-1")),
+            (TIMELINE, "kind", (PAYLOAD,)),
+            (TELEMETRY, "power_w", ("-1", "nan")),
+            (TELEMETRY, "time", ("2026-02-29T00:00:00Z",)),
+        )
+        for text in texts
+    },
+    "counters of other columns": cells(1, COUNTERS, unit="units"),
     "counters that are no text": raw(COUNTERS, b"\xff"),
     "counters changed": lambda machine: (machine / STUDY / COUNTERS).open("a").write("\n"),
-    "event of another kind": cell("kind", PAYLOAD, TIMELINE, 2),
-    "event that ends before": cell("end", "-1", TIMELINE, 2),
     "timeline without a whole row": content(TIMELINE, b"start,end"),
-    "reading at no time": cell("time", "2026-02-29T00:00:00Z", TELEMETRY, 2),
-    "reading that is none": cell("power_w", "nan", TELEMETRY, 2),
-    "telemetry of other columns": cell("time", "when", TELEMETRY, 1),
-    "capture of another kind": capture(lambda d: d.update(kind="timeline")),
-    "capture at another time": capture(lambda d: d.update(at="2026-01-03T00:00:00Z")),
-    "status of a capture as a list": capture(lambda d: d["variants"][VARIANT].update(status=[])),
-    "case of a capture with markup": capture(lambda d: d["variants"][VARIANT].update(case="<b>")),
+    "telemetry of other columns": cells(1, TELEMETRY, time="when"),
+    "capture of another kind": edited(OF_COUNTERS, lambda d: d.update(kind="timeline")),
+    "capture at another time": edited(OF_COUNTERS, lambda d: d.update(at="2026-01-03T00:00:00Z")),
+    "status of a capture as a list": of_capture(status=[]),
+    "case of a capture with markup": of_capture(case="<b>"),
 }
 """Faults of captures and telemetry."""
 
 KINDS_OF_FILES: Final[dict[str, Change]] = {
     "samples changed": unsigned,
     "samples cut": lambda machine: os.truncate(machine / STUDY / SAMPLES, 700),
-    "samples gone": gone(SAMPLES),
     "samples huge": lambda machine: os.truncate(machine / STUDY / SAMPLES, 2**40),
-    "samples a link": moved(SAMPLES),
+    **{f"{name.partition('.')[2]} gone": replaced(name) for name in (SAMPLES, JSON, COUNTERS)},
+    **{f"{name.partition('.')[2]} a link": moved(name) for name in (SAMPLES, JSON, COUNTERS)},
+    **{f"{name.partition('.')[2]} a pipe": replaced(name, os.mkfifo) for name in (SAMPLES, JSON)},
     "samples a link to a device": replaced(SAMPLES, lambda path: path.symlink_to("/dev/zero")),
     "samples a link to themselves": replaced(SAMPLES, lambda path: path.symlink_to(path.name)),
-    "samples a pipe": replaced(SAMPLES, os.mkfifo),
     "samples a folder": replaced(SAMPLES, Path.mkdir),
-    "description gone": gone(JSON),
-    "description a link": moved(JSON),
-    "description a pipe": replaced(JSON, os.mkfifo),
-    "counters a link": replaced(COUNTERS, lambda path: path.symlink_to("/etc/passwd")),
-    "counters gone": gone(COUNTERS),
     "a link to a secret": lambda machine: (machine / STUDY / "x.csv").symlink_to("/etc/passwd"),
     "a page": lambda machine: (machine / STUDY / f"{NAME}.html").write_text(PAYLOAD),
     "a hidden file": lambda machine: (machine / STUDY / f".{NAME}.csv").write_text(""),
@@ -346,8 +334,9 @@ KINDS_OF_FILES: Final[dict[str, Change]] = {
     "samples of a run without a description": lambda machine: shutil.copy(
         machine / STUDY / SAMPLES, machine / STUDY / SAMPLES.replace("2026", "2025")
     ),
+    "a file in place of a study": lambda machine: (machine / "machine.json").write_text("{}"),
 }
-"""Faults of the files of a study."""
+"""Faults of files."""
 
 FOLDERS: Final[dict[str, Change]] = {
     "study a link": moved(""),
@@ -358,46 +347,28 @@ FOLDERS: Final[dict[str, Change]] = {
 }
 """Faults of a study's folder, which leave out all of its runs."""
 
-OTHERS: Final[dict[str, Change]] = {
-    "a file in place of a study": lambda machine: (machine / "machine.json").write_text("{}"),
-}
-
 HARMLESS: Final[dict[str, Change]] = {
     "nothing": lambda _machine: None,
-    "commit unknown": run_file(lambda d: d.update(commit=None, dirty=None)),
-    "case that is gone": cell("case", "calls=101"),
+    "commit unknown": keys(commit=None, dirty=None),
+    "case that is gone": cells(3, case="calls=101"),
     "metric that is gone": named("cpu_time [s]"),
-    "reason with markup": valueless("skipped", PAYLOAD),
+    "reason with markup": valueless(PAYLOAD),
     "GPU with markup": gpu(gpu=PAYLOAD),
     "facts with markup": host(cpu=PAYLOAD, libraries={"a": PAYLOAD}),
     "no GPU": host(gpus=[]),
-    "compiler with markup": run_file(lambda d: d.update(compiler={"cxx": PAYLOAD})),
-    "command with markup": run_file(lambda d: d.update(command=PAYLOAD)),
-    "unmet with markup": run_file(lambda d: d["variants"][VARIANT].update(unmet=PAYLOAD)),
-    "disturbed with markup": run_file(
-        lambda d: d.update(disturbed=[{"round": 0, "why": [PAYLOAD]}])
-    ),
-    "status of a capture with markup": capture(
-        lambda d: d["variants"][VARIANT].update(status=f"not captured: {PAYLOAD}")
-    ),
-    "kernel with markup": cell("kernel", PAYLOAD, COUNTERS, 2),
-    "event with markup": cell("name", PAYLOAD, TIMELINE, 2),
-    "a half written file": lambda machine: (machine / STUDY / f".{NAME}.csv.partial").write_text(
-        "s"
-    ),
+    "compiler with markup": keys(compiler={"cxx": PAYLOAD}),
+    "command with markup": keys(command=PAYLOAD),
+    "unmet with markup": edited(JSON, lambda d: d["variants"][VARIANT].update(unmet=PAYLOAD)),
+    "disturbed with markup": keys(disturbed=[{"round": 0, "why": [PAYLOAD]}]),
+    "status of a capture with markup": of_capture(status=f"not captured: {PAYLOAD}"),
+    "kernel with markup": cells(2, COUNTERS, kernel=PAYLOAD),
+    "event with markup": cells(2, TIMELINE, name=PAYLOAD),
+    "a half written file": raw(f".{NAME}.csv.partial", b"s"),
     "a file beside the machines": lambda machine: (machine.parent / "README.md").write_text("x"),
 }
 """Changes that are no fault, or that are shown unchanged."""
 
-MUTATIONS: Final[dict[str, Change]] = {
-    **ROWS,
-    **KEYS,
-    **CAPTURES,
-    **KINDS_OF_FILES,
-    **FOLDERS,
-    **OTHERS,
-    **HARMLESS,
-}
+MUTATIONS: Final = {**ROWS, **KEYS, **CAPTURES, **KINDS_OF_FILES, **FOLDERS, **HARMLESS}
 """Every mutation by its name."""
 
 

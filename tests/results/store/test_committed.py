@@ -9,9 +9,8 @@ import pytest
 from analysis import ROOT
 from analysis.base.records import read_records
 from analysis.results.collect import collect
-from analysis.results.store.folders import listed, machines
 from analysis.results.store.records import HOST_CALL, Event
-from analysis.results.store.runs import read_captures, read_runs
+from analysis.results.store.runs import listed, machines, read_captures, read_runs
 from analysis.results.store.samples import to_text
 from tests.repository import STUDIES
 

@@ -51,7 +51,10 @@ def test_an_unknown_unit_is_one_error() -> None:
         to_seconds(1.0, "furlong", 0, "unit_meant")
 
 
-def test_published_time_and_rate_say_the_same() -> None:
+GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
+
+
+def test_a_time_and_a_rate_are_one_statement_of_each_source(tmp_path: Path) -> None:
     published = load_published(synthetic.ROOT / "results", COPY)
     for _, both in published.groupby("variant"):
         seconds = both["seconds"].to_numpy()
@@ -61,13 +64,8 @@ def test_published_time_and_rate_say_the_same() -> None:
     assert (best["rate"] * best["seconds"] * 1e9).to_numpy() == pytest.approx(
         best["payload_bytes"].to_numpy(dtype=float)
     )
-
-
-def test_each_source_has_its_statement(tmp_path: Path) -> None:
-    path = tmp_path / "published" / "copy.csv"
-    path.parent.mkdir()
     others = GOOD.replace("8.0", "9.0").replace("Notes", "Others")
-    path.write_text("\n".join([",".join(FILE_COLUMNS), GOOD, others, ""]))
+    write(tmp_path, GOOD, others)
     best = best_statement(load_published(tmp_path, COPY))
     assert dict(zip(best["source"], best["seconds"], strict=True)) == {
         "Notes": pytest.approx(8e-3),
@@ -75,7 +73,11 @@ def test_each_source_has_its_statement(tmp_path: Path) -> None:
     }
 
 
-GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
+def write(root: Path, *rows: str) -> Path:
+    path = root / "published" / "copy.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([",".join(FILE_COLUMNS), *rows, ""]))
+    return path
 
 
 @pytest.mark.parametrize(
@@ -94,11 +96,9 @@ GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,me
 def test_a_wrong_file_is_left_out_by_line_and_ends_nothing(
     tmp_path: Path, row: str, fault: str
 ) -> None:
-    path = tmp_path / "published" / "copy.csv"
-    path.parent.mkdir()
-    path.write_text(f"{','.join(FILE_COLUMNS)}\n{GOOD}\n")
+    write(tmp_path, GOOD)
     assert len(collect(tmp_path, STUDIES).published["copy"]) == 1
-    path.write_text(f"{path.read_text()}{row}\n")
+    write(tmp_path, GOOD, row)
     found = collect(tmp_path, STUDIES)
     assert list(found.refused) == ["published/copy.csv"]
     reason = found.refused["published/copy.csv"]
@@ -107,9 +107,6 @@ def test_a_wrong_file_is_left_out_by_line_and_ends_nothing(
 
 
 def test_a_huge_file_is_left_out_unread(tmp_path: Path) -> None:
-    path = tmp_path / "published" / "copy.csv"
-    path.parent.mkdir()
-    path.write_text("")
-    os.truncate(path, 2**40)
+    os.truncate(write(tmp_path), 2**40)
     (reason,) = collect(tmp_path, STUDIES).refused.values()
     assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"

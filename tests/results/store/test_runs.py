@@ -3,77 +3,74 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.collect import collect
 from analysis.results.store.runs import KEPT_RUNS, Cell, Held, discard_superfluous, superfluous
 from tests.synthetic import (
     CALLS,
-    STUDIES,
-    add_run,
     edit_run,
     files_of,
-    make_stale,
-    provenance_of,
-    samples_of,
     set_capture,
     write_machine,
 )
 
 A, B = ("kernel", "calls=1"), ("copy", "calls=1")
 HOSTS = ("00000001", "00000002", "00000003")
-STATES = st.dictionaries(st.sampled_from([A, B]), st.sampled_from(["measured", "skipped", "stale"]))
-HELD = st.builds(Held, st.sampled_from(HOSTS), STATES, st.booleans()).filter(
-    lambda one: not (one.is_empty and "measured" in one.cells.values())
-)
+CELLS = st.sampled_from([A, B])
+STATES = st.dictionaries(CELLS, st.sampled_from(["measured", "skipped", "stale"]))
+EMPTY = st.dictionaries(CELLS, st.just("empty"))
+HELD = st.tuples(st.sampled_from(HOSTS), STATES | EMPTY)
 
 
-def named(held: list[Held]) -> dict[str, Held]:
+def named(held: Sequence[Held]) -> dict[str, Held]:
     return {f"{number:03}": one for number, one in enumerate(held)}
 
 
-@given(st.lists(HELD, max_size=30))
-def test_nothing_is_deleted_that_a_figure_needs(held: list[Held]) -> None:
+@given(st.lists(HELD, max_size=30), st.booleans())
+def test_nothing_is_deleted_that_a_figure_needs(held: list[Held], of_captures: bool) -> None:
     every = named(held)
-    gone = superfluous(every)
+    gone = superfluous(every, of_captures=of_captures)
     kept = {name: one for name, one in every.items() if name not in gone}
     for cell in (A, B):
         before, now = (
-            [one for one in files.values() if one.cells.get(cell) == "measured"]
+            [host for host, cells in files.values() if cells.get(cell) == "measured"]
             for files in (every, kept)
         )
         assert len(now) >= min(len(before), KEPT_RUNS)
-        assert {one.host for one in now} == {one.host for one in before}
-        assert any(cell in o.cells for o in kept.values()) == any(cell in o.cells for o in held)
-    assert superfluous(kept) == []
+        assert {*now} == {*before}
+        assert any(cell in cells for _, cells in kept.values()) == any(cell in c for _, c in held)
+    assert superfluous(kept, of_captures=of_captures) == []
 
 
 def measured(host: str, *cells: Cell) -> Held:
-    return Held(host, dict.fromkeys(cells, "measured"))
+    return host, dict.fromkeys(cells, "measured")
 
 
-def test_the_oldest_of_more_than_eight_runs_goes_and_no_host() -> None:
-    runs = [measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 2)]
-    assert superfluous(named(runs)) == ["001", "002"]
-    wide = [measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)]
-    assert superfluous(named(wide)) == ["001"]
+OLD: Held = HOSTS[0], {A: "stale", B: "stale"}
+EMPTY_RUNS: list[Held] = [(host, {A: "empty"}) for host in HOSTS[:2]]
 
 
-def test_a_stale_file_goes_when_each_of_its_cells_is_measured_anew() -> None:
-    old = Held(HOSTS[0], {A: "stale", B: "stale"})
-    new = measured(HOSTS[1], A)
-    assert superfluous(named([old, new])) == []
-    assert superfluous(named([old, new, measured(HOSTS[1], B)])) == ["000"]
-
-
-def test_a_run_that_skipped_everything_supersedes_the_last_of_its_host() -> None:
-    skipped = [Held(host, {A: "skipped"}, is_empty=True) for host in HOSTS[:2]]
-    assert superfluous(named([*skipped, skipped[0]])) == ["000"]
-    assert superfluous(named([*[measured(HOSTS[0], A)] * KEPT_RUNS, skipped[0]])) == []
+@pytest.mark.parametrize(
+    ("held", "gone"),
+    [
+        # The oldest of more than eight runs of a host, but the last of no host.
+        ([measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 2)], ["001", "002"]),
+        ([measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)], ["001"]),
+        # A stale file if each of its cells is measured anew.
+        ([OLD, measured(HOSTS[1], A)], []),
+        ([OLD, measured(HOSTS[1], A), measured(HOSTS[1], B)], ["000"]),
+        # A run that skipped everything if its host skips the same again.
+        ([*EMPTY_RUNS, EMPTY_RUNS[0]], ["000"]),
+        ([*[measured(HOSTS[0], A)] * KEPT_RUNS, EMPTY_RUNS[0]], []),
+    ],
+)
+def test_superfluous_files_go_and_no_others(held: list[Held], gone: list[str]) -> None:
+    assert superfluous(named(held)) == gone
 
 
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:
@@ -123,31 +120,3 @@ def test_captures_that_failed_replace_none_that_was_made(
     new = set_capture(tmp_path, "box", CALLS, "counters", {"kernel": {}}, at="2026-03-01T00:00:00Z")
     assert (made.name in discard_superfluous(made.parent, CALLS)) == bool(code)
     assert new.exists()
-
-
-def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
-    write_machine(tmp_path, "box", CALLS, rounds=1)
-    (path,) = files_of(tmp_path, "box", CALLS.name)
-    make_stale(path, "kernel")
-    samples = collect(tmp_path, STUDIES).samples
-    assert set(samples[samples["stale"]]["variant"]) == {"kernel"}
-    edit_run(path.with_suffix(".json"), lambda run: run.update(method_version=1))
-    assert collect(tmp_path, STUDIES).samples["stale"].all()
-    assert collect(tmp_path, {}).samples["stale"].all()
-
-
-@pytest.mark.parametrize(("key", "value"), [("case", "calls=101"), ("metric", "gone")])
-def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
-    tmp_path: Path, key: str, value: str
-) -> None:
-    """The run stays as good as it was, for the sake of its other samples. Stale ones are shown."""
-    variant = CALLS.variant("kernel")
-    gone, *others = samples_of(CALLS, variant, rounds=1)
-    changed = [type(gone)(**{**vars(gone), key: value}), *others]
-    add_run(tmp_path, "box", CALLS.name, variant.name, changed, provenance_of(CALLS, variant))
-    found = collect(tmp_path, STUDIES)
-    assert found.refused == {}
-    assert len(found.samples) == len(others)
-    (path,) = files_of(tmp_path, "box", CALLS.name)
-    make_stale(path)
-    assert value in set(collect(tmp_path, STUDIES).samples[key])

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.results.store.samples import SAMPLE_TYPES
+from analysis.results.collect import COLUMNS
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-CASE = "batch=1,rows=512,draw=once"
+CASE, OTHER_CASE = "batch=1,rows=512,draw=once", "batch=16,rows=512,draw=once"
+RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
 
 Row = dict[str, object]
 
 
 def row(variant: str, value: float | None, **fields: object) -> Row:
-    """One sample in the form of `collect`."""
+    """One sample."""
     default: Row = {
         "machine": "box",
         "host": "here",
@@ -38,7 +39,7 @@ def row(variant: str, value: float | None, **fields: object) -> Row:
         "disturbed": False,
         "core_copies": 2e10,
     }
-    return default | fields
+    return default | {"named": frozenset()} | fields
 
 
 def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]:
@@ -47,16 +48,9 @@ def rounds(variant: str, values: Iterable[float], **fields: object) -> list[Row]
 
 
 def table(*rows: list[Row]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [entry for group in rows for entry in group],
-        columns=["machine", "host", *SAMPLE_TYPES, "stale", "disturbed", "core_copies"],
-    )
+    return pd.DataFrame([entry for group in rows for entry in group], columns=COLUMNS)
 
 
 def only(frame: pd.DataFrame) -> pd.Series:
     assert len(frame) == 1
     return frame.iloc[0]
-
-
-def by_names(compared: pd.DataFrame) -> dict[tuple[str, str], pd.Series]:
-    return {(entry["variant"], entry["against"]): entry for _, entry in compared.iterrows()}

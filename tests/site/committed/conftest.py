@@ -7,13 +7,9 @@ import pytest
 from analysis import ROOT
 from analysis.results.collect import Collected, collect
 from analysis.results.tables.links import fit_links
-from analysis.results.tables.of_study import Material, to_csv
-from analysis.results.tables.registry import TABLES
+from analysis.results.tables.of_study import tables_of, to_csv
 from analysis.site.facts.inputs import Inputs, load_inputs
 from tests.repository import STUDIES
-
-SLOW = {"repeatability", "rounds", "repeats"}
-"""Tables that no test here reads."""
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +23,6 @@ def committed(collected: Collected, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.results.model.fit.RESAMPLES", 10)  # intervals take most of the time
         fits = fit_links(collected.samples, collected.machines, STUDIES)
-    material = Material(collected, STUDIES, fits)
-    for name in TABLES.keys() - SLOW:
-        (out / f"{name}.csv").write_text(to_csv(name, material.table(name)))
+    for name, table in tables_of(collected, STUDIES, fits).items():
+        (out / f"{name}.csv").write_text(to_csv(name, table))
     return load_inputs(out, ROOT / "results", STUDIES)

@@ -11,7 +11,7 @@ from analysis.results.collect import Collected
 from analysis.results.tables.claims import claim_tables
 from analysis.site.facts.inputs import Inputs
 from tests.repository import STUDIES
-from tests.study.claims.studies import NO_MODEL
+from tests.study.claims.studies import NO_COUNTS, NO_MODEL
 
 CLAIM = ["claim", "machine"]
 
@@ -39,12 +39,13 @@ def test_a_claim_counts_the_runs_of_its_figures_and_no_others(
     if not differing.any():
         return
     # Comparisons of one claim may be measured in different runs: those with a figure alone count.
-    samples = collected.samples[collected.samples["study"] == name]
+    samples, published = collected.samples, collected.published
+    samples = samples[samples["study"] == name]
     alone = Counter(
         claim
         for _, run in samples.groupby("run")
-        for made in [claim_tables(run, {name: STUDIES[name]}, collected.published, NO_MODEL)]
-        for claim in set(figures(made.claims, made.parts).index)
+        for made in [claim_tables(run, {name: STUDIES[name]}, published, NO_MODEL, NO_COUNTS)]
+        for claim in set(figures(*made).index)
     )
     runs = counted["runs"][differing[differing].index]
     assert runs.to_dict() == {claim: alone[claim] for claim in runs.index}

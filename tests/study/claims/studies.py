@@ -11,9 +11,9 @@ import pandas as pd
 
 from analysis.results.collect import collect
 from analysis.results.store.records import CAPTURED, Counter
-from analysis.results.tables.claims import CLAIM_COLUMNS, ClaimTables, claim_tables
-from analysis.results.tables.counters import fresh_counts
-from analysis.results.tables.rows import ClaimPartRow, rows_of
+from analysis.results.tables.claims import claim_tables
+from analysis.results.tables.counters import COUNT_COLUMNS, counts
+from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
 from analysis.site.facts.inputs import load_inputs
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
@@ -166,23 +166,26 @@ def publish(results: Path, text: str = PUBLISHED) -> None:
 
 
 NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric", "predicted"])
+NO_COUNTS = pd.DataFrame(columns=COUNT_COLUMNS)
 
 
-def tables_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> ClaimTables:
+def tables_of(
+    results: Path, study: Study, model: pd.DataFrame = NO_MODEL
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables of claims and of their parts."""
     studies = {study.name: study}
     found = collect(results, studies)
-    counted = fresh_counts(found, studies)
-    return claim_tables(found.samples, studies, found.published, model, counted)
+    return claim_tables(found.samples, studies, found.published, model, counts(found, studies))
 
 
 def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
-    table = tables_of(results, study, model).claims
-    assert list(table.columns) == CLAIM_COLUMNS
+    table, _ = tables_of(results, study, model)
+    assert list(table.columns) == columns(ClaimRow)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:
-    return rows_of(tables_of(results, study).parts, ClaimPartRow)
+    return rows_of(tables_of(results, study)[1], ClaimPartRow)
 
 
 def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dict[str, Any]:
@@ -198,7 +201,7 @@ def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dic
 def read(root: Path, study: Study) -> Any:
     """Inputs of the report, with the table of claims by the summary stage."""
     (root / "build").mkdir(exist_ok=True)
-    tables = tables_of(root / "results", study)
-    tables.claims.to_csv(root / "build" / "claims.csv", index=False)
-    tables.parts.to_csv(root / "build" / "claim_parts.csv", index=False)
+    claims, parts = tables_of(root / "results", study)
+    claims.to_csv(root / "build" / "claims.csv", index=False)
+    parts.to_csv(root / "build" / "claim_parts.csv", index=False)
     return load_inputs(root / "build", root / "results", {study.name: study})

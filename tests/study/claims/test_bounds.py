@@ -14,7 +14,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.fragments import Place
 from analysis.site.pages.ledger import claims as page_of
 from analysis.study import Study
-from analysis.study.claims.bounds import digests, still_named
+from analysis.study.claims.claim import digests, still_named
 from tests.study.claims.studies import (
     COUNTED,
     NEW,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.study.claims.findings import BEARINGS
+from analysis.study.claims.claim import BEARINGS
 from tests.study.claims.studies import SPEEDUP, write_study
 
 FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
@@ -36,13 +36,13 @@ def test_finding_without_bears_on_comes_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"headline": "{best}"}, r"headline: expected in braces only .*measured.*got 'best'"),
-        ({"headline": "{"}, "headline: expected names in braces"),
-        ({"headline": "{}"}, "headline: expected in braces only"),
-        ({"headline": "{measured:d}"}, "headline: expected in braces only .*got 'measured:d'"),
-        ({"part": 2}, "part: expected a comparison of the claim, 1 to 1, got 2"),
+        *(
+            ({"headline": text}, r"\.finding: expected a headline with only .*measured.* in braces")
+            for text in ("{best}", "{", "{}", "{measured:d}", "{measured!r}")
+        ),
+        ({"part": 2}, ": expected a finding of a part of the claim, 1 to 1, got 2"),
     ],
 )
 def test_a_mistake_names_its_field(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(FieldError, match=rf"claims\.speed\.finding\.{message}"):
+    with pytest.raises(FieldError, match=rf"claims\.speed{message}"):
         write_study(tmp_path, {**CLAIM, "finding": {**FINDING, **change}})

@@ -1,0 +1,258 @@
+"""All tables of made-up results: fits and predictions, and what is left out if a value is odd."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.base.errors import FieldError, HotpathError
+from analysis.results.collect import collect
+from analysis.results.model.fit import NAMES
+from analysis.results.model.terms import TERMS, term_seconds, work_of
+from analysis.results.store.keys import LONGEST_S, SMALLEST
+from analysis.results.store.records import Counter
+from analysis.results.tables.evidence import MachineResults
+from analysis.results.tables.links import (
+    Fits,
+    calibration,
+    collect_fits,
+    fits_text,
+    predictable,
+    read_fits,
+)
+from analysis.results.tables.of_study import REFUSED, main, study_tables
+from analysis.results.tables.summary import summarise
+from analysis.results.tables.together import put_together
+from analysis.site.facts.inputs import Inputs
+from analysis.study import Case, Study, Variant, discover
+from analysis.study.access import access_of
+from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
+from analysis.study.claims.verdicts import MISSING, Missing, NotTested
+from tests.linked import CALIBRATION, GATHER, SMS, TRUE, made_up, model_root, true_seconds
+from tests.results.tables.rows import RUNS
+from tests.roots import make_inputs, write_tables
+from tests.study.claims.studies import NO_COUNTS, NO_MODEL
+from tests.synthetic import CALLS, COPY, STUDIES, name_of, set_capture, write_machine
+
+ODD_S = 123.0
+"""A time that the tables of this test cannot be made of."""
+
+
+def odd(samples: pd.DataFrame, studies: dict[str, Study]) -> pd.DataFrame:
+    if (samples["value"] == ODD_S).any():
+        raise OverflowError("math range error")
+    return summarise(samples, studies)
+
+
+def test_a_run_that_tables_cannot_be_made_of_is_left_out_alone(tmp_path: Path) -> None:
+    for machine in ("good-box", "bad-box"):
+        for run in RUNS[:3]:
+            write_machine(tmp_path, machine, CALLS, rounds=2, run=run)
+    write_machine(
+        *(tmp_path, "bad-box", CALLS), rounds=2, run=RUNS[1], noise=0.0, seconds=lambda *_: ODD_S
+    )
+    with patch("analysis.results.tables.summary.summarise", odd):
+        texts = study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+    ((name, reason),) = json.loads(texts[REFUSED]).items()
+    assert name == f"bad-box/calls/{name_of(RUNS[1])}.json"
+    assert reason.startswith(f"{name}: ") and reason.isprintable()
+    assert "expected values that tables can be made of, got OverflowError: math range" in reason
+    summary = pd.read_csv(StringIO(texts["summary.csv"]))
+    assert dict(summary.groupby("machine")["runs"].max()) == {"bad-box": 2, "good-box": 3}
+    with (  # an error of every run is no fault of results
+        patch("analysis.results.tables.summary.summarise", side_effect=KeyError("typo")),
+        pytest.raises(KeyError, match="typo"),
+    ):
+        study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+
+
+@pytest.mark.parametrize("values", [(SMALLEST, LONGEST_S), (LONGEST_S,), (SMALLEST,)])
+def test_the_ends_of_the_range_of_times_give_finite_tables(
+    tmp_path: Path, values: tuple[float, ...]
+) -> None:
+    def seconds(variant: Variant, *_: object) -> float:
+        return values[CALLS.variant_names.index(variant.name) % len(values)]
+
+    for run in RUNS[:2]:
+        write_machine(tmp_path, "box", CALLS, rounds=2, run=run, noise=0.0, seconds=seconds)
+    texts = study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+    assert json.loads(texts[REFUSED]) == {}
+    for name in ("summary", "ratios", "claims"):
+        numbers = pd.read_csv(StringIO(texts[f"{name}.csv"])).select_dtypes("number")
+        assert not np.isinf(numbers.to_numpy()).any(), name
+
+
+def test_a_study_that_is_predicted_needs_the_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["h2d_gather", "--results", str(tmp_path), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", ["of_study", *arguments])
+    with pytest.raises(FieldError, match=r"--links: expected a file, as h2d_gather is predicted"):
+        main()
+
+
+def test_edited_code_makes_stale_rows_and_ends_their_ratios(tmp_path: Path) -> None:
+    write_machine(tmp_path / "results", "box", COPY, rounds=4)
+    edited = tuple(
+        replace(variant, flags=("-O1",)) if variant.name == "vectors" else variant
+        for variant in COPY.variants
+    )
+    write_tables(tmp_path / "results", {"copy": replace(COPY, variants=edited)}, tmp_path / "out")
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert set(summary[summary["stale"] == 1]["variant"]) == {"vectors"}
+    compared = pd.read_csv(tmp_path / "out" / "ratios.csv")
+    assert "vectors" not in {*compared["variant"], *compared["against"]}
+    assert "in_flight" in set(compared["variant"])
+
+
+def test_evidence_that_could_be_had_is_missing_and_other_code_is_not_tested(tmp_path: Path) -> None:
+    write_machine(tmp_path, "box", COPY)
+    found = collect(tmp_path, STUDIES)
+    published = found.published[COPY.name]
+    results = MachineResults(COPY, found.samples, published, NO_MODEL, NO_COUNTS)
+    with pytest.raises(Missing, match=f"{MISSING}no model prediction"):
+        results.predicted_seconds("vectors", COPY.headline, "")
+    with pytest.raises(Missing, match=f"{MISSING}vectors has not been measured in this case"):
+        results.visits("vectors", "batch=9", "")
+    stale = replace(results, samples=found.samples.assign(stale=True))
+    with pytest.raises(NotTested, match="measured with other code: vectors") as reason:
+        stale.visits("vectors", COPY.headline, "gpu_time")
+    assert not isinstance(reason.value, Missing)
+
+
+def test_predictions_stand_beside_times(calibrated: Inputs) -> None:
+    model, parameters = (calibrated.tables[name] for name in ("model", "model_parameters"))
+    assert list(parameters["parameter"]) == list(NAMES)
+    assert set(model["binding"]) <= set(TERMS) and (model["margin"] >= 1).all()
+    step = GATHER.variant("v3_loads_first")
+    rows = model[(model["variant"] == step.name) & (model["metric"] == "gpu_time")]
+    margins = dict(zip(rows["case"], rows["margin"], strict=True))
+    for case in step.cases:
+        access = access_of(step, case)
+        assert access is not None
+        terms = term_seconds(np.array([work_of(access, SMS)]), TRUE.values())[0]
+        *_, second, largest = sorted(terms)
+        assert margins[case.id] == pytest.approx(largest / second, rel=0.15)
+    residual = model["measured"] / model["predicted"] - 1
+    assert model["residual"].to_numpy() == pytest.approx(residual.to_numpy(), abs=1e-6)
+    assert model["residual"].abs().max() < 0.05
+    predicted = {variant.name for variant in GATHER.variants if variant.link}
+    assert set(model.loc[model["study"] == GATHER.name, "variant"]) == predicted
+    uses = model.groupby("study")["held_back"].agg(set)
+    assert uses[GATHER.name] == {""} and uses[CALIBRATION.name] == {FITTED, INSIDE, OUTSIDE}
+    counters = calibrated.tables["model_counters"].set_index("metric")
+    assert len(counters) == 2
+    found = counters.loc["pcie__read_bytes.sum"]
+    assert found["predicted"] == pytest.approx(262144 * (672 + 6 * 12))
+    assert found["counted"] == pytest.approx(195e6)
+    assert found["residual"] == pytest.approx(195e6 / (262144 * 744) - 1, rel=1e-4)
+
+
+def test_held_back_rows_do_not_take_part_in_the_fit(calibrated: Inputs, tmp_path: Path) -> None:
+    """Nor has stale code a prediction, nor does a bad capture leave out more than itself."""
+    out = {
+        (variant.name, case.id)
+        for variant in CALIBRATION.variants
+        for case, kept in zip(variant.cases, held_back(CALIBRATION, variant), strict=True)
+        if kept != FITTED
+    }
+
+    def broken(variant: Variant, case: Case, metric: str) -> float:
+        return true_seconds(variant, case, metric) * (1 + ((variant.name, case.id) in out))
+
+    root = made_up(tmp_path, broken)
+    source = root / "kernels" / GATHER.name / "v3_loads_first.cu"
+    source.write_text(source.read_text() + "int changed;\n")
+    counted = [Counter("v3_loads_first", "case without a pair", "k", "m", "", 1.0)]
+    variants: dict[str, dict[str, str]] = {"v3_loads_first": {}}
+    about = set_capture(root / "results", "box", GATHER, "counters", variants, counted)
+    other = make_inputs(root)
+    assert other.tables["model_parameters"].equals(calibrated.tables["model_parameters"])
+    model = other.tables["model"]
+    of_calibration = (model["study"] == CALIBRATION.name) & (model["held_back"] != FITTED)
+    assert model.loc[of_calibration, "residual"].min() > 0.9
+    assert {"v2_warp_per_token"} == {"v2_warp_per_token", "v3_loads_first"} & {*model["variant"]}
+    ((name, reason),) = other.refused.items()
+    assert name == f"box/{GATHER.name}/{about.name}"
+    assert f"{about.stem}.csv: line 2: case: expected key=value pairs" in reason
+    assert other.tables["model_counters"].empty
+
+
+def test_a_fit_uses_all_runs_and_is_the_same_after_it_was_a_file(tmp_path: Path) -> None:
+    """The time of a case is its median over runs, its error their spread, also that of the others
+    for a case of one run."""
+    root, studies = model_root(tmp_path), {CALIBRATION.name: CALIBRATION}
+    factors = dict(zip(RUNS[:3], (1.0, 1.02, 1.1), strict=True))
+    for run, factor in factors.items():
+
+        def seconds(*cell: object, factor: float = factor) -> float:
+            return factor * true_seconds(*cell)  # type: ignore[arg-type]
+
+        write_machine(
+            root / "results", "box", CALIBRATION, seconds=seconds, rounds=1, run=run, noise=0.0
+        )
+    found = collect(root / "results", studies)
+    host, samples = found.machines["box"], found.samples
+    is_rare = samples["case"].str.startswith("row_bytes=32,")
+    once = samples[~is_rare | (samples["run"] == name_of(RUNS[0]))]
+    every, rare = (
+        calibration(predictable(summarise(some, studies), host, studies))
+        for some in (samples, once)
+    )
+    np.testing.assert_allclose(every.errors, np.std(np.log([*factors.values()]), ddof=1), rtol=1e-3)
+    assert set(every.runs) == {3} and sorted(set(rare.runs)) == [1, 3]
+    np.testing.assert_allclose(rare.errors, every.errors, rtol=1e-3)
+    for spoiled in ({"verified": 0}, {"stale": True}):
+        rows = predictable(summarise(samples.assign(**spoiled), studies), host, studies)
+        assert rows.empty and len(calibration(rows).seconds) == 0
+    fits = collect_fits(root / "results", discover(root))
+    (tmp_path / "links.json").write_text(fits_text(fits))
+    read = read_fits(tmp_path / "links.json")
+    assert fits_text(read) == fits_text(fits) and set(read) == {"box"}
+    assert set(read["box"].runs) == {3} and math.isfinite(read["box"].low.link_rate)
+    assert read["box"].parameters.link_rate == pytest.approx(TRUE.link_rate / 1.02, rel=0.01)
+
+
+@pytest.mark.parametrize("text", ["[project]", "[]", '{"box": {}}'])
+def test_unrelated_file_is_one_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "links.json").write_text(text)
+    with pytest.raises(HotpathError, match=r"links\.json: expected the output of `python -m an"):
+        read_fits(tmp_path / "links.json")
+
+
+def test_a_suspended_calibration_costs_no_other_machine(tmp_path: Path) -> None:
+    root = made_up(tmp_path)
+    cells = [(v.name, c.id) for v in CALIBRATION.variants for c in v.cases][::25][:5]
+
+    def suspended(variant: Variant, case: Case, metric: str) -> float:
+        is_slow = (variant.name, case.id) in cells
+        return 1000.0 if is_slow else true_seconds(variant, case, metric)
+
+    for study in (GATHER, CALIBRATION):
+        write_machine(root / "results", "slow-box", study, seconds=suspended, rounds=1)
+    fits = collect_fits(root / "results", discover(root))
+    assert "box" in fits and {"slow-box"} == {*fits, *fits.left_out} - {"box"}
+
+
+def test_a_fit_that_fails_is_left_out_with_file_field_and_reason(tmp_path: Path) -> None:
+    root = made_up(tmp_path)
+    studies = discover(root)
+    failing = ValueError("Residuals are not finite in the initial point.")
+    with patch("analysis.results.tables.links.fit", side_effect=failing):
+        fits = collect_fits(root / "results", studies)
+    (tmp_path / "links.json").write_text(fits_text(fits))
+    fits = read_fits(tmp_path / "links.json")
+    assert fits == {} and [*fits.left_out] == ["box"]
+    of_studies = {n: study_tables(root / "results", n, studies, fits) for n in studies}
+    refused = put_together(of_studies, fits, root / "results", tmp_path / "tables")
+    reason = refused["box: link model"]
+    assert reason.startswith(f"box/{CALIBRATION.name}/")
+    assert ".json: gpu_time: expected times that a link has, got ValueError: Residuals" in reason
