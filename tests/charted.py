@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from pathlib import Path
-
-import vl_convert
 
 from analysis import ROOT
 from analysis.site.charts.writing import write_chart
@@ -27,15 +24,10 @@ def assert_page_is_drawn(
     facts: StudyFacts, specific: Collection[str], folder: Path, *, but: Collection[str] = ()
 ) -> None:
     """Check that the study's page names the charts `specific` to it, and that all named charts,
-    except `but`, have data and a valid specification."""
+    except `but`, can be drawn."""
     page = (ROOT / "docs" / "studies" / f"{facts.study.name}.md").read_text()
     named = set(re.findall(r"chart\('(\w+)'", page))
     made = drawn_charts(facts)
     assert named >= set(specific)
     for name in named - set(but):
-        table = write_chart(made[name], folder, name, "charts").data
-        assert len(table) > 0
-        specification = json.loads((folder / f"{name}.json").read_text())
-        assert vl_convert.vegalite_to_vega(
-            specification | {"data": {"values": table.head(200).to_dict("records")}}
-        )
+        write_chart(made[name], folder, name)

@@ -109,15 +109,15 @@ _drawings: dict[str, str] = {}
 @contextmanager
 def drawing_once() -> Iterator[None]:
     """Draw no picture twice in this process: most charts of two sites are the same."""
-    draw = vl_convert.vega_to_svg
+    draw = vl_convert.vegalite_to_svg
 
-    def drawn(vega: Any, **settings: Any) -> str:
-        key = json.dumps([vega, settings])
+    def drawn(document: Any, **settings: Any) -> str:
+        key = json.dumps([document, settings])
         if key not in _drawings:
-            _drawings[key] = draw(vega, **settings)
+            _drawings[key] = draw(document, **settings)
         return _drawings[key]
 
-    with patch("vl_convert.vega_to_svg", drawn):
+    with patch("vl_convert.vegalite_to_svg", drawn):
         yield
 
 

@@ -26,21 +26,16 @@ def kept(facts: StudyFacts) -> Chart | None:
     table = kept_table(facts)
     if table.empty:
         return None
-    colour = alt.Color(
-        "over:Q",
-        scale=worse_to_better(8, 1.4, 1),
-        legend=alt.Legend(title="reserved over requested", orient="bottom", format="~g"),
-    )
-    tooltip = [
-        alt.Tooltip("label:N", title="reserved over requested"),
-        *(alt.Tooltip(f"{name}_label:N", title=name) for name in BYTES),
-    ]
-    what = "Peak of reserved bytes over peak of requested bytes, by pattern, on every machine."
-    return by_pattern(facts.study, table, colour, tooltip, what)
+    title = "reserved over requested"
+    legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
+    colour = alt.Color("value:Q", scale=worse_to_better(8, 1.4, 1), legend=legend)
+    columns = {"label": title, **{f"{name}_label": name for name in BYTES}}
+    what = f"{facts.study.title}: peak of reserved over peak of requested bytes, by pattern."
+    return by_pattern(facts.study, table, colour, what, columns)
 
 
 def kept_table(facts: StudyFacts) -> pd.DataFrame:
-    """A row for each machine, variant and pattern with medians of BYTES, `over` and labels.
+    """A row for each machine, variant and pattern with medians of BYTES, their `value` and labels.
 
     Patterns that hold less than a segment are left out, since their ratio means nothing.
     """
@@ -53,8 +48,8 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     table = long.pivot(index=keys, columns="metric", values="bytes").reindex(columns=list(BYTES))
     table = table.dropna().reset_index()
     table = table[table["requested"] >= SEGMENT_BYTES].copy()
-    table["over"] = table["reserved"] / table["requested"]
-    table["label"] = [ratio(value) for value in table["over"]]
+    table["value"] = table["reserved"] / table["requested"]
+    table["label"] = [ratio(value) for value in table["value"]]
     for name in BYTES:
         table[f"{name}_label"] = [quantity(value, "B") for value in table[name]]
     return table

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, dash_legend, finish, heat, select, si_axis
+from analysis.api.charts import (
+    HEIGHT_PX,
+    MARK_PX,
+    Chart,
+    Select,
+    StudyFacts,
+    colour,
+    heat,
+    log_scale,
+    present,
+    row_chart,
+    si_axis,
+)
 from analysis.api.quantities import quantity, ratio
 from analysis.api.study import Speedup
 
-PERCENTILES: Final = {
-    "latency_p50": "50 %",
-    "latency_p99": "99 %",
-    "latency_p999": "99.9 %",
-    "latency_max": "longest",
-}
+PERCENTILES: Final = {"latency_p50": 50, "latency_p99": 99, "latency_p999": 99.9}
 REFERENCE: Final = "torch_caching"
+TIMED: Final = ("torch_caching", "p1_exact_cache", "p4_final", "p5_dropin", "cuda_malloc_async")
+"""Variants whose single operations are compared."""
+MAX_BLOCKS: Final = 500
+"""Largest allocations that the memory map shows."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -43,32 +54,28 @@ def journey(facts: StudyFacts) -> Chart | None:
             continue
         for row in facts.verdicts.by_claim.get(claim.id, []):
             phase = facts.study.variant(test.of).title.removeprefix("In Python: ")
-            place = (row.machine, phase, pattern)
             called = facts.inputs.called(row.machine)
-            rows += [(*place, "printed", row.published), (*place, called, row.measured)]
-    table = pd.DataFrame(rows, columns=["machine", "phase", "pattern", "source", "ratio"])
+            rows += [
+                (phase, pattern, "printed", row.published),
+                (phase, pattern, called, row.measured),
+            ]
+    table = pd.DataFrame(rows, columns=["phase", "pattern", "source", "ratio"])
     table = table.dropna(subset="ratio").drop_duplicates(["phase", "pattern", "source"])
     if table.empty:
         return None
-    table["label"] = [ratio(value) for value in table["ratio"]]
-    phases = list(dict.fromkeys(table["phase"]))
-    chart: Any = (
-        alt.Chart(table)
-        .mark_point(filled=True, size=70, opacity=0.85)
-        .encode(
-            x=alt.X(
-                "ratio:Q", scale=alt.Scale(type="log"), title="PyTorch's time over the phase's"
-            ),
-            y=alt.Y("pattern:N", title=None),
-            color=alt.Color("source:N", legend=alt.Legend(title=None, orient="bottom")),
-            shape=alt.Shape("source:N", legend=None),
-            tooltip=["phase:N", "pattern:N", "source:N", alt.Tooltip("label:N", title="ratio")],
-        )
-        .properties(height=150)
-        .facet(facet=alt.Facet("phase:N", title=None, sort=phases), columns=1)
+    table = table.assign(
+        label=table["ratio"].map(ratio), row=table["phase"] + ": " + table["pattern"]
     )
-    what = "PyTorch's time over that of each phase in Python, as printed and as measured."
-    return finish(chart, what, margin=180, compact_margin=150)
+    sources = list(dict.fromkeys(table["source"]))
+    marks = alt.Chart().mark_point(filled=True, size=60, opacity=0.85, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("ratio:Q", scale=log_scale(), title="PyTorch's time over the phase's"),
+        color=colour("source", sources, alt.Legend(title=None)),
+    )
+    columns = {"row": "phase", "source": "source", "label": "ratio"}
+    what = f"{facts.study.title}: PyTorch's time over that of each phase in Python."
+    drawing = row_chart("row", list(dict.fromkeys(table["row"])), marks)
+    return Chart(drawing, table, what, columns)
 
 
 def latency(facts: StudyFacts) -> Chart | None:
@@ -78,38 +85,35 @@ def latency(facts: StudyFacts) -> Chart | None:
             "machine": row.machine,
             "variant": row.variant,
             "pattern": row.case.removeprefix("pattern="),
-            "percentile": PERCENTILES[row.metric],
+            "percentile": f"{PERCENTILES[row.metric]:g} %",
             "seconds": row.median,
             "label": quantity(row.median, "s"),
         }
         for row in facts.figures.fresh(*PERCENTILES)
+        if row.variant in TIMED
     ]
     if not rows:
         return None
-    table = pd.DataFrame(rows)
-    patterns = [None, *sorted(table["pattern"].unique())]
-    chart: Any = (
-        alt.Chart()
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("percentile:N", sort=list(PERCENTILES.values()), title="share of operations"),
-            y=alt.Y(
-                "seconds:Q",
-                scale=alt.Scale(type="log"),
-                axis=si_axis("s"),
-                title="time of an operation",
-            ),
-            color=alt.Color("variant:N", legend=alt.Legend(title=None, orient="bottom")),
-            strokeDash=alt.StrokeDash("pattern:N", legend=dash_legend("bottom", "pattern")),
-            tooltip=["machine:N", "variant:N", "pattern:N", "percentile:N", "label:N"],
-        )
-        .properties(height=240)
-        .facet(facet=alt.Facet("machine:N", title=None), columns=1, data=table)
-        .add_params(select("pattern_shown", "pattern", patterns, None))
-        .transform_filter("pattern_shown === null || datum.pattern === pattern_shown")
+    table = pd.DataFrame(rows).sort_values(["pattern", "percentile"])
+    titles = {variant.name: variant.title for variant in facts.study.variants}
+    table = table.assign(row=table["variant"].map(titles))
+    shares = [f"{share:g} %" for share in PERCENTILES.values()]
+    marks = alt.Chart().mark_point(filled=True, size=60, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("seconds:Q", scale=log_scale(), axis=si_axis("s"), title="time of an operation"),
+        color=colour("percentile", shares, alt.Legend(title="share of operations that are faster")),
     )
-    what = "Times of single operations by the share of operations that take no longer."
-    return finish(chart, what, margin=70, compact_margin=60)
+    columns = {
+        "variant": "variant",
+        "pattern": "pattern",
+        "percentile": "faster operations",
+        "label": "time",
+    }
+    what = f"{facts.study.title}: times of single operations by the share that take no longer."
+    order = present([titles[name] for name in TIMED if name in titles], table["row"])
+    return Chart(
+        row_chart("row", order, marks), table, what, columns, [Select("pattern", "pattern")]
+    )
 
 
 def of_one_pattern(facts: StudyFacts, name: str) -> tuple[pd.DataFrame, str] | None:
@@ -121,27 +125,26 @@ def of_one_pattern(facts: StudyFacts, name: str) -> tuple[pd.DataFrame, str] | N
 
 
 def memory_map(facts: StudyFacts) -> Chart | None:
-    """Address and lifetime of each allocation, with segments stacked in the order of creation."""
+    """Address and lifetime of the largest allocations, with segments stacked."""
     if (found := of_one_pattern(facts, "memory_map")) is None:
         return None
     table, pattern = found
-    table["size"] = [quantity(value, "B") for value in table["bytes"]]
-    table["log"] = table["bytes"].map(lambda value: int(value).bit_length())
-    blocks: Any = (
-        alt.Chart(table)
-        .mark_rect(stroke=None)
-        .encode(
-            x=alt.X("begin:Q", title="operation"),
-            x2="end:Q",
-            y=alt.Y("low:Q", title="address, segments stacked", axis=si_axis("B")),
-            y2="high:Q",
-            color=alt.Color("log:O", legend=None),
-            tooltip=["size:N", "begin:Q", "end:Q"],
-        )
-        .properties(height=320)
+    table = table.nlargest(MAX_BLOCKS, "bytes")
+    table = table.assign(
+        size=[quantity(value, "B") for value in table["bytes"]],
+        log=table["bytes"].map(lambda value: int(value).bit_length()),
     )
+    blocks = alt.Chart().mark_rect(stroke=None)
+    blocks = blocks.encode(
+        x=alt.X("begin:Q", title="operation"),
+        x2="end:Q",
+        y=alt.Y("low:Q", title="address, segments stacked", axis=si_axis("B")),
+        y2="high:Q",
+        color=alt.Color("log:O", legend=None),
+    ).properties(height=HEIGHT_PX)
     what = f"The heap over the pattern {pattern}: a rectangle an allocation, as long as it lives."
-    return finish(blocks, what, margin=80, compact_margin=70)
+    columns = {"size": "size", "begin": "allocated at", "end": "freed at"}
+    return Chart(blocks, table, what, columns)
 
 
 def heap(facts: StudyFacts) -> Chart | None:
@@ -149,17 +152,13 @@ def heap(facts: StudyFacts) -> Chart | None:
     if (found := of_one_pattern(facts, "heap")) is None:
         return None
     table, pattern = found
-    table["label"] = [quantity(value, "B") for value in table["bytes"]]
-    chart: Any = (
-        alt.Chart(table)
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("operation:Q", title="operation"),
-            y=alt.Y("bytes:Q", title=None, axis=si_axis("B")),
-            color=alt.Color("what:N", legend=alt.Legend(title=None, orient="bottom")),
-            tooltip=["what:N", "operation:Q", "label:N"],
-        )
-        .properties(height=240)
-    )
+    table = table.assign(label=[quantity(value, "B") for value in table["bytes"]])
+    names = list(dict.fromkeys(table["what"]))
+    steps = alt.Chart().mark_line(interpolate="step-after")
+    steps = steps.encode(
+        x=alt.X("operation:Q", title="operation"),
+        y=alt.Y("bytes:Q", title=None, axis=si_axis("B")),
+        color=colour("what", names, alt.Legend(title=None, columns=1)),
+    ).properties(height=HEIGHT_PX)
     what = f"Bytes asked for, and bytes each allocator has reserved, over the pattern {pattern}."
-    return finish(chart, what, margin=80, compact_margin=70)
+    return Chart(steps, table, what, {"what": "what", "operation": "operation", "label": "bytes"})

@@ -1,31 +1,24 @@
 """Charts and the facts that they draw."""
 
 from analysis.site.charts.forms import FormTable, choice, form_data, number
-from analysis.site.charts.intervals import ENDS, drawn_whole, within_reach
-from analysis.site.charts.lines import HEIGHT_PX, dash_legend, line_colour, line_panels, stale_shape
+from analysis.site.charts.lines import line_chart
 from analysis.site.charts.page_tables import PageTable
-from analysis.site.charts.parts import part_bars, part_rows
-from analysis.site.charts.patterns import by_pattern, heat, worse_to_better
-from analysis.site.charts.rows import (
-    ROW_PX,
-    finish_rows,
-    named,
-    named_rows,
-    variant_rows,
-)
+from analysis.site.charts.parts import part_chart, part_rows
+from analysis.site.charts.patterns import by_pattern, heat, map_chart, two_digits, worse_to_better
+from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
-    CELL_PX,
-    WIDE_LABELS,
+    BASIS_COLUMNS,
+    HEIGHT_PX,
     Chart,
-    finish,
-    panels,
+    Select,
+    colour,
+    faded_if_stale,
+    log_scale,
     present,
-    select,
     si_axis,
-    tooltip,
 )
-from analysis.site.charts.timeline import HOST, kind_colours, timeline_events
+from analysis.site.charts.timeline import EVENT_COLUMNS, HOST, event_bars, timeline_events
 from analysis.site.charts.widgets import Widget
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import figures_by_run

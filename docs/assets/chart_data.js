@@ -1,58 +1,36 @@
-// Rows of a CSV file, and the rows that a chart shows, as a sentence, as a table and as a CSV file.
-import { write } from "./figures.js";
+// Rows of a CSV file, and rows of a chart as a table and as a CSV file.
 
 const MAX_TABLE_ROWS = 500;
 
-const counted = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
-
-// Mirrors text_of in analysis/site/charts/columns.py.
-export function textOf(rows, { measure, names }) {
-  if (!rows.length) return "Nothing is shown: no point matches the selection.";
-  const counts = ["variant", "machine"]
-    .map((name) => [new Set(rows.map((row) => row[name]).filter(Boolean)).size, name])
-    .filter(([count]) => count)
-    .map(([count, name]) => counted(count, name));
-  const shown = `Shown: ${[counted(rows.length, "point"), counts.join(" and ")].filter(Boolean).join(" of ")}`;
-  const values = measure ? rows.filter((row) => Number.isFinite(row[measure.field])) : [];
-  if (!values.length) return `${shown}.`;
-  values.sort((one, other) => one[measure.field] - other[measure.field]);
-  const [lowest, highest] = [values[0], values.at(-1)].map((row) => {
-    const places = [row.variant, row.machine].filter(Boolean);
-    const place = places.map((name) => names[name] ?? name).join(" on ");
-    return write(row[measure.field], measure.kind) + (place && ` (${place})`);
-  });
-  return `${shown}; ${measure.title}: from ${lowest} to ${highest}.`;
-}
-
-// A table of `rows`; each variant links to its samples.
-export function tableOf(rows, spec, root) {
-  const columns = spec.usermeta.columns.filter(([field]) => rows.some((row) => write(row[field], "plain")));
+// A table of `rows` with `columns` [field, title]; `href` of a row leads from its first cell to its samples.
+export function tableOf(rows, columns, root) {
+  const shown = columns.filter(([field]) => rows.some((row) => textOf(row[field])));
   const box = document.createElement("div");
   box.className = "hp-table";
   box.tabIndex = 0;
   const table = box.appendChild(document.createElement("table"));
   table.className = "hp";
-  table.createCaption().textContent =
-    rows.length > MAX_TABLE_ROWS ? `First ${MAX_TABLE_ROWS} of ${rows.length} shown rows` : "Shown rows";
+  const isCut = rows.length > MAX_TABLE_ROWS;
+  table.createCaption().textContent = isCut ? `First ${MAX_TABLE_ROWS} of ${rows.length} rows` : "Shown rows";
   const head = table.createTHead().insertRow();
-  const isNumber = columns.map(([field]) => rows.some((row) => typeof row[field] === "number"));
-  columns.forEach(([, title], place) => {
-    const cell = head.appendChild(document.createElement("th"));
-    cell.scope = "col";
-    cell.textContent = title;
-    cell.className = isNumber[place] ? "hp-number" : "";
-  });
+  for (const [, title] of shown) {
+    head.append(Object.assign(document.createElement("th"), { scope: "col", textContent: title }));
+  }
   const body = table.createTBody();
   for (const row of rows.slice(0, MAX_TABLE_ROWS)) {
-    const line = body.insertRow();
-    columns.forEach(([field, , kind], place) => {
-      const cell = line.insertCell();
-      cell.className = isNumber[place] ? "hp-number" : "";
-      const inner = field === "variant" && row.href ? cell.appendChild(samplesLink(row.href, root)) : cell;
-      inner.textContent = spec.usermeta.names[row[field]] ?? write(row[field], kind);
+    const cells = body.insertRow();
+    shown.forEach(([field], place) => {
+      const cell = cells.insertCell();
+      const inner = place === 0 && row.href ? cell.appendChild(samplesLink(row.href, root)) : cell;
+      inner.textContent = textOf(row[field]);
     });
   }
   return box;
+}
+
+function textOf(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value);
 }
 
 function samplesLink(href, root) {
@@ -62,7 +40,7 @@ function samplesLink(href, root) {
   return link;
 }
 
-// Rows of a CSV file, as text.
+// Rows of a CSV file, as text. A content policy may forbid to compile functions, as Vega does for CSV files.
 export function parseCsv(text) {
   const rows = [[]];
   for (const [, cell, end] of text.replace(/\n$/, "").matchAll(/("(?:[^"]|"")*"|[^,\n]*)(,|\n|$)/g)) {
@@ -74,13 +52,13 @@ export function parseCsv(text) {
   return lines.map((cells) => Object.fromEntries(head.map((name, place) => [name, cells[place]])));
 }
 
-// `rows` as CSV, with the columns of the chart's data file, and the address as their source.
-export function csvOf(rows, spec, source) {
+// `rows` as CSV with all of their columns, and the address as their source.
+export function csvOf(rows, source) {
   const quoted = (value) => {
     const text = value === null || value === undefined ? "" : String(value);
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const columns = Object.keys(spec.data.find(({ url }) => url).format.parse);
+  const columns = Object.keys(rows[0] ?? {});
   const lines = rows.map((row) => [...columns.map((name) => row[name]), source].map(quoted).join(","));
   return [[...columns, "source"].join(","), ...lines, ""].join("\n");
 }

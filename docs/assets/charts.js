@@ -1,13 +1,8 @@
-// Draws a chart when it is first touched, and again when the palette, the width or the selection changes.
-// Until then, it is a static picture of its default selection.
-import { csvOf, parseCsv, tableOf, textOf } from "./chart_data.js";
-import { addressOfChoice, bound, fileName, readChoice } from "./choice.js";
+// Draws a chart when it is first touched, or when the address selects something in it. Until then, it is a picture
+// of what its menus begin with.
+import { csvOf, tableOf } from "./chart_data.js";
+import { addressOfChoice, isAsked, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
-
-const DRAW_AHEAD_PX = 200;
-const charts = new Map(); // figure -> Chart
-
-const palette = () => document.body.getAttribute("data-md-color-scheme");
 
 export async function read(address, how) {
   const response = await fetch(address);
@@ -15,30 +10,52 @@ export async function read(address, how) {
   return response[how]();
 }
 
-const once = (make) => {
-  let made;
-  return () => (made ??= make());
-};
+let loading;
+function engine() {
+  loading ??= new Promise((loaded, failed) => {
+    const script = document.createElement("script");
+    script.src = new URL("vega.js", import.meta.url);
+    script.onload = loaded;
+    script.onerror = () => failed(new Error("vega.js could not be loaded"));
+    document.head.append(script);
+  });
+  return loading;
+}
 
-export const engine = once(
-  () =>
-    new Promise((loaded, failed) => {
-      const script = document.createElement("script");
-      script.src = new URL("vega.js", import.meta.url);
-      script.onload = loaded;
-      script.onerror = () => failed(new Error("vega.js could not be loaded"));
-      document.head.append(script);
-    }),
-);
-export const palettes = once(() => read(new URL("palettes.json", import.meta.url), "json"));
+// A view of a Vega-Lite specification in `holder`. A content policy may forbid to compile functions, as Vega does
+// unless it interprets expressions (ast). Links of marks are addresses from `root`.
+export async function embed(holder, spec, root) {
+  await engine();
+  const options = {
+    mode: "vega-lite",
+    ast: true,
+    actions: false,
+    hover: false,
+    logLevel: 1, // errors only
+    renderer: "svg",
+    loader: { baseURL: root.href.replace(/\/$/, "") },
+    tooltip: { formatTooltip: tooltipOf },
+  };
+  const { view } = await vegaEmbed(holder, spec, options);
+  return view;
+}
+
+// Puts a view into `box` once it has been drawn.
+export async function show(box, spec, root) {
+  const holder = document.createElement("div");
+  holder.setAttribute("aria-hidden", "true"); // the surrounding box has the text
+  holder.className = "hp-coming";
+  box.append(holder);
+  const view = await embed(holder, spec, root);
+  holder.className = "hp-live";
+  box.replaceChildren(holder);
+  return view;
+}
 
 class Chart {
-  isSeen = false;
-  isTouched = false;
-  isChosen = false; // by the selects, not by the address
-  view = null;
-  drawn = null; // palette and width of the current drawing
-  drawing = Promise.resolve();
+  spec = null;
+  isChosen = false; // by the menus, not by the address
+  drawing = null;
 
   constructor(figure) {
     this.figure = figure;
@@ -49,173 +66,116 @@ class Chart {
     for (const select of this.selects) select.disabled = false;
     this.part("controls").addEventListener("change", () => this.onSelect());
     this.part("data").addEventListener("toggle", () => this.describe()); // printing opens it, too
-    for (const kind of ["pointerenter", "pointerdown", "focusin"]) {
-      figure.addEventListener(kind, () => this.touch());
-    }
-    this.isTouched = isAsked(this.name);
-    figure.classList.toggle("hp-default", !this.isTouched);
-    this.read = once(async () => {
-      const spec = await read(new URL(figure.dataset.spec, location.href), "json");
-      const texts = spec.data.map(({ url }) => url && read(new URL(url, this.root), "text"));
-      return [spec, ...(await Promise.all([palettes(), Promise.all(texts), engine()]))];
-    });
+    for (const kind of ["pointerenter", "pointerdown", "focusin"]) figure.addEventListener(kind, () => this.touch());
+    addEventListener("popstate", () => this.follow());
+    if (isAsked(this.name)) this.touch();
   }
 
   touch() {
-    this.isTouched = true;
-    this.update();
+    this.drawing ??= this.start();
     return this.drawing;
   }
 
-  // Draws the chart if it is in view, touched and outdated. Drawings run one after the other.
-  update() {
-    this.drawing = this.drawing.then(async () => {
-      const width = this.part("scroll").clientWidth;
-      const state = `${palette()} ${width}`;
-      if (!this.isSeen || !this.isTouched || this.drawn === state) return;
-      try {
-        await this.draw(width);
-        this.drawn = state;
-      } catch (error) {
-        this.fail(error);
-      }
-    });
+  async start() {
+    try {
+      this.spec = await read(new URL(this.figure.dataset.spec, location.href), "json");
+      if (!this.isChosen) this.obeyAddress();
+      this.offerTools();
+    } catch (error) {
+      this.fail(error);
+    }
+    await this.draw();
   }
 
-  // Without a drawing, the picture stays, which shows the default selection.
+  // Without a drawing, the picture stays, which shows what the menus begin with.
   fail(error) {
-    this.figure.querySelector(".hp-coming")?.remove();
-    if (!this.view) {
-      this.part("controls").reset();
-      this.figure.classList.add("hp-default");
-    }
+    this.part("controls").reset();
+    this.part("view").querySelector(".hp-coming")?.remove();
     this.part("note").textContent = `This chart could not be drawn: ${error.message}`;
     console.error(error);
   }
 
-  async draw(width) {
-    const [spec] = await this.read();
-    this.spec = spec;
-    const requested = this.view || this.isChosen ? { values: this.values, faults: [] } : readChoice(this.name, spec);
-    this.values = requested.values;
-    const holder = document.createElement("div");
-    holder.setAttribute("aria-hidden", "true"); // the surrounding box has the text
-    holder.className = "hp-coming"; // until its width is final
-    this.part("view").append(holder);
-    const view = await this.embed(holder, width);
-    await narrow(view, spec, width);
-    this.view?.finalize();
-    this.view = view;
-    holder.classList.replace("hp-coming", "hp-live");
-    this.part("view").replaceChildren(holder);
-    this.offerTools();
-    this.describe(requested.faults);
+  get menus() {
+    return this.spec.usermeta.selects.map(({ label, column, options, chosen }) => ({ name: label, column, options, value: options[chosen] }));
   }
 
-  // A view of the chart with the current selection in `holder`; `more` replaces parts of its specification.
-  async embed(holder, width, more = {}) {
-    const [spec, colours, texts] = await this.read();
-    const values = { ...this.values, column_px: width };
-    // The page has the selects.
-    const signals = spec.signals.map(({ bind, ...signal }) =>
-      signal.name in values ? { ...signal, value: values[signal.name] } : signal,
-    );
-    const scheme = palette();
-    // A content policy may forbid to compile functions, as Vega does for expressions and CSV files.
-    const data = spec.data.map(({ url, format, ...one }, place) =>
-      url ? { ...one, values: parseCsv(texts[place]), format: { parse: format.parse } } : { ...one, ...(format && { format }) },
-    );
-    const options = {
-      mode: "vega",
-      ast: true,
-      actions: false,
-      hover: false,
-      logLevel: 1, // errors only: a selection without points is no reason to warn
-      renderer: "svg",
-      config: colours[scheme],
-      loader: { baseURL: this.root.href.replace(/\/$/, "") }, // of links
-      tooltip: { theme: scheme === "slate" ? "dark" : "light", formatTooltip: tooltipOf },
-    };
-    const { view } = await vegaEmbed(holder, { ...spec, signals, data, ...more }, options);
-    return view;
-  }
-
-  // The value of every select, by the name of its signal.
+  // The value of every menu by its name.
   get values() {
-    return Object.fromEntries(
-      bound(this.spec).map(({ name, bind }, place) => [name, bind.options[this.selects[place].selectedIndex]]),
-    );
-  }
-
-  set values(values) {
-    bound(this.spec).forEach(({ name, bind }, place) => {
-      this.selects[place].selectedIndex = bind.options.indexOf(values[name]);
-    });
+    return Object.fromEntries(this.menus.map(({ name, options }, place) => [name, options[this.selects[place].selectedIndex]]));
   }
 
   get address() {
-    return addressOfChoice(this.name, this.spec, this.values);
+    return addressOfChoice(this.name, this.menus, this.values, this.figure.id);
   }
 
-  // After the reader changed a select: writes the selection into the address, so that Back works.
+  // Rows that have the chosen values; those without a value in a menu's column belong to every choice.
+  get rows() {
+    const values = this.values;
+    const fits = (row) => this.menus.every(({ name, column }) => row[column] === null || row[column] === values[name]);
+    return this.spec.data.values.filter(fits);
+  }
+
+  obeyAddress() {
+    const { values, faults } = readChoice(this.name, this.menus);
+    this.menus.forEach(({ name, options }, place) => (this.selects[place].selectedIndex = options.indexOf(values[name])));
+    this.part("note").textContent = faults.join(" ");
+  }
+
+  // After the reader changed a menu: writes the choice into the address, so that Back works.
   async onSelect() {
     this.isChosen = true;
+    const isNew = !this.drawing;
     await this.touch();
-    if (!this.view) return;
+    if (!this.spec) return;
     history.pushState(null, "", this.address);
-    await this.show(this.values);
-    this.describe([]);
+    this.part("note").textContent = "";
+    if (!isNew) await this.draw();
   }
 
   // After the address changed.
   async follow() {
-    if (!this.view) {
-      if (isAsked(this.name)) this.touch();
-      return;
+    if (!this.drawing && !isAsked(this.name)) return;
+    await this.touch();
+    if (!this.spec) return;
+    this.obeyAddress();
+    await this.draw();
+  }
+
+  async draw() {
+    if (!this.spec) return;
+    try {
+      const values = this.rows;
+      if (!values.length) this.part("note").textContent = "Nothing was measured with this choice.";
+      await show(this.part("view"), { ...this.spec, data: { values } }, this.root);
+      this.describe();
+    } catch (error) {
+      this.fail(error);
     }
-    const { values, faults } = readChoice(this.name, this.spec);
-    this.values = values;
-    await this.show(values);
-    this.describe(faults);
   }
 
-  async show(values) {
-    if (!this.view) return;
-    for (const [name, value] of Object.entries(values)) this.view.signal(name, value);
-    await this.view.runAsync();
-  }
-
-  // Describes the shown rows in a sentence and, if it is unfolded, in a table.
-  describe(faults) {
-    if (!this.view) return;
-    if (faults) this.part("note").textContent = faults.join(" ");
-    const rows = this.rows();
-    this.part("text").textContent = textOf(rows, this.spec.usermeta);
+  // The shown rows as a table, if it is unfolded.
+  describe() {
     const details = this.part("data");
     details.querySelector(".hp-table")?.remove();
-    if (details.open) details.append(tableOf(rows, this.spec, this.root));
-  }
-
-  rows() {
-    return this.view.data("shown");
+    if (this.spec && details.open) details.append(tableOf(this.rows, this.spec.usermeta.columns, this.root));
+    else if (details.open) this.touch();
   }
 
   offerTools() {
-    const tools = this.part("tools");
-    if (tools.children.length) return;
+    const { study } = this.figure.dataset;
     const save = async (kind, make) => {
-      const link = document.createElement("a");
-      link.download = `${fileName(this.figure.dataset.study, this.name, this.spec, this.values)}.${kind}`;
-      link.href = await make();
-      link.click();
+      const chosen = Object.entries(this.values).map(([name, value]) => `${name}=${value}`);
+      const name = [study, this.name, ...chosen].join("-").replace(/[^\w.=+-]+/g, "_").slice(0, 150);
+      const href = await make();
+      Object.assign(document.createElement("a"), { download: `${name}.${kind}`, href }).click();
     };
     const file = (text, type) => URL.createObjectURL(new Blob([text], { type }));
     const formats = {
       png: () => this.titled((view) => view.toImageURL("png", 2)),
       svg: async () => file(await this.titled((view) => view.toSVG()), "image/svg+xml"),
-      csv: () => file(csvOf(this.rows(), this.spec, this.address.href), "text/csv"),
+      csv: () => file(csvOf(this.rows, this.address.href), "text/csv"),
     };
-    tools.append(
+    this.part("tools").append(
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
       ...Object.entries(formats).map(([kind, make]) =>
         button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),
@@ -223,24 +183,19 @@ class Chart {
     );
   }
 
-  // The result of `make` for a view on the page's background colour with title, machines and address.
+  // The result of `make` for a view in the page's colours, with its title and address.
   async titled(make) {
-    const { names } = this.spec.usermeta;
-    const machines = [...new Set(this.rows().map(({ machine }) => machine).filter(Boolean))];
-    const [page, caption] = [document.querySelector("h1"), this.figure.querySelector("figcaption")];
-    const sentence = caption.textContent.split(/[.?:]\s/, 1)[0];
-    const title = {
-      text: `${page.firstChild.textContent.trim()}: ${sentence}`,
-      subtitle: [machines.map((name) => names[name] ?? name).join(", "), this.address.href].filter(Boolean),
-      anchor: "start",
-      color: { signal: "ink" },
-      subtitleColor: { signal: "quiet" },
-    };
+    const isDark = document.body.getAttribute("data-md-color-scheme") === "slate";
+    const colours = JSON.stringify(this.spec).replace(/light-dark\((#\w+),(#\w+)\)/g, isDark ? "$2" : "$1");
+    const spec = JSON.parse(colours);
+    const sentence = this.figure.querySelector("figcaption").textContent;
+    const ink = spec.config.text.color;
+    spec.title = { text: sentence.split(/[.?:]\s/, 1)[0], subtitle: this.address.href, anchor: "start", color: ink, subtitleColor: ink };
+    spec.background = getComputedStyle(document.body).backgroundColor;
     const holder = document.createElement("div");
     holder.className = "hp-coming";
     this.part("view").append(holder);
-    const background = getComputedStyle(document.body).backgroundColor;
-    const view = await this.embed(holder, this.part("scroll").clientWidth, { title, background });
+    const view = await embed(holder, { ...spec, data: { values: this.rows } }, this.root);
     try {
       return await make(view);
     } finally {
@@ -250,53 +205,14 @@ class Chart {
   }
 }
 
-// Whether the address has a selection of the chart.
-function isAsked(chart) {
-  return [...new URLSearchParams(location.search).keys()].some((key) => key.startsWith(`${chart}.`));
-}
-
 // A tooltip of the values that a point has, as HTML; `escaped` makes HTML of any value.
 function tooltipOf(value, escaped) {
-  if (typeof value !== "object" || value === null) return escaped(value);
   const missing = [null, undefined, "", "null", "undefined", "NaN"];
   const rows = Object.entries(value).filter(([, one]) => !missing.includes(one));
   const cells = ([key, one]) => `<tr><td class="key">${escaped(key)}</td><td class="value">${escaped(one)}</td></tr>`;
   return `<table>${rows.map(cells).join("")}</table>`;
 }
 
-// Shrinks a drawing to `width`: first the legend by using fewer columns, then the plot.
-async function narrow(view, spec, width) {
-  const svg = view.container().querySelector("svg");
-  const excess = (part) => part.getBoundingClientRect().right - svg.getBoundingClientRect().left - width;
-  const isTooWide = () => [...svg.querySelectorAll(".role-legend")].some((legend) => excess(legend) > 0);
-  for (const columns of spec.usermeta.legendColumns ?? []) {
-    if (isTooWide()) await view.signal("legend_columns", columns).resize().runAsync();
-  }
-  if (excess(svg) > 0) await view.signal("column_px", Math.floor(width - excess(svg))).resize().runAsync();
-}
-
-const updateAll = () => charts.forEach((chart) => chart.update());
-
 export function watchCharts() {
-  const seen = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const chart = charts.get(target);
-        chart.isSeen = isIntersecting;
-        chart.update();
-      }
-    },
-    { rootMargin: `${DRAW_AHEAD_PX}px` },
-  );
-  for (const figure of document.querySelectorAll(".hp-chart")) {
-    charts.set(figure, new Chart(figure));
-    seen.observe(figure);
-  }
-  let pending;
-  addEventListener("resize", () => {
-    clearTimeout(pending);
-    pending = setTimeout(updateAll, 150);
-  });
-  addEventListener("popstate", () => charts.forEach((chart) => chart.follow()));
-  new MutationObserver(updateAll).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  for (const figure of document.querySelectorAll(".hp-chart")) new Chart(figure);
 }

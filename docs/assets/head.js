@@ -1,8 +1,5 @@
 // Runs before the page is built and before Material's script.
 
-// An address may request another selection than the static picture of a chart shows.
-if (location.search) document.documentElement.classList.add("hp-asked");
-
 // What the reader chose for all pages of the site. Material's script calls these functions.
 globalThis.__md_scope = new URL(document.currentScript.dataset.base, location);
 globalThis.__md_get = (key, storage = localStorage, scope = __md_scope) =>

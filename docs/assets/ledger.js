@@ -1,5 +1,5 @@
 // Filters of the ledger: by verdict, study, machine and author of the claim, and by text.
-import { addressOfChoice, readChoice } from "./choice.js";
+import { addressOfChoice, readChoice, selectOf } from "./choice.js";
 
 const TEXT = "ledger-text"; // key of the address
 
@@ -23,7 +23,7 @@ export function watchLedger() {
   const distinct = (values) => [null, ...new Set(values)];
   const rows = claims.flatMap(({ verdicts }) => verdicts);
   const names = JSON.parse(status.dataset.names);
-  const spec = specOf({
+  const menus = menusOf({
     verdict: distinct(Object.keys(WORDS)),
     study: distinct(claims.map(({ study }) => study)),
     machine: distinct(rows.map(([machine]) => machine)),
@@ -32,9 +32,10 @@ export function watchLedger() {
   const form = document.createElement("form");
   form.className = "hp-controls";
   form.setAttribute("aria-label", "Which claims are shown");
-  const selects = spec.signals.map(selectOf);
+  const boxes = menus.map(selectOf);
+  const selects = boxes.map((box) => box.querySelector("select"));
   const field = textField();
-  form.append(...selects.map((select) => select.parentElement), field.parentElement);
+  form.append(...boxes, field.parentElement);
   status.before(form);
   const note = document.createElement("p");
   note.className = "hp-note";
@@ -68,10 +69,8 @@ export function watchLedger() {
     hideEmpty(isFiltered);
   };
   const follow = () => {
-    const { values, faults } = readChoice("ledger", spec);
-    spec.signals.forEach(({ name, bind }, place) => {
-      selects[place].selectedIndex = bind.options.indexOf(values[name]);
-    });
+    const { values, faults } = readChoice("ledger", menus);
+    menus.forEach(({ name, options }, place) => (selects[place].selectedIndex = options.indexOf(values[name])));
     field.value = new URLSearchParams(location.search).get(TEXT) ?? "";
     note.textContent = faults.join(" ");
     show(values);
@@ -84,12 +83,12 @@ export function watchLedger() {
     show(chosen());
   });
   const chosen = () =>
-    Object.fromEntries(spec.signals.map(({ name, bind }, place) => [name, bind.options[selects[place].selectedIndex]]));
+    Object.fromEntries(menus.map(({ name, options }, place) => [name, options[selects[place].selectedIndex]]));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", (event) => {
     if (event.target === field) return;
     const values = chosen();
-    history.pushState(null, "", addressOfChoice("ledger", spec, values, ""));
+    history.pushState(null, "", addressOfChoice("ledger", menus, values, ""));
     note.textContent = "";
     show(values);
   });
@@ -99,25 +98,14 @@ export function watchLedger() {
 
 const fits = (wanted, value) => wanted === null || wanted === value;
 
-// The selects in the form of a chart's signals, so that they have the same form in the address. Options
-// show the names that pages use.
-function specOf(choices, names) {
-  return {
-    signals: Object.entries(choices).map(([name, options]) => ({
-      name,
-      value: null,
-      bind: { input: "select", name, options, labels: options.map((option) => names[option] ?? option ?? "all") },
-    })),
-  };
-}
-
-function selectOf({ name, bind }) {
-  const label = document.createElement("label");
-  label.append(name);
-  const select = label.appendChild(document.createElement("select"));
-  select.name = name;
-  for (const text of bind.labels) select.add(new Option(text));
-  return select;
+// Menus whose options have the names that pages use.
+function menusOf(choices, names) {
+  return Object.entries(choices).map(([name, options]) => ({
+    name,
+    options,
+    value: null,
+    labels: options.map((option) => names[option] ?? option ?? "all"),
+  }));
 }
 
 function textField() {

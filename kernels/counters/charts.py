@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import StudyFacts, finish, panels
+from analysis.api.charts import Chart, StudyFacts, line_chart, log_scale
+from analysis.api.quantities import ratio
 
 SHARED, PADDED = "shared_atomic", "sharded_padded"
 
 
-def charts(facts: StudyFacts) -> dict[str, Any]:
-    """`rate`: speed-up of padded counters over a shared one, one point per threads and work.
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
+    """`rate`: speed-up of padded counters over a shared one, a line for each number of threads.
 
     The x axis is the rate of all threads with padded counters, which only the work limits.
     """
@@ -24,35 +23,20 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     if not {SHARED, PADDED} <= set(seconds.columns):
         return {"rate": None}
     table = seconds.dropna(subset=[SHARED, PADDED]).reset_index()
-    table["gain"] = table[SHARED] / table[PADDED]
-    table["rate"] = table["case_threads"] / table[PADDED]
-    table["gained"] = table["gain"].map("{:.3g}".format)
-    columns = [*keys, "rate", "gain", "gained"]
-    rule = alt.Chart(pd.DataFrame({"gain": [1.0]})).mark_rule(style="ceiling", strokeDash=[5, 3])
-    base = alt.Chart().encode(
-        x=alt.X(
-            "rate:Q",
-            title="increments of all threads per second",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(format="~s"),
-        ),
-        y=alt.Y("gain:Q", title="padded over shared", scale=alt.Scale(type="log")),
-        color=alt.Color("case_threads:O", title="threads", legend=alt.Legend(orient="top")),
-        tooltip=[
-            alt.Tooltip("machine:N"),
-            alt.Tooltip("case_threads:Q", title="threads"),
-            alt.Tooltip("case_work:Q", title="work"),
-            alt.Tooltip("rate:Q", title="increments per second", format=".3s"),
-            alt.Tooltip("gained:N", title="gain"),
-        ],
+    table = table.assign(
+        gain=table[SHARED] / table[PADDED],
+        gained=(table[SHARED] / table[PADDED]).map(ratio),
+        rate=table["case_threads"] / table[PADDED],
+        threads=table["case_threads"].map("{:.0f} threads".format),
     )
-    chart = panels(
-        alt.layer(
-            rule.encode(y=alt.Y("gain:Q", scale=alt.Scale(type="log"))),
-            base.mark_line(strokeWidth=1),
-            base.mark_point(filled=True, size=55),
-        ).properties(height=300),
-        table[columns],
+    names = list(dict.fromkeys(table.sort_values("case_threads")["threads"]))
+    axis = alt.Axis(format="~s")
+    x = alt.X("rate:Q", title="increments of all threads per second", scale=log_scale(), axis=axis)
+    y = alt.Y("gain:Q", title="padded over shared", scale=log_scale())
+    even = alt.Chart(pd.DataFrame({"one": [1]})).mark_rule(style="limit", strokeDash=[5, 3])
+    drawing, table = line_chart(
+        table, x, y, "threads", names, max_gap=20, beneath=[even.encode(y="one:Q")]
     )
+    columns = {"threads": "threads", "case_work": "work", "gained": "gain"}
     description = f"{facts.study.title}: speed-up by padding over increments per second."
-    return {"rate": finish(chart, description, margin=70, compact_margin=60)}
+    return {"rate": Chart(drawing, table, description, columns)}

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 import altair as alt
 
-from analysis.api.charts import Chart, StudyFacts, line_colour, line_panels, select, si_axis
+from analysis.api.charts import (
+    BASIS_COLUMNS,
+    Chart,
+    Select,
+    StudyFacts,
+    line_chart,
+    log_scale,
+    si_axis,
+)
 from analysis.api.study import parse_case
 
-from .cells import (
-    FETCH_ALL,
-    PUBLISHED_WAY,
-    SCATTERED,
-    USUAL_KEYS,
-    cells,
-    fastest,
-    of_variants,
-    step_names,
-)
+from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS
 from .policy_chart import policies
 
-SHOWN_STEPS: Final = 6
-"""Maximum number of steps that are drawn because they are the fastest somewhere."""
+NAMES: Final = {
+    "v3_block_per_request": "block a request",
+    "v4_rows_in_flight": "rows in flight",
+    "v5_several_blocks": "cluster a request",
+    "both_on_request": "SMs and CPU",
+    FETCH_ALL: "misses alone",
+}
+"""Variants drawn over the share of misses, and the names of their lines."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -33,42 +37,30 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def misses(facts: StudyFacts) -> Chart | None:
-    """Host time over the share of rows that is missing: of the steps that are the fastest in some
-    case, of the published way, and of the misses alone."""
+    """Host time over the share of rows that is missing, for one batch and pool at a time."""
     points = facts.points
-    names = [*_shown_steps(facts), FETCH_ALL]
-    rows = points[points["variant"].isin(names)]
-    rows = rows[(rows["metric"] == "host_time") & rows["seconds"].notna()]
-    is_usual = rows["case"].map(lambda case: parse_case(case).keys() == USUAL_KEYS)
-    rows = rows[is_usual & (rows["case_layout"] == SCATTERED)]
+    rows = points[points["variant"].isin(NAMES) & points["seconds"].notna()]
+    rows = rows[(rows["metric"] == "host_time") & (rows["case_layout"] == SCATTERED)]
+    rows = rows[[parse_case(case).keys() == USUAL_KEYS for case in rows["case"]]]
     if rows.empty:
         return None
-    sizes = rows["case_pool_mib"].map(lambda mib: f"{mib / 1024:.3g} GiB")
+    rows = rows.sort_values(["case_pool_mib", "case_requests"])
     rows = rows.assign(
-        pool=sizes,
-        batch=[f"{requests:.0f}" for requests in rows["case_requests"]],
+        name=rows["variant"].map(NAMES),
+        pool=[f"{mib / 1024:.3g} GiB" for mib in rows["case_pool_mib"]],
+        batch=rows["case_requests"].astype(int),
         missing=rows["case_misses"] / (rows["case_requests"] * rows["case_topk"]),
     )
-    shares = alt.Axis(format="~%")
-    log = alt.Scale(type="log")
-    base = (
-        alt.Chart()
-        .encode(
-            x=alt.X("missing:Q", title="rows that are missing", axis=shares, scale=log),
-            y=alt.Y("seconds:Q", title="host time", axis=si_axis("s"), scale=log),
-            color=line_colour("variant", names, None, set(rows["variant"])),
-            detail="batch:N",
-        )
-        .transform_filter("datum.pool === pool_shown")
+    rows = rows.drop_duplicates(["machine", "pool", "batch", "name", "missing"])
+    headline = parse_case(facts.study.headline)
+    x = alt.X("missing:Q", title="rows that are missing", axis=alt.Axis(format="~%"))
+    y = alt.Y("seconds:Q", title="host time", axis=si_axis("s"), scale=log_scale())
+    selects = [Select("batch", "requests", headline["requests"])]
+    selects.append(Select("pool", "pool", f"{int(headline['pool_mib']) / 1024:.3g} GiB"))
+    drawing, rows = line_chart(
+        rows, x, y, "name", list(NAMES.values()), by=["machine", "pool", "batch"]
     )
-    pools = list(dict.fromkeys(rows.sort_values("case_pool_mib")["pool"]))
     what = f"{facts.study.title}: host time over the share of rows that are missing in a step."
-    return line_panels(facts, rows, base, what, select("pool_shown", "pool", pools, pools[-1]))
-
-
-def _shown_steps(facts: StudyFacts) -> list[str]:
-    """The published way and the steps that are most often the fastest, in the order of steps."""
-    steps = step_names(facts)
-    wins = Counter(cell.variant for cell in fastest(of_variants(cells(facts), steps)))
-    shown = {PUBLISHED_WAY, *(name for name, _ in wins.most_common(SHOWN_STEPS))}
-    return [name for name in steps if name in shown]
+    return Chart(
+        drawing, rows.sort_values(["case_pool_mib", "batch"]), what, BASIS_COLUMNS, selects
+    )

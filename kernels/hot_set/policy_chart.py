@@ -2,59 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import (
-    Chart,
-    StudyFacts,
-    finish_rows,
-    line_colour,
-    named,
-    named_rows,
-    panels,
-    select,
-)
+from analysis.api.charts import MARK_PX, Chart, Select, StudyFacts, colour, row_chart
 from analysis.api.quantities import percent, quantity
 
 from .policy_results import COMPARED, policy_results
 
-BAR_PX: Final = 14
-ROOM_FOR_LABELS: Final = 1.25
-"""Length of the axis over that of the longest bar."""
-
 
 def policies(facts: StudyFacts) -> Chart | None:
-    """Bytes beyond the optimum's by trace, a bar per policy, with the time that they take."""
+    """Bytes beyond the optimum's by trace, a dot a policy."""
     table = policy_table(facts)
     if table.empty:
         return None
     names = list(COMPARED.values())
-    reach = alt.Scale(domain=[0, ROOM_FOR_LABELS * table["beyond"].max()], nice=False)
-    title = "bytes fetched beyond the optimum's"
-    group_px = BAR_PX * len(names)
-    row = named_rows("trace", list(dict.fromkeys(table["trace"])), px=group_px)
-    rows: Any = alt.Chart().encode(
-        x=alt.X("beyond:Q", title=title, axis=alt.Axis(format="~%"), scale=reach),
-        y=row,
-        yOffset=alt.YOffset("policy:N", sort=names),
+    marks = alt.Chart().mark_point(filled=True, size=70, opacity=1, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("beyond:Q", title="bytes fetched beyond the optimum's", axis=alt.Axis(format="~%")),
+        color=colour("policy", names, alt.Legend(title=None)),
     )
-    bars = rows.mark_bar().encode(
-        color=line_colour("policy", names, None),
-        tooltip=["machine:N", "trace:N", "policy:N", "label:N", "bytes_label:N"],
-    )
-    labels = rows.mark_text(align="left", dx=4, fontSize=10).encode(text="label:N")
     slots = sorted(int(count) for count in table["slots"].unique())
-    chart = panels(
-        named(row, bars, labels, px=group_px),
-        table,
-        select("slots_shown", "slots", slots, slots[len(slots) // 2]),
-        filters=["datum.slots === slots_shown"],
-    )
+    columns = {
+        "trace": "trace",
+        "policy": "policy",
+        "label": "beyond the optimum",
+        "bytes_label": "bytes",
+    }
     what = f"{facts.study.title}: bytes that policies of eviction fetch beyond the optimum's."
-    return finish_rows(chart, what, margin=120, px=group_px)
+    drawing = row_chart("trace", list(dict.fromkeys(table["trace"])), marks)
+    return Chart(drawing, table, what, columns, [Select("slots", "slots", slots[len(slots) // 2])])
 
 
 def policy_table(facts: StudyFacts) -> pd.DataFrame:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from analysis.api.charts import HEIGHT_PX, Chart, StudyFacts, finish, line_colour, panels, select
+from analysis.api.charts import Chart, Select, StudyFacts, line_chart
+from analysis.api.model import PREDICTED
 
 PEER: Final = "pulled"
 HOST: Final = "from_host"
 SHARES: Final = np.linspace(0, 1, 41)
-AFTER: Final = "one after the other"
+AFTER: Final = "in turn"
 AT_ONCE: Final = "at once, at best"
 
 
@@ -41,26 +42,20 @@ def tier(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def tier_chart(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel per machine, a line per way, in one case."""
+    """The rate over the peer's share, a line a way, in one case."""
     rows = tier(points)
     if rows.empty:
         return None
-    cases = sorted(rows["case"].unique())
-    default = facts.study.headline if facts.study.headline in cases else cases[0]
-    base: Any = (
-        alt.Chart()
-        .mark_line(strokeWidth=1.5)
-        .encode(
-            x=alt.X("share:Q", title="share in the peer's memory", axis=alt.Axis(format=".0%")),
-            y=alt.Y("rate:Q", title="payload, GB/s"),
-            color=line_colour("way", [AFTER, AT_ONCE], None),
-        )
-        .transform_filter("datum.case === case_shown")
-        .properties(height=HEIGHT_PX)
+    rows = rows[rows["case"].isin(sorted(rows["case"].unique())[:8])]
+    x = alt.X("share:Q", title="share in the peer's memory", axis=alt.Axis(format=".0%"))
+    y = alt.Y("rate:Q", title="payload, GB/s")
+    drawing, rows = line_chart(
+        rows.assign(state=PREDICTED), x, y, "way", (AFTER, AT_ONCE), by=["machine", "case"]
     )
     description = (
-        f"{facts.study.title}: rate of rows that lie in the peer's memory and in the host's, by the"
-        f" share of the first, computed for {len(facts.machines)} machines."
+        f"{facts.study.title}: computed rate of rows that lie in the peer's memory and in the"
+        " host's, by the share of the first."
     )
-    chart = panels(base, rows, select("case_shown", "case", cases, default))
-    return finish(chart, description, margin=70, compact_margin=60)
+    columns = {"way": "way", "share": "share", "rate": "GB/s", "case": "case"}
+    select = Select("case", "case", facts.study.headline)
+    return Chart(drawing, rows.sort_values("case"), description, columns, [select])

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import altair as alt
 import pandas as pd
 
 from analysis.api.charts import (
+    MARK_PX,
     Chart,
     MeasuredRow,
+    Select,
     StudyFacts,
-    finish,
-    finish_rows,
-    line_colour,
-    named,
-    named_rows,
-    panels,
-    part_bars,
+    colour,
+    faded_if_stale,
+    line_chart,
+    log_scale,
+    part_chart,
     part_rows,
-    present,
+    row_chart,
     samples_address,
-    select,
     si_axis,
-    variant_rows,
 )
 from analysis.api.quantities import quantity
 from analysis.api.study import parse_case
 
-HEIGHT_PX: Final = 220
 WAITS: Final = {
     "host_time": "until pinned",
     "call_worst": "neighbour's longest call meanwhile",
     "unpin_worst": "neighbour's longest call during unpinning",
 }
+LINES: Final = ("until pinned", "longest call", "longest call, unpinning")
+"""Names of WAITS at the ends of lines."""
 STATISTICS: Final = {
     "call_median": "median",
     "call_p99": "99th percentile",
@@ -52,6 +51,13 @@ CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
 COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks", "small_chunks")
 """Variants whose neighbours are asked for every kind of call."""
+COLUMNS: Final = {
+    "variant": "variant",
+    "case": "case",
+    "what": "what",
+    "time": "time",
+    "state": "state",
+}
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -73,7 +79,7 @@ def _rows(facts: StudyFacts, names: Mapping[str, str]) -> pd.DataFrame:
         if row.metric in names
     ]
     keys = ["mib", "beside", "calls", "chunk_mib", "threads"]
-    columns = ["machine", "variant", "case", "what", "seconds", "time", "state", "href"]
+    columns = ["machine", "variant", "name", "case", "what", "seconds", "time", "state", "href"]
     return pd.DataFrame(rows, columns=[*columns, *keys])
 
 
@@ -81,6 +87,7 @@ def _row(facts: StudyFacts, row: MeasuredRow, what: str) -> dict[str, object]:
     return {
         "machine": row.machine,
         "variant": row.variant,
+        "name": facts.study.variant(row.variant).title,
         "case": row.case,
         "what": what,
         "seconds": row.median,
@@ -98,7 +105,7 @@ def waits(facts: StudyFacts) -> pd.DataFrame:
     of_process = (rows["beside"] == "process") & (rows["calls"] == "malloc")
     rows = rows[of_process & rows["chunk_mib"].isna() & rows["threads"].isna()]
     rows = rows[(rows["mib"] != CALLS_MIB) & rows["variant"].isin(subjects)]
-    return rows.assign(gib=rows["mib"] / 1024)
+    return rows.assign(size=[f"{mib / 1024:g} GiB" for mib in rows["mib"]])
 
 
 def calls(facts: StudyFacts) -> pd.DataFrame:
@@ -107,15 +114,12 @@ def calls(facts: StudyFacts) -> pd.DataFrame:
     rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(list(BESIDE))]
     rows = rows[rows["mib"] == CALLS_MIB]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
-    return rows.assign(
-        call=rows["calls"].map(CALLS) + " · " + rows["variant"],
-        neighbour=rows["beside"].map(BESIDE),
-    )
+    return rows.assign(call=rows["calls"].map(CALLS), neighbour=rows["beside"].map(BESIDE))
 
 
 def chunk_sizes(facts: StudyFacts) -> pd.DataFrame:
     """Time to pin and longest call by the size of a chunk; the usual size is a constant."""
-    rows = _rows(facts, WAITS)
+    rows = _rows(facts, dict(zip(WAITS, LINES, strict=True)))
     usual = facts.study.constants["chunk_mib"]
     size = parse_case(facts.study.headline)["mib"]
     rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == size)]
@@ -124,90 +128,56 @@ def chunk_sizes(facts: StudyFacts) -> pd.DataFrame:
     return rows.sort_values("chunk_mib")
 
 
-def _seconds(title: str) -> alt.X:
-    return alt.X("seconds:Q", title=title, scale=alt.Scale(type="log"), axis=si_axis("s"))
-
-
-def _tooltip(*names: str) -> list[alt.Tooltip]:
-    return [alt.Tooltip(f"{name}:N") for name in (*names, "machine", "case", "what", "time")]
-
-
-def _dots(what: Mapping[str, str], row: alt.Y) -> alt.LayerChart:
-    """A dot for each time, in the colour of what it is of."""
-    dots = (
-        alt.Chart()
-        .mark_point(filled=True, size=75, cursor="pointer")
-        .encode(
-            x=_seconds("time"),
-            y=row,
-            color=line_colour("what", list(what.values()), None),
-            shape=alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle")),
-            href="href:N",
-            tooltip=_tooltip("variant"),
-        )
+def _dots(
+    facts: StudyFacts, rows: pd.DataFrame, what: Sequence[str], description: str, *selects: Select
+) -> Chart | None:
+    """A row a variant, and a dot a time in the colour of what it is of."""
+    if rows.empty:
+        return None
+    marks: Any = alt.Chart().mark_point(filled=True, size=75, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s")),
+        color=colour("what", what, alt.Legend(title=None, columns=1)),
+        opacity=faded_if_stale(),
     )
-    return named(row, dots)
+    drawing = row_chart("variant", facts.study.variant_names, marks, name="name")
+    return Chart(drawing, rows, f"{facts.study.title}: {description}", COLUMNS, selects)
 
 
 def _waits(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """One row per variant: the time to pin and the longest calls of another process."""
-    if rows.empty:
-        return None
-    sizes = sorted(rows["gib"].unique(), reverse=True)
-    shown = select("gib_shown", "size", sizes, sizes[0], labels=[f"{size:g} GiB" for size in sizes])
-    row = variant_rows(facts.study.variant_names, rows)
-    dots = _dots(WAITS, row)
-    chart = panels(dots, rows, shown, filters=["datum.gib === gib_shown"])
-    what = "time to pin and longest CUDA call of another process, by variant"
-    return finish_rows(chart, _described(facts, what), margin=170)
+    """A row a variant: the time to pin and the longest calls of another process."""
+    rows = rows.sort_values("mib", ascending=False)
+    what = "time to pin and longest CUDA call of another process, by variant."
+    return _dots(facts, rows, list(WAITS.values()), what, Select("size", "size"))
 
 
 def _calls(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """One row per call and variant: median, 99th percentile and longest."""
-    if rows.empty:
-        return None
-    labels = [f"{call} · {name}" for call in CALLS.values() for name in COMPARED]
-    row = named_rows("call", present(labels, rows["call"]), limit_px=300)
-    names = present(list(BESIDE.values()), rows["neighbour"])
-    shown = select("neighbour_shown", "neighbour", names, names[0])
-    dots = _dots(STATISTICS, row)
-    chart = panels(dots, rows, shown, filters=["datum.neighbour === neighbour_shown"])
-    what = "times of a neighbour's calls while memory is pinned, by kind of call and variant"
-    return finish_rows(chart, _described(facts, what), margin=260)
-
-
-def _described(facts: StudyFacts, what: str) -> str:
-    return f"{facts.study.title}: {what}, for {len(facts.machines)} machines."
+    """A row a variant: median, 99th percentile and longest of one kind of call."""
+    what = "times of a neighbour's calls while memory is pinned, by variant."
+    selects = [
+        Select("call", "call", CALLS["malloc"]),
+        Select("neighbour", "neighbour", BESIDE["process"]),
+    ]
+    return _dots(facts, rows, list(STATISTICS.values()), what, *selects)
 
 
 def _parts(facts: StudyFacts) -> Chart | None:
     """Stacked bars: touching and registering, in the headline case."""
     rows = part_rows(facts)
     rows = rows[rows["case"] == facts.study.headline]
-    if rows.empty:
-        return None
     rows = rows.assign(time=[quantity(seconds, "s") for seconds in rows["seconds"]])
-    along = alt.X("seconds:Q", title="host time", stack="zero", axis=si_axis("s"))
-    row = variant_rows(facts.study.variant_names, rows)
-    tips = {name: name for name in ("variant", "machine", "part", "time", "state")}
-    bars = part_bars(facts, rows, along, row, tips)
-    chart = panels(named(row, bars), rows)
-    what = "time of touching and of registering, stacked"
-    return finish_rows(chart, _described(facts, what), margin=170)
+    x = alt.X("seconds:Q", title="host time", stack="zero", axis=si_axis("s"))
+    what = f"{facts.study.title}: time of touching and of registering, stacked."
+    columns = {"variant": "variant", "time": "time", "state": "state"}
+    return part_chart(facts, rows, x, what, columns)
 
 
 def _chunk_sizes(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
     """Lines over the size of a chunk: the time to pin, and the longest calls."""
     if rows["chunk_mib"].nunique() < 2:
         return None
-    base = alt.Chart().encode(
-        x=alt.X("chunk_mib:Q", title="chunk, MiB", scale=alt.Scale(type="log", base=2)),
-        y=alt.Y("seconds:Q", title="time", scale=alt.Scale(type="log"), axis=si_axis("s")),
-        color=line_colour("what", list(WAITS.values()), None),
-    )
-    points = base.mark_point(filled=True, size=60, cursor="pointer").encode(
-        href="href:N", tooltip=_tooltip("chunk_mib")
-    )
-    chart = panels(alt.layer(base.mark_line(strokeWidth=1.2), points, height=HEIGHT_PX), rows)
-    what = "time to pin and longest calls of another process over the size of a chunk"
-    return finish(chart, _described(facts, what), margin=80, compact_margin=70)
+    x = alt.X("chunk_mib:Q", title="chunk, MiB", scale=alt.Scale(type="log", base=2))
+    y = alt.Y("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
+    drawing, rows = line_chart(rows, x, y, "what", LINES)
+    what = "time to pin and longest calls of another process over the size of a chunk."
+    return Chart(drawing, rows, f"{facts.study.title}: {what}", COLUMNS)

@@ -15,56 +15,65 @@ import numpy as np
 import pandas as pd
 
 from analysis.api.charts import (
+    BASIS_COLUMNS,
     HEIGHT_PX,
     Chart,
+    Select,
     StudyFacts,
     chips,
-    finish,
-    line_colour,
-    line_panels,
-    panels,
+    colour,
+    faded_if_stale,
+    line_chart,
     samples_address,
-    select,
-    stale_shape,
-    tooltip,
 )
 from analysis.api.model import ENTRY_BYTES, PREDICTED
-from analysis.api.study import CaseValue, Variant
+from analysis.api.quantities import ratio
+from analysis.api.study import CaseValue, Variant, parse_case
 
 Keys = dict[str, CaseValue]
 """Keys of a case with their values."""
 
 BASE: Final = "loads_first"
 CEILING: Final = "ceiling_copy_engine"
-BESIDE_STEPS: Final = ("few_sms", CEILING)
-"""Variants with a colour beside the steps; there are no more colours."""
 BOTH: Final = "both_engines"
 PACKED: Final = "packed_by_cpu"
 """Source file of all variants in which the CPU alone packs."""
 MAX_WORKERS_FLAG: Final = r"-DMOST_WORKERS=(\d+)"
 """The flag for the maximum number of cores that pack."""
-MODEL: Final = "link model"
-"""Name in place of a variant for predicted rates."""
 SCATTERED: Final = "scattered"
-LAYOUTS: Final = (SCATTERED, "pages_64", "contiguous")
+LAYOUTS: Final = {SCATTERED: "scattered", "pages_64": "64 together", "contiguous": "contiguous"}
+PLACES: Final = {SCATTERED: "scattered", "distinct": "scattered", "pages_4": "four together"}
+"""Layouts of the picture of the main result."""
+WAYS: Final = {
+    BASE: "loads first",
+    "sorted": "sorted",
+    PACKED: "CPU packs",
+    BOTH: "CPU and SMs",
+    CEILING: "link",
+}
+"""Variants with a line, and their names."""
 POOL: Final = "pool, GiB"
 PREDICTED_POOLS: Final = 41
 """Number of pool sizes with a predicted rate."""
+MAX_POOL_GAP: Final = 3
+"""Largest factor between pools that a line crosses: none across the knee."""
 RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`layouts`, `ways`, `runs`, `cores`, `hosts` and `neighbours`, as far as measured. Charts with
-    the CPU show host times, which include its work; the others show device times, as the model
-    predicts them."""
+    """`pool_sizes`, `layouts`, `ways`, `runs`, `cores`, `hosts` and `neighbours`, as far as
+    measured. Charts with the CPU show host times, which include its work; the others show device
+    times, as the model predicts them."""
     points = facts.points
     points = points[points["rate"].notna() & points["case_pause_ms"].isna()]
     points = points.assign(
-        pool_gib=points["case_pool_mib"] / 1024, run=points["case_layout"].map(run_rows)
+        pool_gib=points["case_pool_mib"] / 1024,
+        run=points["case_layout"].map(run_rows),
     )
     on_device = points[(points["variant"] == BASE) & (points["metric"] == "gpu_time")]
     by_host = points[points["metric"] == "host_time"]
     return {
+        "pool_sizes": _pool_sizes(facts, by_host),
         "layouts": _layouts(facts, on_device),
         "ways": _ways(facts, by_host),
         "runs": _runs(facts, on_device),
@@ -85,24 +94,49 @@ def run_rows(layout: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def _pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
+    """The main result: scattered rows, four rows together, and the CPU beside the SMs."""
+    rows = points[points["case_layout"].isin(PLACES) & points["case_beside"].isna()]
+    rows = rows[rows["case_rows"] == parse_case(facts.study.headline)["rows"]]
+    by_sms = rows[rows["variant"] == BASE]
+    by_sms = by_sms.assign(line=by_sms["case_layout"].map(PLACES))
+    by_both = rows[(rows["variant"] == BOTH) & (rows["case_layout"] != "pages_4")]
+    rows = pd.concat([by_sms, by_both.assign(line="CPU and SMs")])
+    # Random rows of a small pool repeat: then the layout without repeats is drawn.
+    rows = rows.sort_values("case_layout").drop_duplicates(["machine", "line", "pool_gib"])
+    pools = _pools(points)
+    keys = (
+        {"pool_mib": pool, "layout": layout} for pool in pools for layout in ("distinct", "pages_4")
+    )
+    count = parse_case(facts.study.headline)["rows"]
+    modelled = _predicted(facts, by_sms, [{"rows": count, **one} for one in keys])
+    modelled = modelled.assign(line=modelled["case_layout"].map(PLACES))
+    names = ["CPU and SMs", "four together", "scattered"]
+    what = "scattered rows, four rows together, and the CPU beside the SMs"
+    return _over_pool(facts, pd.concat([rows, modelled]), "line", names, what)
+
+
+def _pools(points: pd.DataFrame) -> list[int]:
+    """Sizes in MiB for which the model's rates are drawn."""
+    if points.empty:
+        return []
+    ends = points["case_pool_mib"].min(), points["case_pool_mib"].max()
+    return [round(pool) for pool in np.geomspace(*ends, PREDICTED_POOLS)]
+
+
 def _layouts(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The base step over the size of the pool, a line per layout, with the model's rates, and a
-    rule at the size that the held translations cover."""
+    """The base step over the size of the pool, a line for each layout, with the model's rates."""
     rows = points[points["case_layout"].isin(LAYOUTS)]
-    if rows.empty:
-        return None
-    ends = rows["case_pool_mib"].min(), rows["case_pool_mib"].max()
     cases: list[Keys] = [
-        {"rows": int(count), "pool_mib": round(pool), "layout": layout}
+        {"rows": int(count), "pool_mib": pool, "layout": layout}
         for count in rows["case_rows"].unique()
-        for pool in np.geomspace(*ends, PREDICTED_POOLS)
+        for pool in _pools(rows)
         for layout in LAYOUTS
     ]
-    colour = line_colour("case_layout", LAYOUTS, "layout")
     rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
-    rows = rows.assign(held_gib=rows["machine"].map(covered_gib(facts)))
+    rows = rows.assign(line=rows["case_layout"].map(LAYOUTS))
     what = f"{BASE}, a line for each layout of the rows"
-    return _over_pool(facts, rows, colour, what, beneath=_held(rows))
+    return _over_pool(facts, rows, "line", list(LAYOUTS.values()), what)
 
 
 def covered_gib(facts: StudyFacts) -> dict[str, float]:
@@ -114,22 +148,17 @@ def covered_gib(facts: StudyFacts) -> dict[str, float]:
     }
 
 
-def _held(rows: pd.DataFrame) -> list[alt.Chart]:
-    """A rule at that size and its label; nothing if no machine's size is known."""
-    if rows["held_gib"].isna().all():
+def _held(facts: StudyFacts) -> list[alt.Chart]:
+    """A rule at the size that the held translations cover, and its label."""
+    covered = covered_gib(facts)
+    if not covered:
         return []
-    words = "'held translations cover ' + format(datum.held_gib, '.2~f') + ' GiB'"
-    at = (
-        alt.Chart()
-        .transform_aggregate(held_gib="max(held_gib)")
-        .transform_filter("isValid(datum.held_gib)")
-        .transform_calculate(held=words)
-        .encode(x=alt.X("held_gib:Q", title=POOL))
-    )
-    label = at.mark_text(style="ceiling", align="left", baseline="bottom", dx=5, dy=-4)
+    sizes = pd.DataFrame({"pool_gib": [max(covered.values())], "words": ["TLB reach"]})
+    at = alt.Chart(sizes).encode(x=alt.X("pool_gib:Q", title=POOL))
+    label = at.mark_text(style="limit", align="left", baseline="bottom", dx=5, dy=-4)
     return [
-        at.mark_rule(style="ceiling", strokeWidth=1),
-        label.encode(y=alt.value(HEIGHT_PX), text="held:N"),
+        at.mark_rule(style="limit", strokeWidth=1, strokeDash=[2, 2]),
+        label.encode(y=alt.value(HEIGHT_PX), text="words:N"),
     ]
 
 
@@ -142,7 +171,7 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
     rows = [
         {f"case_{key}": value for key, value in values.items()}
         | {"pool_gib": case.number("pool_mib") / 1024, "run": run_rows(str(case["layout"]))}
-        | {"machine": machine, "variant": MODEL, "state": PREDICTED}
+        | {"machine": machine, "variant": BASE, "state": PREDICTED}
         | {"case": case.id, "rate": case.payload_bytes / seconds / 1e9}
         for machine in points["machine"].unique()
         if machine in known
@@ -155,56 +184,30 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Scattered rows over the size of the pool, a line per step and one for the link's limit."""
-    shown = [*(step.name for step in facts.study.with_role("step")), CEILING]
-    rows = points[points["variant"].isin(shown) & (points["case_layout"] == SCATTERED)]
-    what = "scattered rows, by every step and the copy engine"
-    # A line ends at a pool that the variant has not been measured with.
-    places = rows["case_pool_mib"].rank(method="dense")
-    of_line = [rows[key] for key in ("machine", "variant", "case_rows")]
-    rows = rows.assign(stretch=places - places.groupby(of_line).rank(method="dense"))
-    return _over_pool(facts, rows, _variant_colour(facts, rows), what, detail="stretch:N")
-
-
-def _variant_colour(facts: StudyFacts, rows: pd.DataFrame) -> alt.Color:
-    """The colour of a variant in `rows`, the same in all charts of the page."""
-    return line_colour("variant", _coloured(facts), None, set(rows["variant"]))
-
-
-def _coloured(facts: StudyFacts) -> list[str]:
-    """Variants that have a colour."""
-    return [*(step.name for step in facts.study.with_role("step")), *BESIDE_STEPS]
+    """Scattered rows over the size of the pool, a line for each of WAYS."""
+    rows = points[points["variant"].isin(WAYS) & (points["case_layout"] == SCATTERED)]
+    rows = rows[rows["case_beside"].isna()].assign(line=rows["variant"].map(WAYS))
+    what = "scattered rows, by the steps and the copy engine"
+    return _over_pool(facts, rows, "line", list(WAYS.values()), what)
 
 
 def _over_pool(
-    facts: StudyFacts,
-    rows: pd.DataFrame,
-    colour: alt.Color,
-    what: str,
-    *,
-    detail: str | None = None,
-    beneath: Sequence[alt.Chart] = (),
+    facts: StudyFacts, rows: pd.DataFrame, line: str, order: Sequence[str], what: str
 ) -> Chart | None:
-    """A line per colour, and per `detail` if given; `beneath` as in `line_panels`."""
+    """A line for each value of the column `line`, with the model's rates; the TLB reach beneath."""
     if rows.empty:
         return None
-    counts = sorted(int(count) for count in rows["case_rows"].unique())
-    base = (
-        alt.Chart()
-        .encode(
-            x=alt.X("pool_gib:Q", title=POOL, scale=alt.Scale(type="log", base=2)),
-            y=alt.Y("rate:Q", title="payload, GB/s"),
-            color=colour,
-            detail=alt.Detail(detail) if detail else alt.Undefined,
-        )
-        .transform_filter("datum.case_rows === rows_shown")
+    rows = rows.sort_values("case_rows", ascending=False, kind="stable")
+    x = alt.X("pool_gib:Q", title=POOL, scale=alt.Scale(type="log", base=2))
+    drawing, rows = line_chart(
+        rows,
+        *(x, alt.Y("rate:Q", title="payload, GB/s"), line, order),
+        by=["machine", "case_rows"],
+        max_gap=MAX_POOL_GAP,
+        beneath=_held(facts),
     )
-    description = (
-        f"{facts.study.title}: payload rate over the size of the pool: {what}, for"
-        f" {len(facts.machines)} machines."
-    )
-    chosen = select("rows_shown", "rows", counts, counts[-1])
-    return line_panels(facts, rows, base, description, chosen, beneath=beneath)
+    description = f"{facts.study.title}: payload rate over the size of the pool: {what}."
+    return Chart(drawing, rows, description, BASIS_COLUMNS, [Select("case_rows", "rows")])
 
 
 def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
@@ -221,14 +224,15 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         {"rows": count, "pool_mib": pool, "layout": SCATTERED if run == 1 else f"pages_{run}"}
         for run in RUNS
     ]
+    rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
     x = alt.X("run:Q", title="consecutive rows", scale=alt.Scale(type="log", base=2))
-    base = alt.Chart().encode(x=x, y=alt.Y("rate:Q", title="payload, GB/s"))
+    y = alt.Y("rate:Q", title="payload, GB/s")
+    drawing, rows = line_chart(rows.assign(line="loads first"), x, y, "line", ["loads first"])
     description = (
         f"{facts.study.title}: payload rate from the largest pool over the number of consecutive"
-        f" rows that are gathered together, for {len(facts.machines)} machines."
+        " rows that are gathered together."
     )
-    rows = pd.concat([rows, _predicted(facts, rows, cases)], ignore_index=True)
-    return line_panels(facts, rows, base, description)
+    return Chart(drawing, rows, description, BASIS_COLUMNS)
 
 
 def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
@@ -252,65 +256,56 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     rows = rows[rows["cores"].notna() & (counts > 1)].sort_values("pool_gib")
     if rows.empty:
         return None
-    base = alt.Chart().encode(
-        x=alt.X(
-            "cores:Q", title="cores that pack", scale=alt.Scale(type="log", base=2, nice=False)
-        ),
-        y=alt.Y("rate:Q", title="payload, GB/s"),
-        color=line_colour("pool", list(dict.fromkeys(rows["pool"])), "pool"),
-    )
-    description = (
-        f"{facts.study.title}: payload rate over the number of cores that pack, for"
-        f" {len(facts.machines)} machines."
-    )
-    return line_panels(facts, rows, base, description, with_intervals=True)
+    scale = alt.Scale(type="log", base=2, nice=False)
+    x = alt.X("cores:Q", title="cores that pack", scale=scale)
+    y = alt.Y("rate:Q", title="payload, GB/s")
+    pools = list(dict.fromkeys(rows["pool"]))
+    drawing, rows = line_chart(rows, x, y, "pool", pools, intervals=True)
+    description = f"{facts.study.title}: payload rate over the number of cores that pack."
+    return Chart(drawing, rows, description, {"cores": "cores", **BASIS_COLUMNS})
 
 
 def _hosts(facts: StudyFacts) -> Chart | None:
-    """A panel per machine, a point per round: payload rates of packing and its baselines, over the
-    copy rate of one core around the round."""
+    """A point a round: payload rates of packing and its baselines, over the copy rate of one core
+    around the round."""
     shown = (BASE, PACKED, BOTH, CEILING)
     rows = facts.rounds
     rows = rows[rows["variant"].isin(shown) & (rows["metric"] == "host_time")]
     if rows.empty:
         return None
-    payloads = facts.study.payloads
+    places = zip(rows["machine"], rows["variant"], rows["case"], strict=True)
+    payloads = [
+        facts.study.payloads[pair] for pair in zip(rows["variant"], rows["case"], strict=True)
+    ]
     rows = rows.assign(
         copied=rows["core_copies"] / 1e9,
-        rate=[
-            payloads[variant, case] / seconds / 1e9
-            for variant, case, seconds in zip(
-                rows["variant"], rows["case"], rows["median"], strict=True
-            )
-        ],
+        rate=payloads / rows["median"] / 1e9,
+        line=rows["variant"].map(WAYS),
         href=[
             samples_address(machine, facts.study.name, variant, case, "host_time")
-            for machine, variant, case in zip(
-                rows["machine"], rows["variant"], rows["case"], strict=True
-            )
+            for machine, variant, case in places
         ],
     )
     scale = alt.Scale(zero=False)
-    title, axis = "copied by one core of the host, GB/s", alt.Axis(tickCount=6)
-    x = alt.X("copied:Q", title=title, scale=scale, axis=axis)
-    fields = ["variant:N", "run:N", "round:Q", "copied:Q", "rate:Q"]
-    points = (
-        alt.Chart()
-        .mark_point(filled=True, size=45, cursor="pointer")
-        .encode(
-            x=x,
-            y=alt.Y("rate:Q", title="payload, GB/s"),
-            color=_variant_colour(facts, rows),
-            href="href:N",
-            tooltip=fields,
-        )
-    )
-    layers = alt.layer(points.properties(height=HEIGHT_PX))
+    points = alt.Chart().mark_point(filled=True, size=45)
+    points = points.encode(
+        x=alt.X("copied:Q", title="copied by one core of the host, GB/s", scale=scale),
+        y=alt.Y("rate:Q", title="payload, GB/s"),
+        color=colour("line", list(WAYS.values()), _legend(rows)),
+    ).properties(height=HEIGHT_PX)
     description = (
         f"{facts.study.title}: payload rate in every round over what one core of the host copied"
-        f" around it, for {len(facts.machines)} machines."
+        " around it."
     )
-    return finish(panels(layers, rows), description, margin=70, compact_margin=60)
+    columns = {"variant": "variant", "run": "run", "round": "round", "rate": "GB/s"}
+    return Chart(points, rows, description, columns)
+
+
+def _legend(rows: pd.DataFrame) -> alt.Legend:
+    """A legend of the WAYS in `rows`."""
+    return alt.Legend(
+        title=None, values=[name for name in WAYS.values() if name in set(rows["line"])]
+    )
 
 
 def pool_size(mib: float) -> str:
@@ -338,29 +333,28 @@ def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A panel per machine, a point per variant with a colour: its rate and the slowdown."""
+    """A point for each of WAYS: its rate and the slowdown of the kernel beside it."""
     rows = slowdowns(facts, points)
-    rows = rows[rows["variant"].isin(_coloured(facts))]
+    rows = rows[rows["variant"].isin(WAYS)]
     if rows.empty:
         return None
-    kinds = sorted(rows["beside"].unique())
-    rate = alt.X("rate:Q", title="payload of the gather alone, GB/s")
+    rows = rows.assign(line=rows["variant"].map(WAYS), times=rows["slowdown"].map(ratio))
     title = "time beside the gather over time alone"
-    slowdown = alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False))
-    base = (
-        alt.Chart()
-        .encode(x=rate, color=_variant_colour(facts, rows))
-        .transform_filter("datum.beside === beside_shown")
+    base = alt.Chart().encode(
+        x=alt.X("rate:Q", title="payload of the gather alone, GB/s"),
+        y=alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False)),
+        color=colour("line", list(WAYS.values())),
     )
     layers = alt.layer(
         base.mark_rule().encode(y="ci_low:Q", y2="ci_high:Q"),
-        base.mark_point(filled=True, size=70, cursor="pointer").encode(
-            y=slowdown, shape=stale_shape(), href="href:N", tooltip=[*tooltip(facts), "slowdown:Q"]
-        ),
+        base.mark_point(filled=True, size=70).encode(opacity=faded_if_stale()),
+        base.mark_text(align="right", dx=-8, fontWeight="bold").encode(text="line:N"),
     ).properties(height=HEIGHT_PX)
     description = (
         f"{facts.study.title}: how much longer a kernel takes beside a gather, over the rate of the"
-        f" gather, for {len(facts.machines)} machines."
+        " gather."
     )
-    chosen = select("beside_shown", "beside", kinds, kinds[0])
-    return finish(panels(layers, rows, chosen), description, margin=70, compact_margin=60)
+    columns = {"times": "times as long", **BASIS_COLUMNS}
+    return Chart(
+        layers, rows.sort_values("beside"), description, columns, [Select("beside", "beside")]
+    )

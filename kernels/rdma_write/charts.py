@@ -3,32 +3,34 @@ counters, and components of a write's time."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Final
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.api.charts import (
-    WIDE_LABELS,
+    BASIS_COLUMNS,
+    MARK_PX,
+    Chart,
+    Select,
     StudyFacts,
-    finish,
-    finish_rows,
-    named,
-    panels,
-    part_bars,
+    colour,
+    line_chart,
+    log_scale,
+    part_chart,
     part_rows,
-    present,
-    tooltip,
-    variant_rows,
+    row_chart,
 )
 from analysis.api.quantities import quantity
 from analysis.api.study import case_id, parse_case
 
-LINE_BYTES = 64
-WRITE_UP = "write-up"
+LINE_BYTES: Final = 64
+WRITE_UP: Final = "write-up"
 
 
-def charts(facts: StudyFacts) -> dict[str, Any]:
+def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`scaling`, `ladder`, `lines` and `parts`; None for a chart without data."""
     return {
         "scaling": scaling(facts),
@@ -38,151 +40,109 @@ def charts(facts: StudyFacts) -> dict[str, Any]:
     }
 
 
-def lines(facts: StudyFacts) -> Any:
-    """Counters on cache lines, one panel per variant; None without a table of their fields."""
+def lines(facts: StudyFacts) -> Chart | None:
+    """Counters on cache lines, for one variant; None without a table of their fields."""
     table = facts.derived("counter_fields")
     if table is None:
         return None
-    table = table.copy()
-    table["line"] = table["offset"] // LINE_BYTES
-    table["first_byte"] = table["offset"] % LINE_BYTES
-    table["last_byte"] = table["first_byte"] + 8
-    table["shown"] = table["field"].str.replace("finished_devices", "devices")
-    variants = list(dict.fromkeys(table["variant"]))
+    table = table.assign(
+        line=table["offset"] // LINE_BYTES,
+        first_byte=table["offset"] % LINE_BYTES,
+        last_byte=table["offset"] % LINE_BYTES + 8,
+        shown=table["field"].str.replace("finished_devices", "devices"),
+    )
+    scale = alt.Scale(domain=[0, LINE_BYTES], nice=False)
+    axis = alt.Axis(values=list(range(0, LINE_BYTES + 1, 8)))
     base = alt.Chart().encode(
+        x=alt.X("first_byte:Q", title="byte of the line", scale=scale, axis=axis),
         y=alt.Y("line:O", title="cache line", axis=alt.Axis(grid=False)),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "field", "offset", "writer")],
     )
-    across = alt.X(
-        "first_byte:Q",
-        title="byte of the line",
-        scale=alt.Scale(domain=[0, LINE_BYTES], nice=False),
-        axis=alt.Axis(values=list(range(0, LINE_BYTES + 1, 8)), grid=True),
+    writers = ["one thread", "every thread"]
+    boxes = base.mark_rect(opacity=0.55).encode(
+        x2="last_byte:Q", color=colour("writer", writers, alt.Legend(title="written by"))
     )
-    colour = alt.Color(
-        "writer:N",
-        title="written by",
-        scale=alt.Scale(domain=["one thread", "every thread"]),
-        legend=alt.Legend(orient="top"),
-    )
-    chart = (
-        alt.layer(
-            base.mark_rect(opacity=0.55).encode(x=across, x2="last_byte:Q", color=colour),
-            base.mark_text(align="left", dx=2, fontSize=9, font=WIDE_LABELS).encode(
-                x=across, text="shown:N"
-            ),
-        )
-        .properties(height=alt.Step(15))
-        .facet(facet=alt.Facet("variant:N", title=None, sort=variants), columns=1, data=table)
-        .resolve_scale(y="independent")
-        .resolve_axis(x="independent")
-    )
-    description = "Counters of three variants: boxes at their bytes of cache lines of 64 B."
-    return finish(chart, description, margin=60, compact_margin=50)
+    words = base.mark_text(align="left", dx=2, fontSize=9).encode(text="shown:N")
+    drawing = alt.layer(boxes, words).properties(height=alt.Step(18))
+    description = "Counters of a variant: boxes at their bytes of cache lines of 64 B."
+    columns = {name: name for name in ("field", "offset", "writer")}
+    return Chart(drawing, table, description, columns, [Select("variant", "variant")])
 
 
 def rates(facts: StudyFacts) -> pd.DataFrame:
-    """Measured points with `mpps`, `mpps_low`, `mpps_high`: millions of writes per second."""
+    """Measured points of steps with `mpps`, `mpps_low`, `mpps_high`: millions of writes per
+    second."""
     points = facts.points
-    points = points[points["seconds"].notna() & (points["state"] != "published")].copy()
-    for name, seconds in (("mpps", "seconds"), ("mpps_low", "seconds_high"),
-                          ("mpps_high", "seconds_low")):  # fmt: skip
-        points[name] = 1e-6 / points[seconds]
-    return points
+    points = points[points["seconds"].notna() & (points["state"] != "published")]
+    return points.assign(
+        mpps=1e-6 / points["seconds"],
+        mpps_low=1e-6 / points["seconds_high"],
+        mpps_high=1e-6 / points["seconds_low"],
+        written=[f"{1e-6 / seconds:.3g} Mpps" for seconds in points["seconds"]],
+    )
 
 
-def scaling(facts: StudyFacts) -> Any:
-    """Writes per second over threads, one line per variant, for the headline case."""
+def scaling(facts: StudyFacts) -> Chart | None:
+    """Writes per second over threads in the headline case, by the first and the last steps."""
     points = rates(facts)
     for key, value in parse_case(facts.study.headline).items():
         if key != "threads":
             points = points[points[f"case_{key}"] == value]
     if points.empty:
         return None
-    names = present(facts.study.variant_names, points["variant"])
-    base = alt.Chart().encode(
-        x=alt.X("case_threads:O", title="threads per side"),
-        color=alt.Color(
-            "variant:O",
-            sort=names,
-            scale=alt.Scale(domain=names),
-            legend=alt.Legend(orient="bottom", title="steps in order"),
-        ),
-        tooltip=[*tooltip(facts), alt.Tooltip("mpps:Q", title="Mpps", format=".3")],
-        href="href:N",
-    )
+    steps = [v.name for v in facts.study.with_role("step") if v.name in set(points["variant"])]
+    shown = [steps[place] for place in sorted({*np.linspace(0, len(steps) - 1, 5).astype(int)})]
+    threads = alt.Axis(values=sorted(points["case_threads"].unique()))
+    scale = alt.Scale(type="log", base=2)
+    x = alt.X("case_threads:Q", title="threads per side", scale=scale, axis=threads)
     y = alt.Y("mpps:Q", title="writes, Mpps", scale=alt.Scale(zero=True))
-    chart = panels(
-        alt.layer(
-            base.mark_line().encode(y=y, detail="variant:N"),
-            base.mark_rule().encode(y=alt.Y("mpps_low:Q", title="writes, Mpps"), y2="mpps_high:Q"),
-            base.mark_point(filled=True, size=40, cursor="pointer").encode(y=y),
-        ).properties(height=300),
-        points,
-    )
+    drawing, points = line_chart(points, x, y, "variant", shown)
     description = f"{facts.study.title}: millions of writes per second over threads."
-    return finish(chart, description, margin=70, compact_margin=60)
+    return Chart(drawing, points, description, {**BASIS_COLUMNS, "written": "rate"})
 
 
-def ladder(facts: StudyFacts) -> Any:
+def ladder(facts: StudyFacts) -> Chart | None:
     """Rate of each step relative to the first, in the write-up and on every machine."""
-    steps = [variant.name for variant in facts.study.with_role("step", "beyond")]
+    steps = facts.study.with_role("step", "beyond")
     points = rates(facts)
     points = points[points["case"] == case_id(parse_case(facts.study.headline))]
-    rows = [(row.machine, row.variant, row.seconds) for row in points.itertuples()]
+    rows = [
+        (facts.inputs.called(str(row.machine)), row.variant, row.seconds)
+        for row in points.itertuples()
+    ]
     rows += [(WRITE_UP, row.variant, row.seconds) for row in facts.published]
-    table = pd.DataFrame(rows, columns=["machine", "variant", "seconds"])
-    first = table[table["variant"] == steps[0]].set_index("machine")["seconds"]
-    table["times_first"] = table["machine"].map(first) / table["seconds"]
-    table = table.dropna(subset="times_first").drop(columns="seconds")
+    table = pd.DataFrame(rows, columns=["source", "variant", "seconds"])
+    first = table[table["variant"] == steps[0].name].set_index("source")["seconds"]
+    table = table.assign(times_first=table["source"].map(first) / table["seconds"])
+    table = table.dropna(subset="times_first")
     if table.empty:
         return None
-    table["factor"] = table["times_first"].map("{:.2f}".format)
-    machines = [*facts.machines, WRITE_UP]
-    row = variant_rows(steps, table)
-    base = alt.Chart().encode(
-        y=row,
-        color=alt.Color(
-            "machine:N",
-            scale=alt.Scale(domain=machines),
-            legend=alt.Legend(orient="top", title=None),
-        ),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "machine", "factor")],
-    )
-    x = alt.X("times_first:Q", title=f"rate relative to {steps[0]}", scale=alt.Scale(type="log"))
-    shape = alt.Shape(
-        "machine:N",
-        scale=alt.Scale(domain=machines, range=["circle"] * len(facts.machines) + ["diamond"]),
-    )
-    chart = base.mark_point(size=80, filled=True).encode(x=x, shape=shape)
+    titles = {variant.name: variant.title for variant in steps}
+    table = table.assign(
+        name=table["variant"].map(titles), factor=table["times_first"].map("{:.2f}×".format)
+    ).dropna(subset="name")
+    sources = list(dict.fromkeys(table["source"]))
+    x = alt.X("times_first:Q", title="rate relative to the first step", scale=log_scale())
+    marks = alt.Chart().mark_point(size=80, filled=True, yOffset=MARK_PX)
+    marks = marks.encode(x=x, color=colour("source", sources, alt.Legend(title=None)))
     description = (
         f"{facts.study.title}: rate of each step relative to the first, published and measured."
     )
-    return finish_rows(named(row, chart).properties(data=table), description, margin=200)
+    drawing = row_chart("variant", list(titles), marks, name="name")
+    columns = {"variant": "variant", "source": "machine", "factor": "relative to the first"}
+    return Chart(drawing, table, description, columns)
 
 
-def parts(facts: StudyFacts) -> Any:
-    """Components of a write, stacked, with a tick at the time of a whole write."""
+def parts(facts: StudyFacts) -> Chart | None:
+    """Components of a write, stacked, for one number of threads."""
     rows = part_rows(facts)
-    if rows.empty:
-        return None
-    keys = rows[["machine", "variant", "case"]].itertuples(index=False, name=None)
-    timed = [facts.figures.measured[*key, "op_time"].median * 1e9 for key in keys]
     threads = [parse_case(case)["threads"] for case in rows["case"]]
-    rows = rows.assign(ns=rows["seconds"] * 1e9, timed=timed, threads=threads)
-    rows["time"] = [quantity(seconds, "s") for seconds in rows["seconds"]]
-    rows = rows.drop(columns=["seconds", "whole"])
-    tips = {
-        **{name: name for name in ("variant", "machine", "threads", "part", "time", "state")},
-        "timed": "whole write, ns",
-    }
-    row = variant_rows(facts.study.variant_names, rows)
-    bars = part_bars(facts, rows, alt.X("ns:Q", title="ns per write", stack="zero"), row, tips)
-    whole = (
-        alt.Chart()
-        .transform_filter("datum.order === 0")
-        .mark_tick(thickness=2, size=21, style="interval")
-        .encode(x=alt.X("timed:Q", title="ns per write"), y=row)
-    )
+    rows = rows.assign(ns=rows["seconds"] * 1e9, threads=threads)
+    rows = rows.assign(
+        time=[quantity(seconds, "s") for seconds in rows["seconds"]],
+        all_parts=[quantity(seconds, "s") for seconds in rows["whole"]],
+    ).sort_values("threads")
+    x = alt.X("ns:Q", title="ns per write", stack="zero")
     description = f"{facts.study.title}: calls of the provider, and our code between them."
-    return finish_rows(panels(named(row, bars, whole), rows), description, margin=200)
+    columns = {"variant": "variant", "threads": "threads", "time": "time", "state": "state"}
+    chart = part_chart(facts, rows, x, description, columns, figure="all_parts")
+    return chart and replace(chart, selects=[Select("threads", "threads")])

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
 from analysis.api.charts import (
+    MARK_PX,
     Chart,
+    Select,
     StudyFacts,
-    finish,
-    finish_rows,
-    line_colour,
-    named,
-    panels,
-    select,
+    line_chart,
+    log_scale,
+    row_chart,
     si_axis,
 )
+from analysis.api.model import PREDICTED
 from analysis.api.quantities import percent, quantity, quantity_interval
 from analysis.api.tables import Estimate
 
-from .chart_parts import direction_select, memory_rows, single_copies, tooltips
+from .chart_parts import single_copies
 from .kinds import MEMORIES
 from .line import fit_line
 
@@ -63,78 +63,64 @@ def line_points(facts: StudyFacts) -> pd.DataFrame:
 
 
 def lines_chart(facts: StudyFacts) -> Chart | None:
-    """One panel per machine: measured times as points, and the fitted lines."""
+    """Measured times as points, and the fitted lines, by kind of memory."""
     table = line_points(facts)
     if table.empty:
         return None
-    clocks = list(dict.fromkeys(table["clock"]))
-    base = alt.Chart().encode(
-        x=alt.X(
-            "size:Q",
-            title="size, B",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'", grid=False),
-        ),
-        color=line_colour("memory", list(MEMORIES), None),
-        tooltip=tooltips("memory", "direction", "time", "latency", "bandwidth", "half_size"),
-        href="href:N",
-    )
-    seconds, scale = si_axis("s"), alt.Scale(type="log")
-    chart: Any = panels(
-        alt.layer(
-            base.mark_line(strokeWidth=1.2).encode(
-                y=alt.Y("fitted:Q", title="time", scale=scale, axis=seconds)
-            ),
-            base.mark_point(filled=True, size=40, cursor="pointer").encode(
-                y=alt.Y("seconds:Q", title="time", scale=scale, axis=seconds)
-            ),
-        ).properties(height=280),
-        table,
-        *_line_selects(facts, table, clocks),
-    ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
+    fitted = table.assign(seconds=table["fitted"], state=PREDICTED)
+    table = pd.concat([table.assign(state="measured"), fitted], ignore_index=True)
+    axis = alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'")
+    x = alt.X("size:Q", title="size", scale=log_scale(), axis=axis)
+    y = alt.Y("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
+    by = ["machine", "direction", "clock"]
+    drawing, table = line_chart(table, x, y, "memory", MEMORIES[:5], by=by)
     description = (
-        f"{facts.study.title}: time over the size of one piece and the line a + n/b fitted to"
-        f" it, by kind of memory, for {len(facts.machines)} machines."
+        f"{facts.study.title}: time over the size of one piece and the line a + n/b fitted to it,"
+        " by kind of memory."
     )
-    return finish(chart, description, margin=80, compact_margin=70)
+    columns = {
+        "memory": "memory",
+        "time": "time",
+        "latency": "latency",
+        "bandwidth": "bandwidth",
+        "half_size": "size at half the bandwidth",
+    }
+    return Chart(drawing, table, description, columns, _selects(facts))
 
 
 def fits_chart(facts: StudyFacts) -> Chart | None:
-    """One panel per machine, one row per kind of memory: fitted bandwidth, the rest as text."""
+    """A row for each kind of memory: fitted bandwidth as a bar, the rest as text."""
     points = line_points(facts)
     if points.empty:
         return None
-    table = points.drop(columns=["size", "seconds", "fitted", "time"])
-    table = table.drop_duplicates([name for name in table.columns if name != "href"])
-    table["label"] = table["latency"] + " + n / " + table["bandwidth"]
-    clocks = list(dict.fromkeys(table["clock"]))
-    fields = ("latency", "latency_interval", "bandwidth", "bandwidth_interval")
-    row, base = memory_rows("memory", "direction", *fields, "half_size", "misfit")
-    chart: Any = panels(
-        named(
-            row,
-            base.mark_bar(height=12, cursor="pointer").encode(
-                x=alt.X("gigabytes:Q", title="fitted bandwidth, GB/s", scale=alt.Scale(zero=True))
-            ),
-            base.mark_rule(style="interval").encode(x="gigabytes_low:Q", x2="gigabytes_high:Q"),
-            base.mark_text(align="left", dx=10).encode(x=alt.value("width"), text="label:N"),
-        ),
-        table.reset_index(drop=True),
-        *_line_selects(facts, table, clocks),
-    ).transform_filter("datum.clock === clock_shown && datum.direction === direction_shown")
+    table = points.drop_duplicates(["machine", "memory", "direction", "clock"])
+    table = table.assign(label=table["latency"] + " + n / " + table["bandwidth"])
+    base = alt.Chart().encode(x=alt.X("gigabytes:Q", title="fitted bandwidth, GB/s"))
+    drawing = row_chart(
+        "memory",
+        MEMORIES,
+        base.mark_bar(height=11, yOffset=MARK_PX),
+        base.mark_rule(yOffset=MARK_PX).encode(x="gigabytes_low:Q", x2="gigabytes_high:Q"),
+        figure="label",
+    )
     description = (
         f"{facts.study.title}: latency and bandwidth of single copies by kind of memory, fitted"
-        f" to their times, for {len(facts.machines)} machines."
+        " to their times."
     )
-    return finish_rows(chart, description, margin=310, right_px=140)
+    columns = {
+        "memory": "memory",
+        "latency": "latency",
+        "latency_interval": "its interval",
+        "bandwidth": "bandwidth",
+        "bandwidth_interval": "its interval",
+        "misfit": "misfit",
+    }
+    return Chart(drawing, table, description, columns, _selects(facts))
 
 
-def _line_selects(facts: StudyFacts, table: pd.DataFrame, clocks: list[str]) -> list[alt.Parameter]:
+def _selects(facts: StudyFacts) -> list[Select]:
     by_host = facts.study.metrics["host_time"].label
-    return [
-        direction_select(table),
-        select("clock_shown", "clock", clocks, by_host if by_host in clocks else clocks[0]),
-    ]
+    return [Select("direction", "direction", "h2d"), Select("clock", "clock", by_host)]
 
 
 def _written(name: str, estimate: Estimate, unit: str) -> dict[str, str]:

@@ -8,26 +8,19 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import (
-    CELL_PX,
-    Chart,
-    StudyFacts,
-    finish,
-    panels,
-    present,
-    samples_address,
-    select,
-)
+from analysis.api.charts import Chart, Select, StudyFacts, colour, present, samples_address
+from analysis.api.charts import map_chart as map_chart_of
 from analysis.api.quantities import INTERVAL, quantity, quantity_interval, ratio
 
-from .chart_parts import binary, direction_select
-from .kinds import MEMORIES, method_of
+from .chart_parts import binary
+from .kinds import method_of
 from .measured import METRIC, PIECE_KEYS, PLACE_KEYS, rows_in_place
 
 ANY = "any"
 ROW_PX = 34
 LOOP = "loop"
-METHODS = (LOOP, "packed", "2d", "batch", "graph", "gather")
+METHODS = (LOOP, "packed", "batch", "graph", "gather")
+"""Ways for pieces at any places."""
 
 
 def map_table(facts: StudyFacts) -> pd.DataFrame:
@@ -62,7 +55,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
                 "method": method_of(best.variant),
                 "time": quantity(best.median, "s"),
                 "interval": quantity_interval(best.median, best.ci_low, best.ci_high, "s"),
-                "rate": size * count / best.median / 1e9,
+                "rate": f"{size * count / best.median / 1e9:.3g}",
                 "next": second.variant,
                 "by": ratio(second.median / best.median),
                 "loop": "" if loop is best else ratio(loop.median / best.median),
@@ -90,48 +83,37 @@ def _cases_in_place(facts: StudyFacts) -> dict[tuple[str, int, int, str], str]:
 
 
 def map_chart(facts: StudyFacts) -> Chart | None:
-    """One panel per machine: size over count. The colour is the fastest way, the text its speed
-    relative to the loop, which is what most programs use."""
+    """Size over count. The colour is the fastest way, the text its speed relative to the loop,
+    which is what most programs use; faint if it is not surely the fastest."""
     table = map_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
-    memories = [ANY, *present(MEMORIES, table["memory"])]
-    shown = "datum.direction === direction_shown && datum.memory === memory_shown"
-    base = alt.Chart().encode(
-        x=alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),
-        y=alt.Y("size_text:N", sort=sizes, title="size of a piece"),
-        tooltip=[
-            alt.Tooltip(f"{field}:N", title=title)
-            for field, title in (
-                *(("fastest", "fastest"), ("time", "time"), ("interval", INTERVAL)),
-                *(("loop", "times as fast as the loop"), ("next", "next")),
-                *(("by", "times as fast as the next"), ("surely", "intervals apart")),
-                ("machine", "machine"),
-            )
-        ]
-        + [alt.Tooltip("rate:Q", title="GB/s", format=".3~r")],
-        href="href:N",
-    )
-    faint = alt.condition("datum.surely === 'yes'", alt.value(0.75), alt.value(0.3))
-    colour = alt.Color(
-        "method:N",
-        scale=alt.Scale(domain=list(METHODS)),
-        legend=alt.Legend(orient="top", title=None, symbolType="square"),
-    )
-    chart: Any = panels(
-        alt.layer(
-            base.mark_rect(cursor="pointer").encode(color=colour, opacity=faint),
-            base.mark_text(fontSize=10, lineBreak=" ", dy=-5).encode(text="label:N"),
-        ).properties(height=ROW_PX * len(sizes)),
-        table.assign(label=table["method"] + " " + table["loop"]),
-        select("memory_shown", "memory", memories, "pinned" if "pinned" in memories else ANY),
-        direction_select(table),
-    ).transform_filter(shown)
+    table = table.assign(figure=table["method"] + "\n" + table["loop"])
+    methods = alt.Legend(title=None, values=present(METHODS, table["method"]))
+    opacity = alt.condition("datum.surely === 'yes'", alt.value(1), alt.value(0.75))
+    columns = {
+        "fastest": "fastest",
+        "time": "time",
+        "interval": INTERVAL,
+        "rate": "GB/s",
+        "loop": "times as fast as the loop",
+        "next": "next",
+        "by": "times as fast as the next",
+        "surely": "intervals apart",
+    }
     description = (
         f"{facts.study.title}: the fastest way of moving pieces in each cell of size and count,"
-        f" and how many times as fast as one copy per piece it is, for {len(facts.machines)}"
-        " machines."
+        " and how many times as fast as one copy per piece it is."
     )
-    least = CELL_PX * table["count"].nunique()
-    return finish(chart, description, margin=90, compact_margin=80, least=least)
+    return map_chart_of(
+        alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),
+        alt.Y("size_text:N", sort=sizes, title="size of a piece"),
+        colour("method", METHODS, methods),
+        table,
+        description,
+        columns,
+        [Select("memory", "memory", "pinned"), Select("direction", "direction", "h2d")],
+        opacity=opacity,
+        cell_px=ROW_PX,
+    )

@@ -1,17 +1,14 @@
-"""Parts that the charts of this study share."""
+"""Rows that the charts of this study share."""
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 
-from analysis.api.charts import StudyFacts, named_rows, present, samples_address, select
+from analysis.api.charts import StudyFacts, samples_address
 from analysis.api.study import parse_case
 
 from .kinds import MEMORIES, memory_of
 from .measured import DIRECTIONS
-
-ROW_PX = 24
 
 
 def single_copies(facts: StudyFacts) -> pd.DataFrame:
@@ -36,22 +33,6 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
         memory=kept["variant"].map(memory_of),
         href=[samples_address(*place) for place in places],
     )
-
-
-def memory_rows(*fields: str) -> tuple[alt.Y, alt.Chart]:
-    """A row for each kind of memory, and marks in it, with a tooltip of `fields`."""
-    row = named_rows("memory", MEMORIES)
-    return row, alt.Chart().encode(y=row, tooltip=tooltips(*fields), href="href:N")
-
-
-def tooltips(*fields: str) -> list[alt.Tooltip]:
-    names = (*fields, "machine")
-    return [alt.Tooltip(f"{name}:N", title=name.replace("_", " ")) for name in names]
-
-
-def direction_select(table: pd.DataFrame) -> alt.Parameter:
-    """A select for the directions in `table`."""
-    return select("direction_shown", "direction", present(DIRECTIONS, table["direction"]), "h2d")
 
 
 def binary(size: int) -> str:

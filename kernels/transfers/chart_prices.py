@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
 from analysis.api.charts import (
-    ENDS,
+    MARK_PX,
     Chart,
     MeasuredRow,
+    Select,
     StudyFacts,
-    drawn_whole,
-    finish,
-    finish_rows,
-    line_colour,
-    named,
-    panels,
+    colour,
+    log_scale,
+    row_chart,
     samples_address,
-    select,
     si_axis,
-    within_reach,
 )
 from analysis.api.quantities import digits, quantity, quantity_interval
 from analysis.api.study import parse_case
 
-from .chart_parts import ROW_PX, binary, direction_select, memory_rows, single_copies, tooltips
+from .chart_parts import binary, single_copies
 from .kinds import MEMORIES, memory_of
 from .measured import DIRECTIONS
 
+ROW_PX = 24
 PARTS = {
     "allocate_time": "allocate",
     "register_time": "page-lock afterwards",
@@ -73,37 +69,35 @@ def _prices(facts: StudyFacts) -> Iterator[tuple[str, str, int, str, MeasuredRow
 
 
 def price_chart(facts: StudyFacts) -> Chart | None:
-    """One panel per machine, one row per kind of memory, one point per part of its price."""
+    """A row for each kind of memory, a point for each part of its price, with its interval."""
     table = price_table(facts)
     if table.empty:
         return None
-    sizes = [binary(size) for size in sorted(set(table["size"]))]
-    row, base = memory_rows("memory", "part", "size_text", "time", "interval", "speed")
-    base = base.encode(color=line_colour("part", list(PARTS.values()), None))
-    reaching = within_reach(base, "seconds")
-    ends = [
-        drawn_whole(reaching, "seconds", end).mark_tick(thickness=1, size=9).encode(x=_along(end))
-        for end in ENDS
-    ]
-    chart: Any = panels(
-        named(
-            row,
-            reaching.mark_rule().encode(x=_along("begin"), x2="reach:Q"),
-            *ends,
-            base.mark_point(filled=True, size=70, cursor="pointer").encode(x=_along("seconds")),
-        ),
-        table,
-        select("size_shown", "size", sizes, "16 MiB" if "16 MiB" in sizes else sizes[-1]),
-    ).transform_filter("datum.size_text === size_shown")
+    table = table.sort_values("size")
+    parts = list(PARTS.values())
+    base = alt.Chart().encode(
+        x=alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s")),
+        color=colour("part", parts, alt.Legend(title=None)),
+    )
+    drawing = row_chart(
+        "memory",
+        MEMORIES,
+        base.mark_rule(yOffset=MARK_PX).encode(x="seconds_low:Q", x2="seconds_high:Q"),
+        base.mark_point(filled=True, size=70, yOffset=MARK_PX),
+    )
     description = (
         f"{facts.study.title}: time to allocate, page-lock, write, read and free memory of each"
-        f" kind, for {len(facts.machines)} machines."
+        " kind."
     )
-    return finish_rows(chart, description, margin=130)
-
-
-def _along(field: str) -> alt.X:
-    return alt.X(f"{field}:Q", title="time", scale=alt.Scale(type="log"), axis=si_axis("s"))
+    columns = {
+        "memory": "memory",
+        "part": "part",
+        "size_text": "size",
+        "time": "time",
+        "interval": "interval",
+        "speed": "rate",
+    }
+    return Chart(drawing, table, description, columns, [Select("size_text", "size", "16 MiB")])
 
 
 def break_even_table(facts: StudyFacts) -> pd.DataFrame:
@@ -156,34 +150,33 @@ def _after(copies: float) -> str:
 
 
 def break_even_chart(facts: StudyFacts) -> Chart | None:
-    """One panel per machine, one row per kind of memory, one column per size: copies to break even,
-    as text, because most counts are small."""
+    """A row for each kind of memory, a column for each size: copies to break even, as text,
+    because most counts are small."""
     table = break_even_table(facts)
     if table.empty:
         return None
     sizes = [binary(size) for size in sorted(set(table["size"]))]
-    bare: dict[str, Any] = {"domain": False, "ticks": False, "grid": False}
+    bare = alt.Axis(domain=False, ticks=False, grid=False)
+    top = alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, grid=False)
     words = (
         alt.Chart()
         .mark_text()
         .encode(
-            x=alt.X(
-                "size_text:N",
-                sort=sizes,
-                title="copies to break even, by their size",
-                axis=alt.Axis(labelAngle=0, orient="top", **bare),
-            ),
-            y=alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=alt.Axis(**bare)),
+            x=alt.X("size_text:N", sort=sizes, title="copies to break even, by size", axis=top),
+            y=alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=bare),
             text="label:N",
-            tooltip=tooltips("memory", "direction", "size_text", "label", "extra", "saved"),
         )
-        .properties(height=ROW_PX * table["memory"].nunique())
-    )
-    chart: Any = panels(words, table, direction_select(table)).transform_filter(
-        "datum.direction === direction_shown"
+        .properties(height=alt.Step(ROW_PX))
     )
     description = (
         f"{facts.study.title}: copies after which memory of each kind and size has paid for itself"
-        f" against pageable memory, for {len(facts.machines)} machines."
+        " against pageable memory."
     )
-    return finish(chart, description, margin=130, compact_margin=110)
+    columns = {
+        "memory": "memory",
+        "size_text": "size",
+        "label": "copies",
+        "extra": "costs more",
+        "saved": "saved by a copy",
+    }
+    return Chart(words, table, description, columns, [Select("direction", "direction", "h2d")])

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
 import pandas as pd
 
 from analysis.api.charts import (
+    BASIS_COLUMNS,
+    MARK_PX,
     Chart,
+    Select,
     StudyFacts,
-    dash_legend,
-    finish_rows,
-    line_colour,
-    line_panels,
-    named,
-    named_rows,
-    panels,
-    stale_shape,
-    tooltip,
+    colour,
+    faded_if_stale,
+    line_chart,
+    log_scale,
+    row_chart,
 )
 
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
+ADDRESSES: Final = ("4 KiB", "64 KiB", "64 KiB, ascending", "512 KiB", "2 MiB")
+"""Distances between addresses that are drawn."""
+ROWS: Final = ("128 B", "512 B", "656 B", "1024 B", "4096 B")
+"""Sizes of rows that are drawn."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -60,12 +64,12 @@ def rows_of(points: pd.DataFrame) -> pd.DataFrame:
         pool_gib=found["case_pool_mib"] / 1024,
         row=found["case_row_bytes"].map(lambda size: f"{size:.0f} B"),
         hints=found["variant"].map(STREAMING),
-    ).sort_values("case_row_bytes")
+    ).sort_values(["hints", "case_row_bytes"])
 
 
 def _reach(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """One panel per machine, one line per stride: the rate over the number of addresses."""
-    y = alt.Y("reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log"))
+    """The rate over the number of addresses, a line for each distance between them."""
+    y = alt.Y("reads_per_us:Q", title="million reads per second", scale=log_scale())
     return _over_count(facts, rows, y, "rate of independent reads")
 
 
@@ -79,65 +83,59 @@ def _over_count(facts: StudyFacts, rows: pd.DataFrame, y: alt.Y, what: str) -> C
     if rows.empty:
         return None
     x = alt.X("case_count:Q", title="addresses", scale=alt.Scale(type="log", base=2, nice=False))
-    names = list(dict.fromkeys(rows["addresses"]))
-    colour = line_colour("addresses", names, "distance of the addresses")
     description = (
         f"{facts.study.title}: {what} over the number of addresses, a line for each distance"
-        f" between them, for {len(facts.machines)} machines."
+        " between them."
     )
-    return line_panels(facts, rows, alt.Chart().encode(x=x, y=y, color=colour), description)
+    return _lines(rows, x, y, "addresses", ADDRESSES, description)
 
 
 def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """One panel per machine, one row per kind of memory: the rate by number of addresses."""
+    """A row a kind of memory: the rate by number of addresses."""
     if rows.empty:
         return None
     kinds = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
     counts = [f"{count:,.0f}" for count in sorted(rows["case_count"].unique())]
     rows = rows.assign(addresses=rows["case_count"].map(lambda count: f"{count:,.0f}"))
-    row = named_rows("case_memory", [*kinds, "device"])
-    marks = (
-        alt.Chart()
-        .mark_point(filled=True, size=70, cursor="pointer")
-        .encode(
-            x=alt.X(
-                "reads_per_us:Q", title="million reads per second", scale=alt.Scale(type="log")
-            ),
-            y=row,
-            color=line_colour("addresses", counts, "addresses"),
-            shape=stale_shape(),
-            href="href:N",
-            tooltip=tooltip(facts),
-        )
+    marks = alt.Chart().mark_point(filled=True, size=70, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("reads_per_us:Q", title="million reads per second", scale=log_scale()),
+        color=colour("addresses", counts, alt.Legend(title="addresses")),
+        opacity=faded_if_stale(),
     )
     description = (
-        f"{facts.study.title}: rate of independent reads by kind of memory and number of"
-        f" addresses, for {len(facts.machines)} machines."
+        f"{facts.study.title}: rate of independent reads by kind of memory and number of addresses."
     )
-    return finish_rows(panels(named(row, marks), rows), description, margin=150)
+    drawing = row_chart("case_memory", [*kinds, "device"], marks)
+    return Chart(drawing, rows, description, BASIS_COLUMNS)
 
 
 def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """One panel per machine, one line per row size: the rate over pool size, dashed with hints."""
+    """The rate over the size of the pool, a line for each size of a row."""
     if rows.empty:
         return None
-    sizes = list(dict.fromkeys(rows["row"]))
-    base = alt.Chart().encode(
-        x=alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2, nice=False)),
-        y=alt.Y("rate:Q", title="payload, GB/s"),
-        color=line_colour("row", sizes, "row"),
-        strokeDash=alt.StrokeDash(
-            "hints:N",
-            sort=list(STREAMING.values()),
-            legend=dash_legend("top"),
-        ),
-    )
+    x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2, nice=False))
+    y = alt.Y("rate:Q", title="payload, GB/s")
     description = (
-        f"{facts.study.title}: payload rate of rows at random places over pool size, a line"
-        f" for each row size, with and without streaming hints, for"
-        f" {len(facts.machines)} machines."
+        f"{facts.study.title}: payload rate of rows at random places over the size of the pool, a"
+        " line for each size of a row."
     )
-    return line_panels(facts, rows, base, description)
+    select = Select("hints", "loads")
+    return _lines(rows, x, y, "row", ROWS, description, ["hints"], [select])
+
+
+def _lines(
+    rows: pd.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    line: str,
+    order: Sequence[str],
+    description: str,
+    by: Sequence[str] = (),
+    selects: Sequence[Select] = (),
+) -> Chart:
+    drawing, rows = line_chart(rows, x, y, line, order, by=["machine", *by])
+    return Chart(drawing, rows, description, {line: line, **BASIS_COLUMNS}, selects)
 
 
 def _binary(kib: float) -> str:

@@ -3,38 +3,39 @@ misaligned fragments."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import pandas as pd
 
 from analysis.api.charts import (
+    EVENT_COLUMNS,
     HOST,
-    ROW_PX,
-    WIDE_LABELS,
+    MARK_PX,
     Chart,
     MeasuredRow,
     StudyFacts,
-    finish,
-    finish_rows,
-    kind_colours,
-    named,
-    panels,
-    part_bars,
+    colour,
+    event_bars,
+    faded_if_stale,
+    part_chart,
     part_rows,
+    row_chart,
     samples_address,
-    select,
     timeline_events,
-    variant_rows,
 )
-from analysis.api.quantities import quantity
+from analysis.api.quantities import digits, quantity
 from analysis.api.study import Variant, parse_case
 
-FIGURE_PX: Final = 60
-"""Width of a figure beside a bar."""
 FIRST, LAST = "s0_everything_per_chunk", "s4_batched"
 VOLUME: Final = 256 * 2**20
 """Payload in bytes of the cases that measure the kernel itself."""
+PART_COLUMNS: Final = {
+    "variant": "variant",
+    "time": "time",
+    "all_parts": "all parts",
+    "state": "state",
+}
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -55,47 +56,21 @@ def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
     rows = rows[rows["case"] == facts.study.headline]
     return rows.assign(
         us=rows["seconds"] / chunks * 1e6,
-        a_chunk=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
+        time=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
         all_parts=[quantity(whole / chunks, "s") for whole in rows["whole"]],
-    ).drop(columns=["seconds", "whole"])
+    )
 
 
 def _parts(facts: StudyFacts, rows: pd.DataFrame, *, is_share: bool) -> Chart | None:
     """Stacked bars of the parts: in µs for the steps, or as shares for all variants."""
-    if not is_share:
-        rows = rows[rows["role"] == "step"]
-    if rows.empty:
-        return None
+    what = f"{facts.study.title}: host time of a chunk by call, stacked"
     if is_share:
         axis, whole = alt.Axis(format="%"), alt.Scale(domain=[0, 1])
-        along = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
-    else:
-        along = alt.X("us:Q", title="host time per chunk, µs", stack="zero")
-    tips = {
-        **{name: name for name in ("variant", "machine", "part", "state")},
-        "a_chunk": "per chunk",
-        "all_parts": "all parts",
-    }
-    row = variant_rows(facts.study.variant_names, rows)
-    bars = part_bars(facts, rows, along, row, tips)
-    chart = panels(named(row, bars, _totals(row)), rows)
-    description = (
-        f"{facts.study.title}: host time of a chunk by call, stacked, "
-        + ("as shares, " if is_share else "")
-        + f"a panel for each of {len(facts.machines)} machines."
-    )
-    return finish_rows(chart, description, margin=270, right_px=FIGURE_PX)
-
-
-def _totals(row: alt.Y) -> alt.Chart:
-    """The `all_parts` of each bar, beside it."""
-    totals: alt.Chart = (
-        alt.Chart()
-        .transform_filter("datum.order === 0")
-        .mark_text(align="left", dx=10)
-        .encode(y=row, x=alt.value("width"), text="all_parts:N")
-    )
-    return totals
+        x = alt.X("share:Q", title="share of the call", axis=axis, scale=whole, stack="zero")
+        return part_chart(facts, rows, x, f"{what}, as shares.", PART_COLUMNS, figure="all_parts")
+    rows = rows[rows["role"] == "step"]
+    x = alt.X("us:Q", title="host time per chunk, µs", stack="zero")
+    return part_chart(facts, rows, x, f"{what}.", PART_COLUMNS, figure="all_parts")
 
 
 def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
@@ -109,11 +84,11 @@ def fragment_parts(facts: StudyFacts) -> pd.DataFrame:
     rows = part_rows(facts)
     rows = rows[(rows["variant"] == LAST) & rows["case"].isin(list(sizes))]
     return rows.assign(
-        fragment=rows["case"].map(sizes),
+        fragment=[f"{sizes[case]:,} B" for case in rows["case"]],
         us=rows["seconds"] * 1e6,
         time=[quantity(seconds, "s") for seconds in rows["seconds"]],
         all_parts=[quantity(whole, "s") for whole in rows["whole"]],
-    ).drop(columns=["seconds", "whole"])
+    )
 
 
 def _fragments(facts: StudyFacts) -> Chart | None:
@@ -121,17 +96,14 @@ def _fragments(facts: StudyFacts) -> Chart | None:
     rows = fragment_parts(facts)
     if rows["fragment"].nunique() < 2:
         return None
-    along = alt.X("us:Q", title="host time of all chunks, µs", stack="zero")
-    axis = alt.Axis(labelFont=WIDE_LABELS, format=",", domain=False, ticks=False, grid=False)
-    row = alt.Y("fragment:O", title="bytes per fragment", axis=axis)
-    tips = {
-        **{name: name for name in ("fragment", "machine", "part", "time", "state")},
-        "all_parts": "all parts",
-    }
-    bars = part_bars(facts, rows, along, row, tips)
-    layers = alt.layer(bars, _totals(row), height=ROW_PX * rows["fragment"].nunique())
-    description = f"{facts.study.title}: host time of {LAST} by call and fragment size, stacked."
-    return finish(panels(layers, rows), description, margin=170, compact_margin=150)
+    x = alt.X("us:Q", title="host time of all chunks, µs", stack="zero")
+    what = f"{facts.study.title}: host time of the last step by call and fragment size, stacked."
+    sizes = list(dict.fromkeys(rows["fragment"]))
+    rows = rows.assign(name=rows["fragment"])
+    columns = {"fragment": "fragment", **PART_COLUMNS}
+    return part_chart(
+        facts, rows, x, what, columns, row="fragment", order=sizes, figure="all_parts"
+    )
 
 
 def _first_and_last(facts: StudyFacts) -> Chart | None:
@@ -143,39 +115,15 @@ def _first_and_last(facts: StudyFacts) -> Chart | None:
     if events["variant"].nunique() < 2:
         return None
     # Each chunk of the first step has a new stream; one lane shows them all.
-    events = events.assign(lane=events["lane"].where(events["lane"] == HOST, "GPU"))
-    machines = list(dict.fromkeys(events["machine"]))
-    fields = ("name", "kind", "duration", "bytes", "state")
-    lanes = alt.Axis(grid=False, ticks=False, domain=False)
-    bars = (
-        alt.Chart()
-        .mark_bar(height=20, strokeWidth=1, fillOpacity=0.45, clip=True, cursor="pointer")
-        .encode(
-            x=alt.X("start_us:Q", title="µs from the start"),
-            x2="end_us:Q",
-            y=alt.Y("lane:N", sort=[HOST, "GPU"], title=None, axis=lanes),
-            **kind_colours(events),
-            href="href:N",
-            tooltip=[
-                *(alt.Tooltip(f"{name}:N", title=name) for name in fields),
-                alt.Tooltip("start_us:Q", title="starts at, µs", format=".1f"),
-            ],
-        )
-    )
-    chart: Any = (
-        bars.properties(height=72)
-        .facet(
-            facet=alt.Facet("variant:N", sort=[FIRST, LAST], title=None),
-            columns=1,
-            data=events,
-        )
-        .add_params(select("machine_shown", "machine", machines, machines[0]))
-        .transform_filter("datum.machine === machine_shown")
-    )
+    device = events["lane"].where(events["lane"] == HOST, "GPU")
+    step = events["variant"].map({FIRST: "first step, ", LAST: "last step, "})
+    events = events.assign(lane=step + device)
+    lanes = [f"{step} step, {lane}" for step in ("first", "last") for lane in (HOST, "GPU")]
     description = (
-        f"{facts.study.title}: host calls and GPU work of {FIRST} and {LAST} over one time axis."
+        f"{facts.study.title}: host calls and GPU work of the first and the last step over one time"
+        " axis."
     )
-    return finish(chart, description, margin=100, compact_margin=90)
+    return Chart(event_bars(events, lanes), events, description, EVENT_COLUMNS)
 
 
 def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
@@ -188,7 +136,9 @@ def alignment_rows(facts: StudyFacts) -> pd.DataFrame:
                     {
                         "machine": machine,
                         "variant": variant.name,
-                        "source": f"{source} past a boundary",
+                        "name": f"{variant.title}, off by {source} B",
+                        "figure": f"{digits(VOLUME / row.median / 1e9)} GB/s",
+                        "source": f"off by {source} B",
                         "rate": VOLUME / row.median / 1e9,
                         "state": "stale" if row.stale else "measured",
                         "href": samples_address(
@@ -214,26 +164,16 @@ def _alignment(facts: StudyFacts) -> Chart | None:
     rows = alignment_rows(facts)
     if rows.empty:
         return None
-    row = variant_rows(facts.study.variant_names, rows, 2 * ROW_PX)
-    legend = alt.Legend(orient="top", title="source, bytes", symbolType="square")
-    fields = ("variant", "machine", "source", "state")
-    base = alt.Chart().encode(y=row, yOffset="source:N")
-    bars = base.mark_bar(cursor="pointer").encode(
+    bars = alt.Chart().mark_bar(height=11, yOffset=MARK_PX)
+    bars = bars.encode(
         x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
-        color=alt.Color("source:N", legend=legend),
-        href="href:N",
-        opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
-        tooltip=[
-            *(alt.Tooltip(f"{name}:N", title=name) for name in fields),
-            alt.Tooltip("rate:Q", title="rate, GB/s", format=".4~r"),
-        ],
+        color=colour("source", list(dict.fromkeys(rows["source"]))),
+        opacity=faded_if_stale(),
     )
-    rates = base.mark_text(align="left", dx=10).encode(
-        x=alt.value("width"), text=alt.Text("rate:Q", format=".4~r")
-    )
-    chart = panels(named(row, bars, rates, px=2 * ROW_PX), rows)
+    drawing = row_chart("name", list(dict.fromkeys(rows["name"])), bars, figure="figure")
     description = (
         f"{facts.study.title}: payload rate over 256 MiB of aligned and misaligned fragments,"
         " and of one plain copy."
     )
-    return finish_rows(chart, description, margin=260, right_px=FIGURE_PX, px=2 * ROW_PX)
+    columns = {"variant": "variant", "source": "source", "figure": "rate", "state": "state"}
+    return Chart(drawing, rows, description, columns)

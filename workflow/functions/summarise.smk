@@ -12,7 +12,7 @@ NAMES = [*(f"{name}.csv" for name in REGISTRY), "refused.json"]
 SUMMARY_TABLES = [TABLES / name for name in NAMES]
 LINKS = TABLES / "links.json"
 CHARTS = TABLES / "charts"
-ENGINE = [CHARTS / name for name in ("vega.js", "palettes.json")]
+ENGINE = [CHARTS / "vega.js"]
 COMMON_CHARTS = CHARTS / "all"
 SAMPLES = TABLES / "samples.parquet"
 # Snakemake deletes a rule's outputs before it runs the rule, so the site itself is no output: the

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
-from analysis.site.charts import study_charts
+from analysis.site.charts import draw_study
 from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
-from analysis.site.charts.writing import write_charts, write_index
+from analysis.site.charts.writing import write_index
 from analysis.site.facts.guarding import guarded, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
@@ -42,8 +42,7 @@ def main() -> None:
 
 def write_study_charts(facts: StudyFacts, out: Path) -> None:
     """Write the charts of a study, and their index."""
-    names = facts.inputs.machine_names
-    write_index(write_charts(study_charts(facts), out, facts.study.name, names), out)
+    write_index(draw_study(facts, out), out)
 
 
 def write_widgets_and_tables(facts: StudyFacts, out: Path) -> None:

@@ -1,8 +1,7 @@
-"""What draws the charts in the browser: Vega as a script of the site, and the palettes."""
+"""What draws the charts in the browser: Vega and Vega-Lite as one script of the site."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -11,24 +10,21 @@ import altair as alt
 import vl_convert
 
 from analysis.base.cli import fail_in_one_line, program
-from analysis.site.charts.theme import palettes
 
-ENGINE: Final = ("vega.js", "palettes.json")
+ENGINE: Final = ("vega.js",)
 
 
 def write_engine(folder: Path) -> None:
     """Write ENGINE to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(ENGINE, _texts(), strict=True):
-        (folder / name).write_text(text)
+    (folder / ENGINE[0]).write_text(_bundle())
 
 
 @cache
-def _texts() -> tuple[str, str]:
-    """Those of ENGINE. To bundle the first takes seconds."""
+def _bundle() -> str:
+    """To bundle the script takes seconds."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    return bundle, json.dumps(palettes())
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
 
 
 def main() -> None:

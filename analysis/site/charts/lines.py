@@ -1,73 +1,149 @@
-"""Lines over a quantity, a panel a machine: what the charts of several studies share."""
+"""Lines over a quantity, with their names at their ends; intervals and single runs of figures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
+from analysis.base.errors import FieldError
 from analysis.results.model.judge import PREDICTED
-from analysis.site.charts.intervals import within_reach
-from analysis.site.charts.theme import Chart, finish, panels, tooltip
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.charts.theme import HEIGHT_PX, MAX_LINES, colour, faded_if_stale, present
+from analysis.site.facts.rows import RUN_SEPARATOR
 
-HEIGHT_PX: Final = 300
+LABEL_PX: Final = 16
+"""Minimum distance of two names at the ends of lines."""
+MAX_GAP: Final = 4
+"""A line is drawn between two sizes that differ by at most this factor: nothing is known of what
+lies between sizes further apart."""
+REACH: Final = 1.25
+"""The interval of a rate is drawn up to this multiple of the highest rate drawn with it."""
+BEYOND: Final = 3
+"""The interval of a time is drawn up to this factor beyond the extreme times drawn with it."""
 
 
-def line_panels(
-    facts: StudyFacts,
-    rows: pd.DataFrame,
-    base: Any,
-    description: str,
-    *selects: alt.Parameter,
-    with_intervals: bool = False,
-    beneath: Sequence[alt.Chart] = (),
-) -> Chart:
-    """`base`, which says what lies along the axes, as lines with a point for each of `rows`.
+def line_chart(
+    table: pd.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    line: str,
+    order: Sequence[str],
+    *,
+    by: Sequence[str] = ("machine",),
+    max_gap: float = MAX_GAP,
+    intervals: bool = False,
+    beneath: Sequence[Any] = (),
+) -> tuple[Any, pd.DataFrame]:
+    """A line for each of `order` in the column `line`, at most MAX_LINES.
 
-    Points lead to their samples, and those that are stale are crosses. Rows whose state is
-    PREDICTED are a dashed line without points. `selects` are those of `panels`, whose filters are
-    in `base`. `with_intervals` draws the rates' intervals, too, by `within_reach`.
-    What is `beneath` is drawn first, from the same rows.
+    Returns the drawing, and the table with the columns that it needs beside those of `table`.
+    Rows whose `state` is PREDICTED are a dashed line without points; the measured points of the
+    same name then have no line.
+
+    by: columns whose values are drawn in one picture at a time: those of the selects
+    max_gap: largest factor between neighbouring values that a line crosses, if x is logarithmic
+    intervals: whether to draw `<y>_low` to `<y>_high`, clipped as by `clipped`
+    beneath: layers to draw first
     """
+    names = present(order, table[line])
+    if len(names) > MAX_LINES:
+        raise FieldError(f"lines by {line}", f"at most {MAX_LINES}", ", ".join(names))
+    along, value = _field(x), _field(y)
+    table = table[table[line].isin(names)].reset_index(drop=True).sort_values(along)
+    if "state" not in table:
+        table = table.assign(state="measured")
+    is_log = _scale_type(y) == "log"
+    largest = max_gap if _scale_type(x) == "log" else np.inf
+    table = _with_stretches(table, along, [*by, line], largest)
+    heights = _label_heights(table, value, line, list(by), is_log=is_log)
+    table = table.assign(label_at=heights).sort_index()
+    base = alt.Chart().encode(x=x, y=y, color=colour(line, names))
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
-    points = measured.mark_point(filled=True, size=45, cursor="pointer").encode(
-        shape=stale_shape(), href="href:N", tooltip=tooltip(facts)
-    )
-    layers = [measured.mark_line(strokeWidth=1.2), points]
-    if (rows["state"] == PREDICTED).any():
+    plain: dict[str, Any] = {"tooltip": alt.value(None), "href": alt.value(None)}
+    layers = [*beneath]
+    modelled = set(table.loc[table["state"] == PREDICTED, line])
+    if modelled:
         predicted = base.transform_filter(f"datum.state === '{PREDICTED}'")
-        layers.insert(0, predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3]))
-    if with_intervals:
-        reaching = within_reach(measured, "rate")
-        layers.append(reaching.mark_rule().encode(y="begin:Q", y2="reach:Q"))
-    chart = panels(alt.layer(*beneath, *layers, height=HEIGHT_PX), rows, *selects)
-    return finish(chart, description, margin=70, compact_margin=60)
+        dashed = predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3])
+        layers.append(dashed.encode(detail="state:N", **plain))
+    joined = measured.transform_filter(f"indexof({sorted(modelled)}, datum.{line}) < 0")
+    layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **plain))
+    if intervals:
+        table = clipped(table, value, list(by))
+        layers.append(measured.mark_rule().encode(y="begin:Q", y2="reach:Q"))
+    layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
+    labels = base.transform_filter("isValid(datum.label_at)").mark_text(
+        align="left", dx=8, fontWeight="bold"
+    )
+    layers.append(
+        labels.encode(x=alt.value("width"), y=alt.Y("label_at:Q"), text=f"{line}:N", **plain)
+    )
+    return alt.layer(*layers).properties(height=HEIGHT_PX), table
 
 
-def line_colour(
-    field: str, names: Sequence[str], title: str | None, drawn: Collection[str] | None = None
-) -> alt.Color:
-    """A colour for each of `names`, in their order; the legend has those that are `drawn`, or all.
-    So charts that share their `names` share the colours, too."""
-    values = names if drawn is None else [name for name in names if name in drawn]
-    legend = alt.Legend(orient="top", title=title, values=values)
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names), sort=names, legend=legend)
+def _field(channel: Any) -> str:
+    return str(channel.shorthand).partition(":")[0]
 
 
-def dash_legend(orient: Literal["top", "bottom"], title: str | None = None) -> alt.Legend:
-    """A legend of strokes: in the points of the lines, as symbols, no dash would be seen."""
-    return alt.Legend(
-        orient=orient,
-        title=title,
-        symbolType="stroke",
-        symbolSize=300,
-        symbolFillColor="transparent",  # what has no fill at all is drawn without a stroke too
+def _scale_type(channel: Any) -> str:
+    scale = channel.to_dict().get("scale") or {}
+    return str(scale.get("type", "linear"))
+
+
+def _with_stretches(
+    table: pd.DataFrame, along: str, keys: list[str], max_gap: float
+) -> pd.DataFrame:
+    """`table` with `stretch`: a number for each part of a line without a gap."""
+    places = [*(table[key] for key in keys), table["state"] == PREDICTED]
+    before = table.groupby(places, dropna=False, sort=False)[along].shift()
+    is_gap = before.isna() | ((before > 0) & (table[along] / before > max_gap))
+    lines = table.groupby(places, dropna=False, sort=False).ngroup()
+    stretch = is_gap.groupby(lines).cumsum()
+    return table.assign(stretch=lines.astype(str) + "." + stretch.astype(str))
+
+
+def _label_heights(
+    table: pd.DataFrame, value: str, line: str, by: list[str], *, is_log: bool
+) -> pd.Series[Any]:
+    """Where along y the name of each line is, in its last row; NaN in all others."""
+    heights = pd.Series(np.nan, index=table.index)
+    for _, group in table.groupby(by, dropna=False) if by else [((), table)]:
+        drawn = group.dropna(subset=value)
+        if drawn.empty:
+            continue
+        scaled = np.log(drawn[value]) if is_log else drawn[value]
+        least = float(scaled.min()) if is_log else min(0.0, float(scaled.min()))
+        gap = (float(scaled.max()) - least) * LABEL_PX / HEIGHT_PX
+        last = scaled[~drawn[line].duplicated(keep="last")].sort_values()
+        places: list[float] = []
+        for height in last:
+            places.append(max(float(height), places[-1] + gap) if places else float(height))
+        top = float(scaled.max())
+        for index in reversed(range(len(places))):
+            places[index] = min(places[index], top)
+            top = places[index] - gap
+        heights[last.index] = np.exp(places) if is_log else np.array(places)
+    return heights
+
+
+def clipped(table: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
+    """`table` with `begin` and `reach`: `<value>_low` and `<value>_high`, clipped so that wide
+    intervals of few runs do not dominate the axis. `by` are the columns of the selects."""
+    figures = table.groupby(list(by), dropna=False)[value]
+    is_rate = value == "rate"
+    least = figures.transform("min") * (0 if is_rate else 1 / BEYOND)
+    most = figures.transform("max") * (REACH if is_rate else BEYOND)
+    return table.assign(
+        begin=np.maximum(table[f"{value}_low"], least),
+        reach=np.minimum(table[f"{value}_high"], most),
     )
 
 
-def stale_shape() -> Any:
-    """A cross where a point is stale, else a circle."""
-    return alt.condition("datum.state === 'stale'", alt.value("cross"), alt.value("circle"))
+def run_by_run(measured: Any) -> Any:
+    """A row for each run of `measured` figures without an interval, with the run's `of_run`."""
+    by_run = measured.transform_filter("datum.by_run && !isValid(datum.begin)")
+    split = by_run.transform_calculate(each=f"split(datum.by_run, '{RUN_SEPARATOR}')")
+    return split.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")

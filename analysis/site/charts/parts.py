@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import pandas as pd
 
-from analysis.site.charts.theme import present, text_tooltip
+from analysis.site.charts.rows import MARK_PX, row_chart
+from analysis.site.charts.theme import Chart, colour, faded_if_stale, present
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.study_facts import StudyFacts
 
 PART_COLUMNS = [
-    *("machine", "variant", "role", "case", "part", "order"),
-    *("seconds", "whole", "share", "state", "href"),
+    *("machine", "variant", "name", "role", "case", "part", "order"),
+    *("seconds", "whole", "share", "percent", "state", "href"),
 ]
 
 
@@ -37,37 +38,38 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
                 if whole == 0:
                     continue
                 for order, (part, row) in enumerate(found):
+                    share = row.median / whole
                     href = samples_address(
                         machine, facts.study.name, variant.name, case.id, part.name
                     )
-                    place = (machine, variant.name, variant.role, case.id, part.label, order)
-                    shares = (row.median, whole, row.median / whole)
-                    rows.append((*place, *shares, "stale" if row.stale else "measured", href))
+                    place = (machine, variant.name, variant.title, variant.role, case.id)
+                    shares = (row.median, whole, share, f"{100 * share:.1f} %")
+                    state = "stale" if row.stale else "measured"
+                    rows.append((*place, part.label, order, *shares, state, href))
     return pd.DataFrame(rows, columns=PART_COLUMNS)
 
 
-def part_bars(
-    facts: StudyFacts, rows: pd.DataFrame, along: alt.X, row: alt.Y, tips: Mapping[str, str]
-) -> alt.Chart:
-    """A stacked bar a `row` of `rows`, each part in the colour it has in every chart of the study;
-    `tips` are the columns shown of a bar that is pointed at, and what they are called."""
+def part_chart(
+    facts: StudyFacts,
+    rows: pd.DataFrame,
+    x: alt.X,
+    description: str,
+    columns: Mapping[str, str],
+    *,
+    row: str = "variant",
+    order: Sequence[str] = (),
+    name: str = "name",
+    figure: str = "",
+) -> Chart | None:
+    """A stacked bar for each `row`, as `row_chart` has it, each part in the colour that it has in
+    every chart of the study. None without rows."""
+    if rows.empty:
+        return None
     labels = [metric.label for metric in facts.study.metrics.values() if metric.part_of]
-    drawn = present(labels, rows["part"])
-    legend = alt.Legend(orient="top", title=None, symbolType="square", values=drawn)
-    bars: alt.Chart = (
-        alt.Chart()
-        .mark_bar(height=15, cursor="pointer")
-        .encode(
-            x=along,
-            y=row,
-            color=alt.Color("part:N", sort=labels, scale=alt.Scale(domain=labels), legend=legend),
-            order="order:Q",
-            href="href:N",
-            opacity=alt.condition("datum.state === 'stale'", alt.value(0.35), alt.value(0.9)),
-            tooltip=[
-                *text_tooltip(*tips.items()),
-                alt.Tooltip("share:Q", title="share", format=".1%"),
-            ],
-        )
+    legend = alt.Legend(title=None, values=present(labels, rows["part"]))
+    bars = alt.Chart().mark_bar(height=11, yOffset=MARK_PX)
+    bars = bars.encode(
+        x=x, color=colour("part", labels, legend), order="order:Q", opacity=faded_if_stale()
     )
-    return bars
+    drawing = row_chart(row, order or facts.study.variant_names, bars, name=name, figure=figure)
+    return Chart(drawing, rows, description, {"part": "part", **columns, "percent": "share"})

@@ -1,4 +1,4 @@
-"""Rows of a chart, each with a name: left of the plot or, in a narrow column, above the row."""
+"""Rows of a chart: a name in words above each mark, and its figure at the right end."""
 
 from __future__ import annotations
 
@@ -6,95 +6,48 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import altair as alt
-import pandas as pd
 
-from analysis.site.charts.theme import LABEL_LIMIT_PX, WIDE_LABELS, Chart, finish, present
-
-ROW_PX: Final = 25
-NAME_PX: Final = 14
-"""Height of a name above its row."""
-COMPACT_ROW_PX: Final = 36
-"""Height of a row with the name above its mark."""
-BESIDE_PX: Final = 35
-"""Margin beside the plot of a narrow column, without text at its right end."""
+ROW_PX: Final = 34
+"""Height of a row: a line of words, and a mark below it."""
+MARK_PX: Final = 7
+"""Distance of marks from the middle of their row, downwards."""
+NAME_PX: Final = 6
+"""Distance of words from it, upwards."""
+FIGURE_PX: Final = 85
+"""Room for a figure: names are cut before it."""
 
 
-def named_rows(
+def row_chart(
     field: str,
     order: Sequence[str],
-    font: str | None = None,
-    limit_px: int = LABEL_LIMIT_PX,
-    px: int = 0,
-) -> alt.Y:
-    """A row for each value of `field`, in this order, as `named` expects it.
+    *layers: Any,
+    name: str = "",
+    figure: str = "",
+    through: Sequence[Any] = (),
+) -> Any:
+    """A row for each value of `field`, in this order, with the marks of all `layers` in it.
 
-    font: of the names left of the plot, which are cut at `limit_px`
-    px: height of a group of rows, if several rows share a name
+    name: column with the words above a row, `field` itself if empty
+    figure: column with the words at the right end; none if empty
+    through: layers that are in no row
     """
-    axis = alt.Axis(
-        labelFont=font or alt.Undefined,
-        labelLimit=alt.ExprRef(f"compact ? 1 : {limit_px}"),
-        labelFontSize=alt.ExprRef("compact ? 0.1 : 11"),
-        labelOpacity=alt.ExprRef("compact ? 0 : 1"),
-        domain=False,
-        ticks=False,
-        grid=False,
+    scale = alt.Scale(type="band", paddingInner=0, paddingOuter=0)
+    row = alt.Y(f"{field}:N", sort=list(order), title=None, axis=None, scale=scale)
+    room = alt.ExprRef(f"width - {FIGURE_PX if figure else 0}")
+    left = _words([field, name or field]).mark_text(align="left", yOffset=-NAME_PX, limit=room)
+    right = _words([field, figure]).mark_text(align="right", yOffset=-NAME_PX, fontWeight="bold")
+    words = [left.encode(x=alt.value(0), text=f"{name or field}:N")]
+    if figure:
+        words.append(right.encode(x=alt.value("width"), text=f"{figure}:N"))
+    rows = [*layers, *words]
+    return alt.layer(*through, *(layer.encode(y=row) for layer in rows)).properties(
+        height=alt.Step(ROW_PX)
     )
-    return alt.Y(f"{field}:N", sort=list(order), title=None, axis=axis, scale=_spaced(px))
 
 
-def _spaced(px: int) -> Any:
-    """A scale with room for a name above each group of rows of a narrow column."""
-    if not px:
-        return alt.Undefined
-    padding = alt.ExprRef(f"compact ? {NAME_PX / (px + NAME_PX):.3f} : 0.1")
-    return alt.Scale(paddingInner=padding, paddingOuter=padding)
-
-
-def variant_rows(names: Sequence[str], table: pd.DataFrame, px: int = 0) -> alt.Y:
-    """A row for each variant in `table`, in the order of `names`; `px` as of `named_rows`."""
-    return named_rows("variant", present(names, table["variant"]), WIDE_LABELS, px=px)
-
-
-def named(row: alt.Y, *layers: Any, px: int = 0, row_px: int = ROW_PX) -> alt.LayerChart:
-    """The `layers`, whose y is `row`, and the names above their rows in a narrow column.
-
-    px: height of a group of rows that share a name, as of `row`
-    row_px: height of a row in a wide column
-    """
-    height = alt.Step(px, **{"for": "position"}) if px else alt.Step(row_px)
-    chart = alt.layer(*layers, _names(row, is_group=bool(px)), height=height)
-    assert isinstance(chart, alt.LayerChart)  # no layer has facets
-    return chart
-
-
-def _names(row: alt.Y, *, is_group: bool) -> alt.Chart:
-    """One text for each row."""
-    field = str(row.shorthand).partition(":")[0]
-    above = -NAME_PX / 2 if is_group else -COMPACT_ROW_PX / 2 + 5
-    place = row.bandPosition(0) if is_group else row
-    names: alt.Chart = (
-        alt.Chart()
-        .transform_window(place="row_number()", groupby=[field])
-        .transform_filter("datum.place === 1")
-        .mark_text(
-            align="left",
-            dy=above,
-            font=WIDE_LABELS,
-            fontSize=10,
-            opacity={"expr": "compact ? 1 : 0"},
-        )
-        .encode(x=alt.value(0), y=place, text=f"{field}:N")
+def _words(columns: Sequence[str]) -> alt.Chart:
+    """One row for all marks that share a row of the chart."""
+    words: alt.Chart = alt.Chart().transform_aggregate(
+        groupby=[*dict.fromkeys(columns)], of="count()"
     )
-    return names
-
-
-def finish_rows(chart: Any, description: str, margin: int, right_px: int = 0, px: int = 0) -> Chart:
-    """`theme.finish` for a chart of `named` rows.
-
-    margin: beside the plot of a wide column, in pixels
-    right_px: width of the text at the right end of a narrow column
-    px: height of a group of rows that share a name
-    """
-    compact_row = px + NAME_PX if px else COMPACT_ROW_PX
-    return finish(chart, description, margin, BESIDE_PX + right_px, compact_row_px=compact_row)
+    return words

@@ -7,7 +7,6 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.base.errors import FieldError, require_known
-from analysis.site.charts.still import COLUMNS
 from analysis.site.charts.widgets import read_table
 from analysis.site.charts.writing import ChartSummary
 from analysis.site.facts.study_facts import StudyFacts
@@ -55,7 +54,6 @@ def _figure(page: Page, group: str, name: str, caption: str, anchor: str) -> Mar
         root=page.place.root,
         summary=chart,
         caption=caption,
-        columns=[*COLUMNS],
     )
 
 

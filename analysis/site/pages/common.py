@@ -12,7 +12,7 @@ from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
 from analysis.base.reading import read_yaml
-from analysis.site.charts import study_charts
+from analysis.site.charts import draw_study
 from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
@@ -55,7 +55,7 @@ def write_common_charts(
         "machines": machines_chart(comparison),
         EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
     }
-    index = write_charts(charts, folder / ALL, ALL, names=inputs.machine_names)
+    index = write_charts(charts, folder / ALL, inputs.machine_names)
     write_index(index, folder / ALL)
 
 
@@ -80,8 +80,7 @@ def draw_all(inputs: Inputs, pages: Path, folder: Path) -> None:
 
         def draw(known: Inputs, name: str = name, out: Path = out) -> None:
             facts = StudyFacts(known, known.studies[name])
-            index = write_charts(study_charts(facts), out, name, names=known.machine_names)
-            write_index(index, out)
+            write_index(draw_study(facts, out), out)
             write_widgets(facts, out)
             write_page_tables(facts, out)
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from analysis.base.errors import require_known
 from analysis.base.quantities import whole
 from analysis.site.charts.explorer import first_choice
-from analysis.site.charts.still import COLUMNS
+from analysis.site.charts.theme import CONFIGURATION
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
@@ -90,5 +90,5 @@ def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> Markup:
     start = first_choice(facts, wanted) if facts else None
     first = page.staged.charts[ALL][EXPLORER]
     return templates.macros("figure.html").explorer(
-        *map(json.dumps, (about, names, start or {})), page.place.root, first, list(COLUMNS)
+        *map(json.dumps, (about, names, start or {}, CONFIGURATION)), page.place.root, first
     )

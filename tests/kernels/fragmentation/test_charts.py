@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from allocator.fragmentation.charts import charts, kept
-from analysis.site.charts.still import COLUMNS, Still
-from analysis.site.charts.writing import write_chart
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from tests.repository import STUDIES
@@ -37,8 +34,8 @@ def test_what_is_reserved_is_held_against_what_is_requested(tmp_path: Path) -> N
     ]
     chart = kept(facts_of(tmp_path, rows))
     assert chart is not None
-    table = chart.data.set_index("variant")
-    assert table["over"].to_dict() == {"p5_dropin": pytest.approx(4)}
+    table = chart.table.set_index("variant")
+    assert table["value"].to_dict() == {"p5_dropin": pytest.approx(4)}
     assert table["label"]["p5_dropin"] == "4.00×"
     assert table["active_label"]["p5_dropin"] == "3.00 GB"
 
@@ -47,21 +44,6 @@ def test_a_pattern_that_holds_less_than_a_segment_is_left_out(tmp_path: Path) ->
     sizes = {"reserved": 2**21, "active": 4096, "requested": 4096}
     rows = [("p5_dropin", metric, float(size)) for metric, size in sizes.items()]
     assert kept(facts_of(tmp_path, rows)) is None
-
-
-def test_a_narrow_map_has_short_figures_below_the_names_of_patterns(tmp_path: Path) -> None:
-    rows = [("p5_dropin", "reserved", 2.9e9), ("p5_dropin", "requested", 2e9)]
-    chart = kept(facts_of(tmp_path, [*rows, ("p5_dropin", "active", 2e9)]))
-    assert chart is not None
-    write_chart(chart, tmp_path, "kept", "charts/fragmentation")
-    drawn = Still(tmp_path / "kept.vg.json").pictures()
-    words = {
-        column: re.findall(r">([^<>]+)</text>", picture.svg) for column, picture in drawn.items()
-    }
-    pattern = str(STUDY.headline).removeprefix("pattern=")
-    assert {"1.45×", pattern} <= set(words["wide"])
-    assert {"1.4", pattern} <= set(words["narrow"]) and "1.45×" not in words["narrow"]
-    assert drawn["narrow"].width == COLUMNS["narrow"]
 
 
 def test_without_results_there_are_no_charts(tmp_path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-import vl_convert
 
 from analysis.site.charts.writing import write_chart
 from kernels.hot_set.charts import charts
@@ -22,11 +20,8 @@ def test_both_charts_can_be_drawn(tmp_path: Path) -> None:
     rows.append((BLOCK, usual_case(1, 410, layers=60), "host_time", 6e-4))
     for name, chart in charts(facts_of(tmp_path, rows)).items():
         assert chart is not None, name
-        table = write_chart(chart, tmp_path / "out", name, "charts").data
-        assert len(table) == 3
-        specification = json.loads((tmp_path / "out" / f"{name}.json").read_text())
-        data = {"data": {"values": table.to_dict("records")}}
-        assert vl_convert.vegalite_to_vega(specification | data)
+        assert len(chart.table) == 3
+        write_chart(chart, tmp_path / "out", name)
 
 
 def test_bars_say_bytes_and_time_beyond_the_optimum(tmp_path: Path) -> None:

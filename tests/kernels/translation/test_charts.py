@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from analysis.site.charts.still import Still
-from analysis.site.charts.theme import COLUMN_PX
-from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
 from kernels.translation.charts import charts, reads_of, rows_of
@@ -34,15 +30,6 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
     assert_page_is_drawn(facts, OWN, tmp_path, but={"model"})  # which needs a calibration
-
-
-def test_the_legend_of_hints_shows_strokes(facts: StudyFacts, tmp_path: Path) -> None:
-    chart = charts(facts)["pools"]
-    assert chart is not None
-    write_chart(chart, tmp_path, "pools", "charts")
-    drawn = Still(tmp_path / "pools.vg.json").drawn(COLUMN_PX).svg
-    stroked = re.findall(r"<path[^>]*stroke-dasharray[^>]*><text[^>]*>([^<]*)<", drawn)
-    assert stroked == ["plain", "streaming hints"]
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:

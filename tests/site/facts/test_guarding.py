@@ -7,17 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
-import altair as alt
-import pandas as pd
 import pytest
 
 from analysis.site.charts import study_charts
-from analysis.site.charts.theme import Chart, finish, panels
-from analysis.site.charts.writing import write_charts
+from analysis.site.charts.theme import Chart
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, RunFile
-from analysis.site.facts.js_names import MARK, NAMES
-from analysis.site.facts.machine_names import machine_names
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import build, make_inputs, make_root, text_of
 from tests.synthetic import CALLS, COPY, RUN, name_of, write_machine
@@ -75,7 +70,7 @@ def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: P
         dividing(facts.inputs)
         return study_charts(facts)
 
-    with patch("analysis.site.pages.common.study_charts", failing):
+    with patch("analysis.site.charts.study_charts", failing):
         site = build(root)
     home = text_of(site / "index.html")
     assert "bad-box/copy is left out" in home and "ZeroDivisionError" in home
@@ -101,25 +96,10 @@ def test_the_site_is_published_without_what_no_page_can_be_made_of(tmp_path: Pat
     assert "good-box/copy is left out" not in home
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_every_javascript_object_breaks_no_chart(tmp_path: Path, name: str) -> None:
-    data = pd.DataFrame({"machine": [name, "box"], "kernel": ["box", name], "seconds": [1.0, 2.0]})
-    marks = alt.Chart().mark_bar().encode(x="seconds:Q", y="kernel:N", color="machine:N")
-    chart = finish(panels(marks, data), "A chart.", margin=90, compact_margin=90)
-    names = machine_names({name: {}, "box": {}})
-    summary = write_charts({"one": chart}, tmp_path, "group", names)["one"]
-    assert summary is not None
-    written = (tmp_path / "one.csv").read_text()
-    assert f"{name}{MARK}," in written and "box," in written
-    document = json.loads((tmp_path / "one.json").read_text())
-    assert sum(document["usermeta"]["marks"].values()) >= 2
-    assert (tmp_path / "one.wide.svg").read_text().count(name) >= 1
-
-
 def test_a_machine_called_constructor_is_published(tmp_path: Path) -> None:
     root = make_root(tmp_path / "root")
     for machine in ("box", "constructor"):
         write_machine(root / "results", machine, CALLS, rounds=2)
     site = build(root)
     assert json.loads((root / "build" / "refused.json").read_text()) == {}
-    assert f"constructor{MARK}" in (site / "charts" / "calls" / "steps.csv").read_text()
+    assert '"constructor"' in (site / "charts" / "calls" / "steps.json").read_text()

@@ -111,8 +111,8 @@ def test_following_the_page_yields_a_study(copy: Path) -> None:
     site = copy / "build" / "smoke" / "site"
     page = (site / "studies" / STUDY / "index.html").read_text()
     for name in ("steps", "cold"):
-        assert f'data-spec="../../charts/{STUDY}/{name}.vg.json"' in page
-        assert "cpp_loop" in (site / "charts" / STUDY / f"{name}.csv").read_text()
+        assert f'data-spec="../../charts/{STUDY}/{name}.json"' in page
+        assert "cpp_loop" in (site / "charts" / STUDY / f"{name}.json").read_text()
     assert 'data-column="host time"' in page
     claims = site / "evidence" / STUDY / "claims"
     assert re.search("holds .*at least 10", text_of(claims / "cpp_beats_python.html"))

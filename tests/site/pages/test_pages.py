@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -74,15 +75,19 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     assert f"the result of {v2.name} is stale" in page
     assert f"{v3.name} was skipped: needs sm_999 &lt;or later&gt;" in page.replace("&#95;", "_")
     assert f"failed illegal address all {v4.name}" in page
-    data = pd.read_csv(site / "charts" / "copy" / "steps.csv")
+    data = rows_of(site / "charts" / "copy" / "steps.json")
     states = data[data["machine"] == "whole-box"].groupby("variant")["state"].agg(set)
     assert states[v2.name] == {"stale", "published"}
     assert states[v3.name] == {"skipped", "published"}
     assert states[v4.name] == {"failed", "published"}
     assert states["library"] == {"not measured"}
-    assert set(data.loc[data["state"] == "stale", "run"]) == {name_of(RUN)}
     assert (site / "data" / "whole-box" / "copy" / f"{name_of(RUN)}.csv").exists()
     assert not (site / "data" / "torn-box").exists()
+
+
+def rows_of(chart: Path) -> pd.DataFrame:
+    """All rows of a chart."""
+    return pd.DataFrame(json.loads(chart.read_text())["data"]["values"])
 
 
 def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
@@ -109,9 +114,9 @@ def test_a_variant_added_appears_everywhere(tmp_path: Path) -> None:
     assert "On box (one run) this step is" in text_of(site / "studies" / "copy" / "index.html")
     for name in ("steps", "cases"):
         assert '"v9_renamed"' in (site / "charts" / "copy" / f"{name}.json").read_text()
-        data = pd.read_csv(site / "charts" / "copy" / f"{name}.csv")
+        data = rows_of(site / "charts" / "copy" / f"{name}.json")
         assert "v9_renamed" in set(data["variant"])
-        assert data["variant"].value_counts()["v9_renamed"] >= 16
+        assert data["variant"].value_counts()["v9_renamed"] >= 4
     samples = site / "data" / "box" / "copy" / "index.html"
     assert 'id="box-copy-v9_renamed"' in samples.read_text()
 

@@ -152,15 +152,3 @@ WRITERS: dict[str, Callable[[float], str]] = {
     "whole": whole,
     "percent": percent,
 }
-
-
-def test_the_browser_writes_numbers_as_the_pages_do(visit: Visit) -> None:
-    visit.go("ledger/")
-    written = visit.page.evaluate(
-        "async ([kinds, values]) => {"
-        " const {write} = await import(new URL('../assets/figures.js', location.href));"
-        " return kinds.map(kind => values.map(value => write(value, kind))); }",
-        [list(WRITERS), VALUES],
-    )
-    expected = [[write(value) for value in VALUES] for write in WRITERS.values()]
-    assert dict(zip(WRITERS, written, strict=True)) == dict(zip(WRITERS, expected, strict=True))

@@ -35,12 +35,11 @@ _WIDE_TABLES: Final = """() => [...document.querySelectorAll(".md-content table"
   .map(box => box.querySelector("thead").textContent)"""
 _CHART: Final = """figure => {
   const view = figure.querySelector(".hp-view");
-  const said = document.getElementById(view.getAttribute("aria-describedby"));
   return {
     name: figure.id,
     label: view.getAttribute("aria-label"),
-    text: said?.textContent ?? "",
-    data: figure.querySelector(".hp-data a[href$='.csv']")?.href ?? "",
+    text: figure.querySelector("figcaption").textContent,
+    data: figure.querySelector(".hp-data a[href$='.json']")?.href ?? "",
   };
 }"""
 _MARK_REPEATED: Final = """() => {

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import altair as alt
 
-from analysis.api.charts import Chart, StudyFacts
+from analysis.api.charts import BASIS_COLUMNS, Chart, StudyFacts
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart]:
     """One dot a row."""
-    dots = alt.Chart(facts.points, description="Every time.").mark_point()
-    shown = dots.encode(x="seconds", y="variant").add_params(alt.param(name="p", value=1))
-    return {"dots": shown}
+    dots = alt.Chart().mark_point().encode(x="seconds:Q", y="variant:N")
+    return {"dots": Chart(dots, facts.points, "Every time.", BASIS_COLUMNS)}

@@ -1,0 +1,180 @@
+"""The one stage of charts: a specification with its data, and pictures of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from analysis.base.errors import FieldError
+from analysis.site.charts.lines import clipped, line_chart
+from analysis.site.charts.rows import row_chart
+from analysis.site.charts.theme import COLOURS, MAX_LINES, Chart, Select
+from analysis.site.charts.writing import (
+    MAX_ROWS,
+    WIDTHS,
+    read_index,
+    write_chart,
+    write_charts,
+    write_index,
+)
+from tests.site.charts.conftest import Charts
+
+MARKS = alt.Chart().mark_point().encode(x="seconds:Q", y="variant:N")
+TABLE = pd.DataFrame(
+    {
+        "machine": ["a", "a", "b", "b"],
+        "variant": ["one", "two", "one", "two"],
+        "rows": [1, 2, 1, 2],
+        "seconds": [1.0, 2.0, 3.0, 4.0],
+        "href": "data/#x",
+        "unused": 7,
+    }
+)
+
+
+def chart_of(table: pd.DataFrame, *selects: Select, drawing: Any = MARKS) -> Chart:
+    return Chart(drawing, table, 'A "chart".', {"variant": "what"}, selects)
+
+
+def document_of(folder: Path, name: str) -> Any:
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def test_every_chart_is_one_valid_specification_with_its_data_and_pictures(
+    charts: Charts, tmp_path: Path
+) -> None:
+    for study, of_study in charts.items():
+        folder = tmp_path / study
+        index = write_charts({**of_study, "none": None}, folder, {"box": "The box"})
+        write_index(index, folder)
+        assert read_index(folder) == index and index["none"] is None
+        for name in of_study:
+            document, summary = document_of(folder, name), index[name]
+            kind: Any = alt.LayerChart if "layer" in document else alt.Chart
+            kind.validate({**document, "usermeta": {}})
+            assert vl_convert.vegalite_to_vega({**document, "width": 300})
+            assert summary is not None and summary.description == document["description"]
+            assert [*summary.choices] == document["usermeta"]["selects"]
+            for size, (width, height) in summary.sizes.items():
+                picture = (folder / f"{name}.{size}.svg").read_text()
+                assert f'width="{width}"' in picture and height > 60
+                assert width == pytest.approx(WIDTHS[size], abs=2), "nothing is cut at the side"
+                assert "color-scheme: light dark" in picture and "light-dark(" in picture
+                assert "href" not in picture.partition("<g")[2]
+
+
+def test_menus_choose_the_rows_of_a_picture(tmp_path: Path) -> None:
+    chart = chart_of(TABLE, Select("rows", "rows", 2), Select("variant", "what"))
+    machines = {"b": "Machine b", "a": "Machine a"}
+    summary = write_chart(chart, tmp_path, "one", machines)
+    assert [(one["label"], one["options"], one["chosen"]) for one in summary.choices] == [
+        ("machine", ["Machine a", "Machine b"], 1),
+        ("rows", [1, 2], 0),
+        ("what", ["one", "two"], 0),
+    ], "menus begin where there are numbers"
+    document = document_of(tmp_path, "one")
+    assert len(document["data"]["values"]) == len(TABLE)
+    assert "unused" not in document["data"]["values"][0]
+    assert document["encoding"]["href"]["field"] == "href"
+    assert document["encoding"]["tooltip"][0]["title"] == "what"
+    one_machine = write_chart(chart_of(TABLE[:2]), tmp_path, "two")
+    assert not one_machine.choices, "a menu of one option changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.assign(seconds=np.nan), "numbers in one of seconds, got 'none'"),
+        (TABLE.assign(seconds="long"), "numbers in the column seconds, got 'text'"),
+        (TABLE[:0], f"1 to {MAX_ROWS} rows to draw, got '0'"),
+        (pd.concat([TABLE[:2]] * MAX_ROWS), f"1 to {MAX_ROWS} rows to draw, got"),
+    ],
+)
+def test_a_chart_that_shows_nothing_or_too_much_stops_the_stage(
+    tmp_path: Path, table: pd.DataFrame, message: str
+) -> None:
+    with pytest.raises(FieldError, match=f"chart one: expected {message}"):
+        write_chart(chart_of(table), tmp_path, "one")
+
+
+def test_a_row_has_its_name_and_figure_once(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"row": ["a", "a"], "x": [1, 2], "words": "All of it", "figure": "12 GB/s"}
+    )
+    marks = alt.Chart().mark_point().encode(x="x:Q")
+    drawing = row_chart("row", ["a"], marks, name="words", figure="figure")
+    write_chart(chart_of(table, drawing=drawing), tmp_path, "rows")
+    picture = (tmp_path / "rows.narrow.svg").read_text()
+    assert picture.count(">All of it<") == picture.count(">12 GB/s<") == 1
+
+
+def lines_of(table: pd.DataFrame, **options: Any) -> tuple[Any, pd.DataFrame]:
+    x = alt.X("size:Q", scale=alt.Scale(type="log"))
+    return line_chart(table, x, alt.Y("rate:Q"), "line", ["up", "down"], by=[], **options)
+
+
+def test_no_line_crosses_a_gap_that_was_not_measured() -> None:
+    sizes = [1, 2, 4, 40, 80]
+    table = pd.DataFrame({"size": sizes * 2, "line": ["up"] * 5 + ["down"] * 5, "rate": 1.0})
+    drawing, rows = lines_of(table)
+    assert rows.groupby("line")["stretch"].nunique().to_dict() == {"up": 2, "down": 2}
+    assert rows["stretch"].nunique() == 4
+    _, rows = lines_of(table, max_gap=10)
+    assert rows["stretch"].nunique() == 2
+    # Measured points that a model predicts have its dashed line only.
+    model = table.assign(state="predicted")
+    drawing, rows = lines_of(pd.concat([table.assign(state="measured"), model]))
+    filters = json.dumps(drawing.to_dict(validate=False))
+    assert "indexof(['down', 'up'], datum.line) < 0" in filters
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
+    table = pd.DataFrame(
+        {"size": [1, 2] * 2, "line": ["up", "up", "down", "down"], "rate": [1.0, 100, 1, 99.9]}
+    )
+    _, rows = lines_of(table)
+    at = rows.dropna(subset="label_at").set_index("line")["label_at"]
+    assert at["up"] == 100 and at["down"] < 96
+    with pytest.raises(FieldError, match=f"at most {MAX_LINES}"):
+        many = pd.DataFrame({"size": 1, "rate": 1.0, "line": list("abcdef")})
+        line_chart(many, alt.X("size:Q"), alt.Y("rate:Q"), "line", list("abcdef"), by=[])
+
+
+def test_a_wide_interval_leaves_the_axis_to_the_figures_of_its_machine() -> None:
+    table = pd.DataFrame(
+        {
+            "machine": ["a", "a", "b"],
+            "rate": [50.0, 40.0, 400.0],
+            "rate_low": [49.0, -10.0, np.nan],
+            "rate_high": [51.0, 900.0, np.nan],
+        }
+    )
+    drawn = clipped(table, "rate", ["machine"])
+    assert drawn["begin"].tolist()[:2] == [49, 0] and drawn["reach"].tolist()[:2] == [51, 62.5]
+    assert drawn["begin"].isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(("place", "page"), [(0, "#ffffff"), (1, "#1e2129")])
+def test_colours_stand_out_from_the_page(place: int, page: str) -> None:
+    pairs = [re.findall(r"#[0-9a-f]{6}", colour) for colour in COLOURS]
+    assert all(contrast(pair[place], page) >= 3 for pair in pairs)
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two #rrggbb colours as WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
