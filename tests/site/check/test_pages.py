@@ -85,7 +85,11 @@ def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
         ("A bar a machine.", {}, ""),
         ("Whiskers: intervals.", {}, "expected 'Whiskers' to be drawn, got none"),
         ("Whiskers: intervals.", {"mark": "rule"}, ""),
-        ("Open diamonds: others.", {}, "expected 'Open diamonds' to be drawn, got none"),
+        (
+            "Open diamonds: others.",
+            {"mark": "point"},
+            "expected 'Open diamonds' to be drawn, got none",
+        ),
         ("Open diamonds: others.", {"mark": "point", "state": "published"}, ""),
         (
             "A bar a machine.",

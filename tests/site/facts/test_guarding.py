@@ -67,7 +67,8 @@ def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: P
         write_machine(root / "results", machine, COPY, rounds=1)
 
     def failing(facts: StudyFacts) -> Mapping[str, Chart | None]:
-        dividing(facts.inputs)
+        if facts.study.name == "copy":
+            dividing(facts.inputs)
         return study_charts(facts)
 
     with patch("analysis.site.charts.study_charts", failing):
