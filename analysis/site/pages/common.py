@@ -55,6 +55,7 @@ def write_common_charts(
         "machines": machines_chart(comparison),
         EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
     }
+    (folder / ALL).mkdir(parents=True, exist_ok=True)
     index = write_charts(charts, folder / ALL, inputs.machine_names)
     write_index(index, folder / ALL)
 
