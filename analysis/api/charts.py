@@ -23,6 +23,6 @@ from analysis.site.charts.widgets import Widget
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.journeys import machines_by_evidence
-from analysis.site.facts.predicting import chips
+from analysis.site.facts.links import chips
 from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts

@@ -70,7 +70,7 @@ def _row(comparison: Comparison, one: Ratio) -> dict[str, object]:
     variant = one.of.variant
     return {
         "machine": one.base.name,
-        "against": comparison.names.get(one.other.name, one.other.name),
+        "against": comparison.inputs.machine_names.get(one.other.name, one.other.name),
         "study": one.of.study,
         "variant": variant.name,
         "row": variant.title + ("" if one.of.case == shown else f", {one.of.case}"),
@@ -85,6 +85,6 @@ def _row(comparison: Comparison, one: Ratio) -> dict[str, object]:
         "figure": figure,
         "other": other,
         "href": samples_address(
-            one.base.machine, one.of.study, variant.name, one.of.case, one.of.metric
+            one.base.name, one.of.study, variant.name, one.of.case, one.of.metric
         ),
     }

@@ -32,9 +32,8 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
     lanes = sorted(set(events["lane"]), key=lambda lane: (lane != HOST, len(lane), lane))
     variants = present(facts.study.variant_names, events["variant"])
     machine = events["machine"].iloc[0]
-    fastest = facts.ranking.fastest(machine)
     captured = set(events.loc[events["machine"] == machine, "variant"])
-    start = fastest.name if fastest and fastest.name in captured else None
+    start = facts.study.goal if facts.study.goal in captured else None
     names = {variant.name: variant.title for variant in facts.study.variants}
     events = events.assign(
         title=events["variant"].map(names), place=events["variant"].map(variants.index)

@@ -20,7 +20,7 @@ GAP: Final = re.compile(r'<(\w+) class="hp-gap"[^>]*>(.*?)</\1>', re.DOTALL)
 FIGURE: Final = re.compile(r'<data value="([^"]*)" data-figure="([^"]*)">(.*?)</data>', re.DOTALL)
 """A measured figure, by `analysis.site.pages.html.figure`."""
 CHART: Final = re.compile(
-    r'<figure class="hp-chart" id="([^"]*)"[^>]*? data-spec="([^"]*)\.vg\.json".*?'
+    r'<figure class="hp-chart" id="([^"]*)"[^>]*? data-spec="[^"]*charts/([^"]*)".*?'
     r"<figcaption>(.*?)</figcaption>",
     re.DOTALL,
 )
@@ -29,31 +29,38 @@ DRAWING: Final = re.compile(
 )
 PART: Final = re.compile(r'data-(?:spec|source|table)="(?:[^"]*/)?([^"/]+/[^"/]+)"')
 """A chart, widget or table of a study: the file that it is made from."""
-KINDS: Final = {"vg.json": "chart", "widget.json": "widget", "page_table.json": "table"}
-STATE: Final = "state: "
-"""Beginning of a requirement on the rows' column `state`; others are types of marks."""
-OF_CHARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    r"[Dd]ashed: the model": (f"{STATE}predicted",),
-    r"[Oo]pen diamonds": (f"{STATE}published",),
-    r"[Ww]hiskers": ("rule",),
-    r"[Dd]ashed rules": ("rule",),
-    r"\bBand\b": ("rect", "area"),
-    r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": ("symbol",),
-    r"\bbars?\b": ("rect",),
+EXPLAINED: Final = ("skipped", "failed")
+"""States of rows that are drawn as the reason for having no number."""
+KINDS: Final = {"json": "chart", "widget.json": "widget", "page_table.json": "table"}
+OF_CHARTS: Final[Mapping[str, str]] = {
+    r"[Dd]ashed: the model": '"state": "predicted"',
+    r"[Oo]pen diamonds": '"state": "published"',
+    r"[Ww]hiskers|[Dd]ashed rules": '"(mark|type)": "rule"',
+    r"\bBand\b": '"(mark|type)": "(rect|area|errorband)"',
+    r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": '"(mark|type)": "(point|circle)"',
+    r"\bbars?\b": '"(mark|type)": "(bar|rect)"',
 }
-"""Requirements on a chart, of which one must be met, by phrase of its caption."""
 OF_DRAWINGS: Final[Mapping[str, str]] = {
     r"[Ss]haded": r'class="[^"]*\bband\b',
     r"[Dd]ashed[^.]*the model": r'<(path|polyline)[^>]*class="[^"]*\bdashed\b',
     r"[Ww]hiskers": r'class="[^"]*\bwhisker\b',
 }
-"""Required text in the shapes of a drawing, by phrase of its caption."""
+"""Required text in the specification of a chart, or the shapes of a drawing, by phrase of its
+caption."""
 
 
 def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
-    """Faults of all pages of a finished site."""
+    """Faults of all pages of a finished site, and of their charts."""
     pages = {_name(path, site): path.read_text() for path in sorted(site.glob("**/*.html"))}
-    yield from _gaps_and_captions(site, pages)
+    for name, text in pages.items():
+        for gap in GAP.finditer(text):
+            yield Fault(f"page {name}", f"expected content, got {_words(gap[2])!r}")
+        for anchor, spec, caption in CHART.findall(text):
+            document = (site / "charts" / spec).read_text()
+            yield from _wrong_caption(f"page {name}, {anchor}", caption, document, OF_CHARTS)
+            yield from _empty_choices(f"page {name}, {anchor}", json.loads(document))
+        for shapes, caption in DRAWING.findall(text):
+            yield from _wrong_caption(f"page {name}, drawing", caption, shapes, OF_DRAWINGS)
     yield from _contradictions(pages)
     used = {part for text in pages.values() for part in PART.findall(text)}
     measured = {run.study for run in inputs.runs} & {*inputs.studies}
@@ -69,27 +76,20 @@ def _name(path: Path, site: Path) -> str:
     return path.relative_to(site).as_posix().removesuffix("index.html").rstrip("/") or "home"
 
 
-def _gaps_and_captions(site: Path, pages: Mapping[str, str]) -> Iterator[Fault]:
-    for name, text in pages.items():
-        for found in GAP.finditer(text):
-            yield Fault(f"page {name}", f"expected content, got {_words(found[2])!r}")
-        yield from _wrong_captions(f"page {name}", text, site)
-
-
 def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:
     values: dict[str, dict[str, str]] = defaultdict(dict)
     for name, text in pages.items():
         for value, key, _ in FIGURE.findall(text):
             values[key].setdefault(value, name)
-    for key, found in values.items():
-        if len(found) > 1:
-            shown = " and ".join(f"{value} on {name}" for value, name in found.items())
+    for key, places in values.items():
+        if len(places) > 1:
+            shown = " and ".join(f"{value} on {name}" for value, name in places.items())
             yield Fault(f"figure {key}", f"expected one value, got {shown}")
 
 
 def _absent_sections(study: Study, text: str) -> Iterator[Fault]:
-    """Absent parts that every page of a measured study has: its steps and claims."""
-    wanted = {name.name: f"a section of {name.name}" for name in study.with_role("step", "beyond")}
+    """Steps and claims that the page of a measured study lacks."""
+    wanted = {one.name: f"a section of {one.name}" for one in study.with_role("step", "beyond")}
     wanted |= {claim_anchor(study.name, claim.id): f"claim {claim.id}" for claim in study.claims}
     known = {*re.findall(r'\bid="([^"]*)"', text)}
     for anchor, part in wanted.items():
@@ -106,30 +106,39 @@ def _unused_parts(charts: Path, used: Collection[str]) -> Iterator[Fault]:
             yield Fault(f"page studies/{charts.name}", f"expected {KINDS[kind]} {name}, got none")
 
 
-def _wrong_captions(where: str, text: str, site: Path) -> Iterator[Fault]:
-    """Captions that name a mark which is not drawn."""
-    for anchor, spec, caption in CHART.findall(text):
-        path = site / "charts" / spec.partition("charts/")[2]
-        document = json.loads(path.with_name(f"{path.name}.json").read_text())
-        known = {*document["usermeta"]["marks"], *_states(path)}
-        for phrase, needed in OF_CHARTS.items():
-            found = re.search(phrase, _words(caption))
-            if found and known.isdisjoint(needed):
-                yield Fault(f"{where}, {anchor}", f"expected {found[0]!r} to be drawn, got none")
-    for shapes, caption in DRAWING.findall(text):
-        for phrase, needed_shape in OF_DRAWINGS.items():
-            found = re.search(phrase, _words(caption))
-            if found and not re.search(needed_shape, shapes):
-                yield Fault(f"{where}, drawing", f"expected {found[0]!r} to be drawn, got none")
+def _wrong_caption(
+    where: str, caption: str, drawn: str, needs: Mapping[str, str]
+) -> Iterator[Fault]:
+    """Phrases of a caption about what is not among the `drawn`."""
+    for phrase, needed in needs.items():
+        named = re.search(phrase, _words(caption))
+        if named and not re.search(needed, drawn):
+            yield Fault(where, f"expected {named[0]!r} to be drawn, got none")
 
 
-def _states(path: Path) -> set[str]:
-    """The values of the column `state` of a chart's data, each after STATE."""
-    import pandas as pd
+def _empty_choices(where: str, document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Options of a chart's menus without a number to draw, or the reason for having none. The stage
+    of charts has checked what they show at first."""
+    numbers = {*_quantities({**document, "data": None})}
+    rows = [
+        row
+        for row in document["data"]["values"]
+        if row.get("state") in EXPLAINED or any(row.get(name) is not None for name in numbers)
+    ]
+    for menu in document["usermeta"]["selects"] if numbers else ():
+        for option in menu["options"]:
+            if all(row.get(menu["column"]) != option for row in rows):
+                what = f"expected marks for {menu['column']} = {option}, which can be chosen"
+                yield Fault(where, f"{what}, got none")
 
-    data = pd.read_csv(path.with_name(f"{path.name}.csv"), dtype=str)
-    states: Any = data["state"].dropna().unique() if "state" in data else ()
-    return {f"{STATE}{one}" for one in states}
+
+def _quantities(part: Any) -> Iterator[str]:
+    """Fields that a specification draws as numbers."""
+    if isinstance(part, dict) and part.get("type") == "quantitative":
+        yield str(part.get("field"))
+    if isinstance(part, dict | list):
+        for one in part.values() if isinstance(part, dict) else part:
+            yield from _quantities(one)
 
 
 def _words(html: str) -> str:

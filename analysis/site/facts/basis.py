@@ -6,38 +6,23 @@ runs are shown instead.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol
 
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL, runs_phrase
 from analysis.base.statistics import MIN_RUNS
-from analysis.site.facts.rows import (
-    RUN_SEPARATOR,
-    ClaimPartRow,
-    ClaimRow,
-    MeasuredRow,
-    RatioRow,
-    SummaryRow,
-)
+from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
 from analysis.study import Metric
 
 MIN_HOSTS: Final = 2
 """Minimum number of hosts for an interval that is also for other hosts."""
-LEAST_SAME: Final = 0.9
-"""An undecided ratio between this and its inverse is no measurable difference."""
 LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL} (or single runs)"
 """Title of the texts by `spread`."""
 FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
-
-
-_ENDS: Final = ("ci_low", "ci_high")
-"""Columns with the ends of intervals."""
 
 
 class Based(Protocol):
@@ -47,9 +32,6 @@ class Based(Protocol):
     def by_run(self) -> str: ...
     @property
     def hosts(self) -> int: ...
-
-
-Row = TypeVar("Row", MeasuredRow, SummaryRow, RatioRow, ClaimRow, ClaimPartRow)
 
 
 def figures_by_run(row: Based) -> list[float]:
@@ -67,29 +49,13 @@ def is_headline(row: Based) -> bool:
     return not row.by_run or is_enough(len(figures_by_run(row)), row.hosts)
 
 
-def is_level(row: RatioRow) -> bool:
-    """Whether the interval of an undecided ratio is narrow enough for no measurable difference."""
-    return row.ci_low >= LEAST_SAME and row.ci_high <= 1 / LEAST_SAME
-
-
-def ruled(row: Row) -> Row:
-    """The row without its intervals if its runs do not allow any."""
-    if is_headline(row):
-        return row
-    ends: dict[str, Any] = {name: math.nan for name in _ENDS if hasattr(row, name)}
-    return replace(row, **ends)
-
-
-def ruled_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the columns of SummaryRow, each as by `ruled`."""
-    allowed = list(map(is_headline, map(_Basis, table["by_run"], table["hosts"])))
+def ruled(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows by Based, without the intervals `ci_low` to `ci_high` that their runs do not allow."""
+    numbers = table["by_run"].str.count(rf"\{RUN_SEPARATOR}") + 1
+    pairs = zip(table["by_run"] == "", numbers, table["hosts"], strict=True)
+    allowed = [is_printed or is_enough(runs, hosts) for is_printed, runs, hosts in pairs]
     is_allowed = pd.Series(allowed, index=table.index, dtype=bool)
-    return table.assign(**{name: table[name].where(is_allowed) for name in _ENDS})
-
-
-class _Basis(NamedTuple):
-    by_run: str
-    hosts: int
+    return table.assign(**{end: table[end].where(is_allowed) for end in ("ci_low", "ci_high")})
 
 
 def in_few(runs: int, hosts: int) -> str:

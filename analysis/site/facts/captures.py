@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -13,8 +13,8 @@ import pycxxfilt
 
 from analysis.base.records import read_records
 from analysis.results.collect import taken_of
-from analysis.results.store import records
 from analysis.results.store.records import CAPTURED as CAPTURED
+from analysis.results.store.records import COUNTER_COLUMNS, EVENT_COLUMNS, Counter, Event
 from analysis.results.store.records import HOST_CALL as HOST_CALL
 from analysis.results.store.records import KERNEL as KERNEL
 from analysis.site.facts.inputs import Inputs
@@ -23,19 +23,14 @@ from analysis.study.source import fingerprint
 
 STALE: Final = "stale"
 MISSING: Final = "not captured"
+UNTRIED: Final = "no profiler has been run"
+UNWANTED: Final = "the study requests none"
 
 _KERNEL: Final = re.compile(
     r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
 )
 """Kernels return void and are not members, so only namespaces precede the name."""
 _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
-
-UNTRIED: Final = "no profiler has been run"
-UNWANTED: Final = "the study requests none"
-REWORDED: Final = {"launches no kernel": records.NO_KERNEL}
-"""Replacements for reasons in older results that claim too much: a variant may leave its kernels
-without work."""
-UNPROFILED: Final = "the variant lacks the profiled case"
 
 
 @dataclass(frozen=True)
@@ -47,9 +42,9 @@ class Capture:
 
     state: str
     reason: str
-    case: str
-    path: Path
-    variant: str
+    case: str = ""
+    path: Path = Path()
+    variant: str = ""
 
     @property
     def is_there(self) -> bool:
@@ -72,41 +67,17 @@ class Captures:
 
     inputs: Inputs
     study: Study
-    _found: dict[tuple[str, str, str], Capture] = field(default_factory=dict, init=False)
 
     def find(self, machine: str, variant: Variant, kind: str) -> Capture:
         """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
-        key = machine, variant.name, kind
-        if key not in self._found:
-            self._found[key] = self._look_for(machine, variant, kind)
-        return self._found[key]
-
-    def _look_for(self, machine: str, variant: Variant, kind: str) -> Capture:
         key = machine, self.study.name, variant.name
-        nowhere = self.inputs.results / machine / self.study.name
-        if key not in self.inputs.runs_of:
-            return Capture(MISSING, "the variant has not been measured", "", nowhere, variant.name)
-        now = fingerprint(self.study, variant)
-        taken = taken_of(self.inputs.captures, key, kind, now)
+        taken = taken_of(self.inputs.captures, key, kind, fingerprint(self.study, variant))
         if taken is None:
-            return Capture(MISSING, self._untried(variant, kind), "", nowhere, variant.name)
+            return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
+        if not taken.is_captured:
+            return Capture(MISSING, taken.variant.status.partition(": ")[2])
         state = CAPTURED if taken.is_fresh else STALE
-        reason = "" if taken.is_captured else taken.variant.status.partition(": ")[2]
-        return Capture(
-            state if taken.is_captured else MISSING,
-            REWORDED.get(reason, reason),
-            taken.variant.case,
-            taken.capture.path,
-            variant.name,
-        )
-
-    def _untried(self, variant: Variant, kind: str) -> str:
-        """Reason for a capture that was never tried."""
-        if kind not in variant.captures:
-            return UNWANTED
-        if self.study.captured_of(variant):
-            return UNTRIED
-        return f"{UNPROFILED}, {' or '.join(one.case for one in self.study.captured)}"
+        return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
 
 def read_counters(path: Path, variant: str) -> dict[str, float]:
@@ -114,19 +85,17 @@ def read_counters(path: Path, variant: str) -> dict[str, float]:
 
     Raises HotpathError if the file is not a table of counters.
     """
-    counted = [one for one in read_records(path, records.Counter) if one.variant == variant]
-    rows = pd.DataFrame(map(asdict, counted), columns=list(records.COUNTER_COLUMNS))
-    if rows.empty:
+    counted = [asdict(one) for one in read_records(path, Counter) if one.variant == variant]
+    if not counted:
         return {}
-    times = rows[rows["metric"] == "gpu__time_duration.sum"].groupby("kernel")["value"].sum()
+    rows = pd.DataFrame(counted, columns=list(COUNTER_COLUMNS))
+    is_sum, is_time = rows["metric"].str.endswith(".sum"), rows["metric"].str.contains("duration")
+    times = rows[is_sum & is_time].groupby("kernel")["value"].sum()
     longest = times.idxmax() if len(times) else rows["kernel"].iloc[0]
-    summed = rows[rows["metric"].str.endswith(".sum")].groupby("metric")["value"].sum()
-    others = rows[(rows["kernel"] == longest) & ~rows["metric"].str.endswith(".sum")]
-    return {
-        str(name): float(value)
-        for values in (summed, others.groupby("metric")["value"].mean())
-        for name, value in values.items()
-    }
+    of_longest = rows[~is_sum & (rows["kernel"] == longest)]
+    values = [rows[is_sum].groupby("metric")["value"].sum()]
+    values.append(of_longest.groupby("metric")["value"].mean())
+    return {str(name): float(value) for name, value in pd.concat(values).items()}
 
 
 def read_events(path: Path, variant: str) -> pd.DataFrame:
@@ -134,10 +103,9 @@ def read_events(path: Path, variant: str) -> pd.DataFrame:
 
     Raises HotpathError if the file is not a timeline.
     """
-    found = (one for one in read_records(path, records.Event) if one.variant == variant)
-    events = pd.DataFrame(map(asdict, found))
+    events = [asdict(one) for one in read_records(path, Event) if one.variant == variant]
     numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    return events.reindex(columns=list(records.EVENT_COLUMNS)).astype(numbers)
+    return pd.DataFrame(events, columns=list(EVENT_COLUMNS)).astype(numbers)
 
 
 def kernel_name(symbol: str) -> str:
@@ -150,7 +118,7 @@ def kernel_name(symbol: str) -> str:
         demangled = pycxxfilt.itanium_demangle(symbol)
     except ValueError:  # it only begins like a mangled name
         return symbol
-    found = _KERNEL.match(demangled or "")
-    if found is None:
+    name = _KERNEL.match(demangled or "")
+    if name is None:
         return symbol
-    return found["name"] + _LITERAL.sub(r"\1", found["arguments"] or "")
+    return name["name"] + _LITERAL.sub(r"\1", name["arguments"] or "")

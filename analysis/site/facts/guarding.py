@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, place_of
 
 T = TypeVar("T")
 
@@ -27,53 +27,42 @@ def guarded(
     Raises the error of `make` if it fails without results, too, if no machine fails by itself, or
     several with all results: then the fault is in the code.
     """
+    names = [name for name in inputs.of_machines if not study or name.endswith(f"/{study}")]
+
+    def failing(left: Collection[str], metrics: Collection[str] = ()) -> Exception | None:
+        """The error with the results of `left` alone, and without these metrics."""
+        known = inputs.without({name: "" for name in inputs.of_machines if name not in left})
+        tables = {
+            name: table[~table["metric"].isin([*metrics])]
+            for name, table in known.tables.items()
+            if "metric" in table
+        }
+        return error_of(lambda: make(known.with_tables(**tables)))
+
+    def faults(machine: str) -> Iterator[tuple[str, str]]:
+        here = [name for name in inputs.of_machines if name.startswith(f"{machine}/")]
+        if (error := failing(here)) is None:
+            return
+        suspects = [name for name in names if name in here]
+        one = culprit(suspects, lambda gone: failing({*here} - {*gone}) is None)
+        for name in [one] if one else suspects:
+            summary = inputs.tables["summary"]
+            metrics = summary["metric"][summary["machine"] + "/" + summary["study"] == name]
+            metric = culprit([*metrics.unique()], lambda gone: failing(here, gone) is None)
+            run = max(run.run for run in inputs.runs if place_of(run) == name)
+            file = f"{name}/{run}.csv: {metric or 'samples'}"
+            yield name, f"{file}: expected {expected}, got {in_words(error)}"
+
     try:
         return make(inputs), inputs
     except UNFORESEEN:
-        nothing = inputs.without(dict.fromkeys(inputs.of_machines, ""))
-        if error_of(lambda: make(nothing)):
+        if failing(()):
             raise
-        left_out = {
-            name: why
-            for machine in inputs.machines
-            for name, why in _faulty(inputs.only(machine), make, expected, study)
-        }
-        is_all = len(left_out) == len(_names(inputs, study)) and len(inputs.machines) > 1
-        if not left_out or is_all:
+        left_out = {name: why for machine in inputs.machines for name, why in faults(machine)}
+        if not left_out or (len(left_out) == len(names) and len(inputs.machines) > 1):
             raise
     kept = inputs.without(left_out)
     return make(kept), kept
-
-
-def _names(inputs: Inputs, study: str) -> list[str]:
-    """`<machine>/<study>` of the results of one study or, without its name, of all."""
-    return [name for name in inputs.of_machines if not study or name.endswith(f"/{study}")]
-
-
-def _faulty(
-    inputs: Inputs, make: Callable[[Inputs], object], expected: str, study: str
-) -> Iterator[tuple[str, str]]:
-    """The results of one machine with which `make` fails, and why."""
-    if (error := error_of(lambda: make(inputs))) is None:
-        return
-    names = _names(inputs, study)
-
-    def works(gone: Collection[str]) -> bool:
-        return error_of(lambda: make(inputs.without(dict.fromkeys(gone, "")))) is None
-
-    one = culprit(names, works)
-    for name in [one] if one else names:
-        machine, of_study = name.split("/")
-        figures = inputs.tables["summary"]
-        figures = figures[(figures["study"] == of_study) & (figures["metric"] != "")]
-
-        def works_without(metrics: Collection[str], machine: str = machine) -> bool:
-            return error_of(lambda: make(inputs.only(machine, metrics))) is None
-
-        metric = culprit(figures["metric"].unique().tolist(), works_without) or "samples"
-        run = max(run.run for run in inputs.runs if run.study == of_study)
-        file = f"{name}/{run}.csv"
-        yield name, f"{file}: {metric}: expected {expected}, got {in_words(error)}"
 
 
 def write_left_out(inputs: Inputs, before: Inputs, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,11 @@ from analysis.toolchain.sass import VariantCode, read_code
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
+
+
+def place_of(about: RunFile | CaptureFile) -> str:
+    """`<machine>/<study>`"""
+    return f"{about.machine}/{about.study}"
 
 
 @dataclass(frozen=True)
@@ -86,44 +91,30 @@ class Inputs:
         """Parameters of the link model on every machine."""
         return rows_of(self.tables["model_parameters"], ParameterRow)
 
-    def only(self, machine: str, metrics_gone: Collection[str] = ()) -> Inputs:
-        """The results of one machine, without some metrics."""
-        others = {name: "" for name in self.of_machines if not name.startswith(f"{machine}/")}
-        found = self.without(others)
-        tables = {
-            name: table[~table["metric"].isin([*metrics_gone])] if "metric" in table else table
-            for name, table in found.tables.items()
-        }
-        return replace(found, tables=tables, refused=self.refused)
-
     @property
     def of_machines(self) -> list[str]:
         """`<machine>/<study>` of all results."""
-        return sorted({f"{run.machine}/{run.study}" for run in self.runs})
+        return sorted({place_of(run) for run in self.runs})
 
     def without(self, left_out: Mapping[str, str]) -> Inputs:
         """A copy without what is left out of results: a reason by `<machine>/<study>`."""
         if not left_out:
             return self
+        runs = [run for run in self.runs if place_of(run) not in left_out]
+        known = {run.machine for run in runs}
 
         def kept(table: pd.DataFrame) -> pd.DataFrame:
-            if not {"machine", "study"} <= {*table.columns}:
-                return table
+            if "study" not in table:
+                return table[table["machine"].isin(known)]
             return table[~(table["machine"] + "/" + table["study"]).isin(left_out.keys())]
 
-        runs = [run for run in self.runs if f"{run.machine}/{run.study}" not in left_out]
-        known = {run.machine for run in runs}
-        parameters = self.tables["model_parameters"]
-        tables = {name: kept(table) for name, table in self.tables.items()}
-        tables["model_parameters"] = parameters[parameters["machine"].isin(known)]
-        abouts = [(one, one.about) for one in self.captures]
         return replace(
             self,
-            tables=tables,
+            tables={name: kept(table) for name, table in self.tables.items()},
             refused={**self.refused, **left_out},
             machines={name: one for name, one in self.machines.items() if name in known},
             runs=runs,
-            captures=[one for one, of in abouts if f"{of.machine}/{of.study}" not in left_out],
+            captures=[one for one in self.captures if place_of(one.about) not in left_out],
         )
 
     def with_tables(self, **tables: pd.DataFrame) -> Inputs:
@@ -164,21 +155,10 @@ class Inputs:
 
     def files(self, machine: str, study: str) -> list[Path]:
         """The files of all runs and captures of a study on a machine, newest first."""
-        folder = self.results / machine / study
-        abouts: list[RunFile | CaptureFile] = [
-            *(run for run in self.runs if (run.machine, run.study) == (machine, study)),
-            *(
-                one.about
-                for one in self.captures
-                if (one.about.machine, one.about.study) == (machine, study)
-            ),
-        ]
-        names = [name for about in abouts for name in (about.file_name, *about.files)]
-        return [folder / name for name in sorted(names, reverse=True)]
-
-    def of_study(self, table: pd.DataFrame, study: Study) -> pd.DataFrame:
-        """Rows of `table` about variants that `study` has now."""
-        return table[(table["study"] == study.name) & table["variant"].isin(study.variant_names)]
+        abouts: list[RunFile | CaptureFile] = [*self.runs, *(one.about for one in self.captures)]
+        of_place = [one for one in abouts if (one.machine, one.study) == (machine, study)]
+        names = [name for about in of_place for name in (about.file_name, *about.files)]
+        return [self.results / machine / study / name for name in sorted(names, reverse=True)]
 
 
 def load_inputs(

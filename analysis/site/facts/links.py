@@ -1,47 +1,71 @@
-"""Predictions for other links, from the calibration of a machine."""
+"""Times by the link model: of cases that need not have been measured, and over other links."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
 
 from analysis.compare.judge import EQUAL_WITHIN
-from analysis.results.model.hardware import (
-    Link,
-    Prediction,
-    PublishedRate,
-    behind,
-    predict,
-    read_links,
-)
-from analysis.results.model.terms import Parameters
-from analysis.site.facts.predicting import chips
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.study import Variant
-from analysis.study.access import access_of
+from analysis.results.model.hardware import Link, PublishedRate, behind, predict, read_links
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
+from analysis.site.facts.inputs import Inputs
+from analysis.study import Case, Variant
+from analysis.study.access import Access, access_of
 
-ROLES = ("step", "ceiling")
-"""Roles of the predicted variants."""
+COPY_BYTES: Final = 2**30
+IN_FLIGHT_BYTES: Final = 2048
+"""Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
+
+
+OF_EACH_FIT: Final = ("link_rate", "walk")
+"""A parameter of the fit to the link, and one of that to translation."""
 
 
 @dataclass(frozen=True)
-class LinkRate:
-    """Rates in B/s of a variant in its shown case: predicted, by the link alone, and measured on
-    the calibrated machine, NaN except for its link."""
+class Chip:
+    """Number of SMs of a calibrated machine, and its parameters of the model."""
 
-    link: Link
-    study: str
-    variant: Variant
-    case: str
-    rate: float
-    binding: str
-    link_rate: float
-    measured: float
+    sms: int
+    parameters: Parameters
 
-    @property
-    def is_measured(self) -> bool:
-        return not math.isnan(self.measured)
+    def seconds(self, variant: Variant, case: Case) -> float:
+        """Predicted seconds of `variant` in any case; NaN without a description of its reads, or
+        without a parameter."""
+        access = access_of(variant, case)
+        if access is None:
+            return math.nan
+        work = np.array([work_of(access, self.sms)])
+        return float(predicted_seconds(work, self.parameters.values())[0])
+
+
+def fit_bases(inputs: Inputs) -> dict[str, str]:
+    """The calibration cases and runs behind the parameters of each calibrated machine."""
+    table = inputs.tables["model_parameters"]
+    fits = table[table["parameter"].isin(OF_EACH_FIT) & table["value"].notna()]
+    of_machines = fits.groupby("machine").agg({"cases": "sum", "runs": "max"})
+    return {
+        str(machine): f"{cases} cases of {runs} run{'s' * (runs > 1)}"
+        for machine, cases, runs in of_machines.itertuples()
+    }
+
+
+def chips(inputs: Inputs) -> dict[str, Chip]:
+    """The calibrated machines, by name."""
+    table = inputs.tables["model_parameters"]
+    values = {
+        name: dict(zip(rows["parameter"], rows["value"], strict=True))
+        for name, rows in table.groupby("machine")
+    }
+    found = {}
+    for machine, described in inputs.machines.items():
+        known, sms = values.get(machine, {}), described.get("sms")
+        if isinstance(sms, int) and math.isfinite(known.get("link_rate", math.nan)):
+            parameters = (known.get(one.name, math.nan) for one in fields(Parameters))
+            found[machine] = Chip(sms, Parameters(*parameters))
+    return found
 
 
 @dataclass(frozen=True)
@@ -53,26 +77,10 @@ class Calibrated:
     parameters: Parameters
     link: Link
 
-    def known_parameters(self) -> int:
-        return sum(map(math.isfinite, self.parameters.values()))
-
     def measured_values(self) -> dict[str, float]:
         """The values of OF_THE_MACHINE on this machine."""
         efficiency = self.parameters.link_rate / self.link.packet_rate
         return {"efficiency": efficiency, "latency": self.parameters.latency}
-
-
-def calibrated_machine(studies: Mapping[str, StudyFacts]) -> Calibrated | None:
-    """The machine with a known link and most calibrated parameters; None without one."""
-    found: list[Calibrated] = []
-    for facts in list(studies.values())[:1]:
-        for machine, chip in chips(facts.inputs).items():
-            described = facts.inputs.machines[machine]
-            key = {name: described.get(f"pcie_{name}") for name in ("generation", "width")}
-            link = next((link for link in read_links() if link.pcie == key), None)
-            if link is not None:
-                found.append(Calibrated(machine, chip.sms, chip.parameters, link))
-    return max(found, key=Calibrated.known_parameters, default=None)
 
 
 @dataclass(frozen=True)
@@ -95,71 +103,27 @@ class HeldAgainst:
         return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
 
 
-def held_against(studies: Mapping[str, StudyFacts]) -> list[HeldAgainst]:
-    """Every published rate beside the fastest predicted copy of its kind."""
-    known, rates = calibrated_machine(studies), _all_rates(studies)
-    found = []
-    for link in read_links():
-        for published in link.published:
-            copies = [
-                one.rate
-                for one in rates
-                if one.link == link and (one.variant.link or {}).get("reads") == published.reads
-            ]
-            if known is not None and copies:
-                is_calibrated = link == known.link
-                found.append(HeldAgainst(link, published, max(copies), is_calibrated))
-    return found
+def calibrated_machine(inputs: Inputs) -> Calibrated | None:
+    """The first machine with calibrated parameters and a known link; None without one."""
+    for machine, chip in chips(inputs).items():
+        about = inputs.machines[machine]
+        pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
+        if link := next((link for link in read_links() if link.pcie == pcie), None):
+            return Calibrated(machine, chip.sms, chip.parameters, link)
+    return None
 
 
-def link_rates(studies: Mapping[str, StudyFacts], *, refuted: bool = False) -> list[LinkRate]:
-    """Predicted rates of steps and ceilings over every link; empty without a calibrated machine.
-    Predictions by SMs or by the copy engine that a published rate has `refuted` are given alone.
-
-    Left out are variants whose reads the model does not know, and the calibrating studies.
-    """
-    gone = {(one.link.name, one.published.reads) for one in held_against(studies) if one.is_refuted}
-    return [one for one in _all_rates(studies) if ((one.link.name, _copy(one)) in gone) == refuted]
-
-
-def _copy(one: LinkRate) -> str:
-    """The kind of large copy, one of COPIES, that reads as this variant does."""
-    reads = (one.variant.link or {}).get("reads")
-    return "copy_engine" if reads == "copy_engine" else "contiguous"
-
-
-def _all_rates(studies: Mapping[str, StudyFacts]) -> list[LinkRate]:
-    known = calibrated_machine(studies)
+def held_against(inputs: Inputs) -> list[HeldAgainst]:
+    """Every published rate beside the predicted one; empty without a calibrated machine."""
+    known = calibrated_machine(inputs)
     if known is None:
         return []
-    found = []
+    held = []
     for link in read_links():
         parameters = behind(link, known.parameters, known.link)
-        for facts in studies.values():
-            chosen = () if facts.study.calibrates else facts.study.with_role(*ROLES)
-            for variant in chosen:
-                access = access_of(variant, facts.study.shown_case(variant))
-                if access is None:
-                    continue
-                prediction = predict(access, known.sms, link, parameters)
-                if not math.isnan(prediction.seconds):
-                    found.append(_rate(facts, known, link, variant, prediction))
-    return found
-
-
-def _rate(
-    facts: StudyFacts, known: Calibrated, link: Link, variant: Variant, prediction: Prediction
-) -> LinkRate:
-    case = facts.study.shown_case(variant)
-    row = facts.figures.find(known.machine, variant.name, case.id, "gpu_time")
-    is_own = link == known.link and row is not None and not row.stale
-    return LinkRate(
-        link,
-        facts.study.name,
-        variant,
-        case.id,
-        case.payload_bytes / prediction.seconds,
-        prediction.binding,
-        case.payload_bytes / prediction.link_seconds,
-        case.payload_bytes / row.median if is_own and row is not None else math.nan,
-    )
+        for published in link.published:
+            in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0
+            access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
+            seconds = predict(access, known.sms, link, parameters).seconds
+            held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == known.link))
+    return held

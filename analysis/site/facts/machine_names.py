@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from analysis.site.facts.js_names import marked
-
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*")
 """Text that needs no escaping in any output format."""
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
@@ -24,7 +22,7 @@ def machine_names(machines: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     possible = {machine: [*_names(described)] for machine, described in machines.items()}
     counts = Counter(name for machine, names in possible.items() for name in {machine, *names})
     return {
-        machine: next((name for name in names if counts[name] == 1), marked(machine))
+        machine: next((name for name in names if counts[name] == 1), machine)
         for machine, names in possible.items()
     }
 

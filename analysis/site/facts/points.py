@@ -4,138 +4,86 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
 import pandas as pd
 
-from analysis.base.quantities import (
-    digits,
-    digits_interval,
-    quantity,
-    quantity_interval,
-    with_interval,
-)
-from analysis.base.records import columns
+from analysis.base.quantities import digits, digits_interval, quantity, quantity_interval
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import basis_phrase, figures_by_run, is_headline, spread
-from analysis.site.facts.figures import NOT_MEASURED, Figures
-from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
+from analysis.site.facts.basis import figures_by_run, is_headline, spread
+from analysis.site.facts.figures import Figures
+from analysis.site.facts.rows import MeasuredRow, runs_text
 from analysis.study import Case, Variant, parse_case
 from analysis.study.access import access_of
 
-CASE_PREFIX = "case_"
+CASE_PREFIX: Final = "case_"
 """Prefix of the columns with keys of the case."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """A figure to draw, or a missing one: `state` is `measured`, `stale`, `skipped`, `failed`, `not
-    measured` or `published`.
-
-    `seconds*` are in s, `rate*` in GB/s; `share` is relative to the fastest ceiling's rate.
-    `is_default` is 1 if `metric` is the one by which the variant is compared. `label`, `short` and
-    `interval` are the formatted figure.
-    """
-
-    machine: str
-    variant: str
-    title: str
-    role: str
-    state: str
-    case: str
-    payload_bytes: int
-    metric: str
-    clock: str
-    is_default: int
-    seconds: float = math.nan
-    seconds_low: float = math.nan
-    seconds_high: float = math.nan
-    rate: float = math.nan
-    rate_low: float = math.nan
-    rate_high: float = math.nan
-    share: float = math.nan
-    label: str
-    short: str
-    interval: str = ""
-    n: float = math.nan
-    rounds: float = math.nan
-    runs: float = math.nan
-    hosts: float = math.nan
-    by_run: str = ""
-    verified: float = math.nan
-    apart: float = math.nan
-    throttled: float = math.nan
-    run: str = ""
-    note: str = ""
-    href: str
-
-
-COLUMNS = list(columns(Point))
+NOT_MEASURED: Final = "not measured"
+COLUMNS: Final = [
+    *("machine", "variant", "title", "role", "state", "case", "payload_bytes", "metric", "clock"),
+    *("is_default", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high"),
+    *("share", "short", "interval", "runs", "hosts", "by_run", "note", "href"),
+]
 
 
 def points_table(figures: Figures) -> pd.DataFrame:
-    """Columns of Point, and one column `case_<key>` per case key, empty for cases without it."""
-    study = figures.study
-    points = [
-        _with_keys(point, case)
-        for machine in figures.machines
-        for variant in study.subjects
-        for case in variant.cases
-        for point in _of_case(figures, machine, variant, case)
-    ]
-    points += [_with_keys(point, case) for point, case in _published(figures)]
-    keys = [f"{CASE_PREFIX}{key}" for key in study.case_keys]
-    return pd.DataFrame(points, columns=[*COLUMNS, *keys])
+    """Figures to draw, and missing ones, with COLUMNS and a column `case_<key>` per case key.
+
+    `state` is `measured`, `stale`, `skipped`, `failed`, `not measured` or `published`. `seconds*`
+    are in s, `rate*` in GB/s; `share` is relative to the fastest ceiling's rate. `is_default` is 1
+    if `metric` is the one by which the variant is compared. `short` and `interval` are formatted.
+    """
+    keys = [f"{CASE_PREFIX}{key}" for key in figures.study.case_keys]
+    points = [*_of_variants(figures), *_published(figures)]
+    table = pd.DataFrame(points, columns=[*COLUMNS, *keys])
+    return table.fillna({"interval": "", "by_run": "", "note": ""})
 
 
-def _with_keys(point: Point, case: Case) -> dict[str, object]:
-    keys = {f"{CASE_PREFIX}{key}": value for key, value in case.values.items()}
-    return vars(point) | keys
+def _of_variants(figures: Figures) -> Iterator[dict[str, Any]]:
+    """One point per measured time, else one with the reason for its absence."""
+    study, measured = figures.study, {key[:3] for key in figures.measured}
+    for machine, variant in product(figures.machines, study.subjects):
+        for case in variant.cases:
+            place = partial(_place, figures, machine, variant, case)
+            by_metric = {
+                metric: row
+                for metric in study.time_metrics
+                if (row := figures.find(machine, variant.name, case.id, metric)) is not None
+            }
+            preferred = study.metrics_for(variant)
+            default = next((metric for metric in by_metric if metric in preferred), "")
+            for metric, row in by_metric.items():
+                is_default = int(metric == default)
+                yield place(metric) | _measured(figures, case, row) | {"is_default": is_default}
+            key = machine, variant.name, case.id
+            if by_metric or key in measured:
+                continue  # where other metrics than times were measured, no point is missing
+            skipped = figures.skipped.get(key)
+            if skipped or case.grid != "full":  # few machines measure the full grid
+                state = skipped.status if skipped else NOT_MEASURED
+                absent = {"state": state, "short": state, "note": skipped.reason if skipped else ""}
+                yield place(preferred[0]) | absent | {"is_default": 1}
 
 
-def _of_case(figures: Figures, machine: str, variant: Variant, case: Case) -> list[Point]:
-    """One point per measured metric, else one with the reason for its absence."""
-    points: list[Point] = []
-    preferred = figures.study.metrics_for(variant)
-    for metric in figures.study.time_metrics:
-        row = figures.find(machine, variant.name, case.id, metric)
-        if row is None:
-            continue
-        limit = figures.limit_share(machine, variant, case, metric)
-        is_first = not any(point.is_default for point in points)
-        points.append(
-            Point(
-                **_place(figures, machine, variant, case, metric),
-                **_measured(figures, case, row),
-                state="stale" if row.stale else "measured",
-                share=limit.share if limit else math.nan,
-                is_default=int(is_first and metric in preferred),
-                n=row.n,
-                rounds=row.rounds,
-                runs=row.runs,
-                hosts=row.hosts,
-                by_run=_by_run(figures, case, row),
-                verified=row.verified,
-                apart=row.apart,
-                throttled=row.throttled,
-                run=row.run,
-            )
+def _published(figures: Figures) -> Iterator[dict[str, Any]]:
+    """Points of the published figures, repeated for every machine."""
+    for row, machine in product(figures.printed, figures.machines):
+        variant = figures.study.variant(row.variant)
+        case = Case(parse_case(row.case), row.payload_bytes, "default")
+        note = f"{row.printed} {row.unit_printed} in {row.source}"
+        yield (
+            _place(figures, machine, variant, case, row.metric)
+            | _values(figures, case, row.seconds, math.nan, math.nan)
+            | {"state": "published", "is_default": 1, "note": note}
         )
-    if points or (machine, variant.name, case.id) in figures.measured_cases:
-        return points  # none where other metrics than times were measured
-    state, reason = figures.absence(machine, variant, case)
-    if state == NOT_MEASURED and case.grid == "full":
-        return []  # few machines measure the full grid, so such a case does not count as missing
-    place = _place(figures, machine, variant, case, preferred[0])
-    return [Point(**place, state=state, label=state, short=state, note=reason, is_default=1)]
 
 
 def _place(
     figures: Figures, machine: str, variant: Variant, case: Case, metric: str
 ) -> dict[str, Any]:
-    """Fields of a point that identify its figure."""
+    """Columns that identify a figure."""
     return {
         "machine": machine,
         "variant": variant.name,
@@ -146,28 +94,35 @@ def _place(
         "metric": metric,
         "clock": figures.study.metrics[metric].label,
         "href": samples_address(machine, figures.study.name, variant.name, case.id, metric),
+        **{f"{CASE_PREFIX}{key}": value for key, value in case.values.items()},
     }
 
 
 def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
-    """`_values` of a measured figure. Its label has the runs if these allow no interval."""
+    """Columns of a measured figure. Its runs are in place of an interval that they do not allow."""
     low, note = shortest_time(figures, case, row)
-    values = _values(figures, case, row.median, low, row.ci_high)
-    if is_headline(row):
-        return values | {"note": note}
-    write = partial(_short, figures, case)
-    runs = spread(row, "", write)
-    label = with_interval(values["short"], basis_phrase(row).split(",")[0])
-    return values | {"label": label, "interval": runs}
+    values = _values(figures, case, row.median, low, row.ci_high) | {"note": note}
+    if not is_headline(row):
+        values |= {"interval": spread(row, "", partial(_short, figures, case)), "note": ""}
+    by_run = row.by_run if row.runs > 1 else ""
+    if by_run and "rate" in values and figures.are_rates:
+        by_run = runs_text(case.payload_bytes / time / 1e9 for time in figures_by_run(row))
+    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
+    return values | {
+        "state": "stale" if row.stale else "measured",
+        "share": limit.share if limit else math.nan,
+        "runs": row.runs,
+        "hosts": row.hosts,
+        "by_run": by_run,
+    }
 
 
 def shortest_time(figures: Figures, case: Case, row: MeasuredRow) -> tuple[float, str]:
     """The lower end of a time's interval, and a note where that was raised: no rate reaches beyond
     that of the ceiling or link, unless the figure itself does. NaN without an interval."""
     limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
-    of_ceiling = row.median * limit.share if limit is not None else 0.0
-    of_link = _link_seconds(figures, case, row)
-    least, bound = max((of_ceiling, "ceiling"), (of_link, "link"))
+    of_ceiling = row.median * limit.share if limit else 0.0
+    least, bound = max((of_ceiling, "ceiling"), (_link_seconds(figures, case, row), "link"))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""
     end = f"the {bound}'s rate"
@@ -198,38 +153,11 @@ def _values(
 ) -> dict[str, Any]:
     """Times in s and rates in GB/s, and their formatted text for the mark."""
     values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
-    short, interval = _short(figures, case, seconds), quantity_interval(seconds, low, high, "s")
+    interval = quantity_interval(seconds, low, high, "s")
     if case.payload_bytes:
         # The longest time is the lowest rate.
         rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
         if figures.are_rates:
             interval = digits_interval(rates[1], rates[2])
-    label = with_interval(short, interval)
-    return values | {"label": label, "short": short, "interval": interval}
-
-
-def _by_run(figures: Figures, case: Case, row: MeasuredRow) -> str:
-    """Rates of the single runs if rates are drawn, otherwise times; empty for one run."""
-    if row.runs < 2:
-        return ""
-    if not (figures.are_rates and case.payload_bytes):
-        return row.by_run
-    rates = (case.payload_bytes / time / 1e9 for time in figures_by_run(row))
-    return RUN_SEPARATOR.join(f"{rate:.7g}" for rate in rates)
-
-
-def _published(figures: Figures) -> Iterator[tuple[Point, Case]]:
-    """Points of the published figures, repeated for every machine."""
-    for row in figures.printed:
-        variant = figures.study.variant(row.variant)
-        case = Case(parse_case(row.case), row.payload_bytes, "default")
-        for machine in figures.machines:
-            point = Point(
-                **_place(figures, machine, variant, case, row.metric),
-                **_values(figures, case, row.seconds, math.nan, math.nan),
-                state="published",
-                is_default=1,
-                note=f"{row.printed} {row.unit_printed} in {row.source}",
-            )
-            yield point, case
+    return values | {"short": _short(figures, case, seconds), "interval": interval}

@@ -7,29 +7,46 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
 from analysis import ROOT
 from analysis.base import keys
 from analysis.base.reading import read_json
 from analysis.results.model.translation import Walker, walk_seconds
+from analysis.results.store.keys import Count, Keys, Positive
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.probe_keys import LIMIT_BYTES, ReachKeys
-from analysis.site.facts.rows import MeasuredRow, rows_of
 from analysis.study import parse_case
 
 SOURCE: Final = ROOT / "tools" / "reach.cu"
 OUTPUTS: Final = ROOT / "tools" / "reach"
 """<machine>/<run>.json with --json, <machine>/reach.txt without, and <machine>/source.sha256: for
 each of these files, a line with the digest of the source that wrote it, and its name."""
-GATHER: Final = ("translation", "rows_streaming")
-"""The study and its variant that gathers as the probe does."""
+GATHER: Final = ["translation", "rows_streaming", "gpu_time"]
+"""The study, its variant that gathers as the probe does, and the clock."""
 HELD: Final = "translations held"
 WALKS: Final = "page walks from four times the reach"
 READS: Final = 2.0**18
 """Reads of a launch of the probe."""
+LIMIT_BYTES: Final = 200_000
+"""Maximum size of an output."""
+
+_Pool = Annotated[list[Positive], Field(min_length=4, max_length=4)]
+
+
+class ReachKeys(Keys):
+    """The keys that are used of the output of `tools/reach.cu` with `--json`; null marks unknown
+    figures. `pools` are pool_bytes, bytes_per_s, predicted_bytes_per_s and reads_per_s of each
+    pool."""
+
+    model_config = ConfigDict(extra="ignore")
+    pool_bytes: Count
+    held: Positive | None
+    walks_per_s: Positive | None
+    row_bytes: Count
+    pools: Annotated[list[_Pool], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +70,14 @@ class Agreement:
 
 def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
     """Every figure that the study and an output of the probe have on the same machine."""
-    return [one for machine in inputs.machines for one in _on(inputs, machine, outputs)]
+    return [
+        Agreement(probe["pool_bytes"], machine, name, unit, known[name], value, is_current(path))
+        for machine in inputs.machines
+        for known in [_of_study(inputs, machine)]
+        for path, probe in probes(outputs / machine).items()
+        for name, value, unit in _of_probe(probe)
+        if name in known and value is not None
+    ]
 
 
 def is_current(output: Path, source: Path = SOURCE) -> bool:
@@ -65,55 +89,40 @@ def is_current(output: Path, source: Path = SOURCE) -> bool:
 
 def probes(folder: Path) -> dict[Path, dict[str, Any]]:
     """The outputs for programs in a folder, smallest pool first. FieldError for a wrong one."""
-    found = [(path, _read(path)) for path in folder.glob("*.json")]
-    return dict(sorted(found, key=lambda each: int(each[1]["pool_bytes"])))
+    contents: dict[Path, dict[str, Any]] = {}
+    for path in folder.glob("*.json"):
+        contents[path] = read_json(path, LIMIT_BYTES)
+        keys.read(ReachKeys, contents[path], path.name)
+    return dict(sorted(contents.items(), key=lambda each: int(each[1]["pool_bytes"])))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = read_json(path, LIMIT_BYTES)
-    keys.read(ReachKeys, content, path.name)
-    return content
-
-
-def _on(inputs: Inputs, machine: str, outputs: Path) -> Iterator[Agreement]:
-    known = _of_study(inputs, machine)
-    for path, probe in probes(outputs / machine).items():
-        about = probe["pool_bytes"], machine
-        for name, (value, unit) in _of_probe(probe).items():
-            if name in known and value is not None:
-                yield Agreement(*about, name, unit, known[name], value, is_current(path))
-
-
-def _of_probe(probe: Mapping[str, Any]) -> dict[str, tuple[float | None, str]]:
-    """Value and unit of each figure by its name."""
-    found: dict[str, tuple[float | None, str]] = {
-        HELD: (probe["held"], "1"),
-        WALKS: (probe["walks_per_s"], "1/s"),
-    }
+def _of_probe(probe: Mapping[str, Any]) -> Iterator[tuple[str, float | None, str]]:
+    """Name, value and unit of each figure."""
+    yield HELD, probe["held"], "1"
+    yield WALKS, probe["walks_per_s"], "1/s"
     for pool, measured, predicted, _ in probe["pools"]:
         name = _gather(probe["row_bytes"], pool)
-        found[name] = measured, "B/s"
-        found[_predicted(name)] = predicted if probe["held"] else None, "B/s"
-    return found
+        yield name, measured, "B/s"
+        yield f"{name}, predicted", predicted if probe["held"] else None, "B/s"
 
 
 def _of_study(inputs: Inputs, machine: str) -> dict[str, float]:
     """The fit's parameters and the measured rates, by the same names."""
-    found: dict[str, float] = {}
+    known: dict[str, float] = {}
     fitted = {row.parameter: row.value for row in inputs.parameters if row.machine == machine}
     if not math.isnan(fitted.get("held_entries", math.nan)):
         walker = Walker(*(fitted[field.name] for field in fields(Walker)))
-        found |= {HELD: walker.held_entries, WALKS: _walks_per_s(walker)}
+        known |= {HELD: walker.held_entries, WALKS: _walks_per_s(walker)}
     summary = inputs.tables["summary"]
-    figures = summary.set_index(["machine", "study", "variant", "metric"], drop=False)
-    is_gather = figures.index.isin([(machine, *GATHER, "gpu_time")])
-    for row in rows_of(summary[is_gather], MeasuredRow):
-        case = parse_case(row.case)
+    is_gather = (summary[["study", "variant", "metric"]] == GATHER).all(axis=1)
+    gathers = summary[is_gather & (summary["machine"] == machine)]
+    for name, seconds in zip(gathers["case"], gathers["median"], strict=True):
+        case = parse_case(name)
         if case["order"] == "random" and case["rows"] == READS:
             size = int(case["row_bytes"])
-            name = _gather(size, int(case["pool_mib"]) * 2**20)
-            found[name] = found[_predicted(name)] = READS * size / row.median
-    return found
+            gather, rate = _gather(size, int(case["pool_mib"]) * 2**20), READS * size / seconds
+            known |= {gather: rate, f"{gather}, predicted": rate}
+    return known
 
 
 def _walks_per_s(walker: Walker) -> float:
@@ -125,7 +134,3 @@ def _walks_per_s(walker: Walker) -> float:
 
 def _gather(row_bytes: float, pool_bytes: float) -> str:
     return f"rows of {row_bytes:.0f} B from {pool_bytes / 2**30:g} GiB"
-
-
-def _predicted(gather: str) -> str:
-    return f"{gather}, predicted"

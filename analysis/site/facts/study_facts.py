@@ -9,37 +9,29 @@ from functools import cached_property
 import pandas as pd
 
 from analysis.results.model.judge import judged, uses
-from analysis.site.facts.basis import ruled_table
+from analysis.site.facts.basis import ruled
 from analysis.site.facts.captures import Captures
+from analysis.site.facts.claims import Verdicts
 from analysis.site.facts.figures import Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.points import points_table
-from analysis.site.facts.ranking import Ranking
 from analysis.site.facts.rows import CounterRow, KernelResources, PublishedRow, rows_of
-from analysis.site.facts.verdicts import Verdicts
 from analysis.study import Study
 from analysis.toolchain.sass import VariantCode
 
 
 @dataclass(frozen=True, eq=False)
 class StudyFacts:
-    """A study with its results: the argument of a study's charts.py."""
+    """A study with its results: the argument of a study's charts.py. Tables are about variants that
+    the study has now."""
 
     inputs: Inputs
     study: Study
-
-    def derived(self, table: str) -> pd.DataFrame | None:
-        """A table of the study's tables.py; None where it is absent."""
-        return self.inputs.derived[self.study.name].get(table)
 
     @cached_property
     def figures(self) -> Figures:
         """Medians, ratios and absences by machine, variant and case."""
         return Figures(self.inputs, self.study)
-
-    @cached_property
-    def ranking(self) -> Ranking:
-        return Ranking(self.figures)
 
     @cached_property
     def captures(self) -> Captures:
@@ -56,30 +48,25 @@ class StudyFacts:
         return points_table(self.figures)
 
     @property
-    def absent(self) -> Mapping[str, str]:
-        """Reasons for missing tables of the study's tables.py, by table."""
-        return self.inputs.absent[self.study.name]
-
-    @property
     def machines(self) -> list[str]:
         """Machines with results of this study, skipped and failed cases included."""
         return self.figures.machines
 
     @property
     def summary(self) -> pd.DataFrame:
-        """Rows of the summary about variants that the study has now, by MeasuredRow; an interval is
-        missing if the runs do not allow one."""
-        return ruled_table(self.inputs.of_study(self.inputs.tables["summary"], self.study))
+        """Rows of the summary by MeasuredRow; an interval is missing if the runs do not allow
+        one."""
+        return ruled(self.figures.table("summary"))
 
     @property
     def rounds(self) -> pd.DataFrame:
         """Times of shown cases by round, with the speed of the host, by RoundRow."""
-        return self.inputs.of_study(self.inputs.tables["rounds"], self.study)
+        return self.figures.table("rounds")
 
     @property
     def skipped(self) -> pd.DataFrame:
         """Cases that were skipped or failed, by SkippedRow."""
-        return self.inputs.of_study(self.inputs.tables["skipped"], self.study)
+        return self.figures.table("skipped")
 
     @cached_property
     def unreached(self) -> Mapping[str, str]:
@@ -103,20 +90,26 @@ class StudyFacts:
 
         `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
         """
-        table = self.inputs.of_study(self.inputs.tables["model"], self.study).reset_index(drop=True)
+        table = self.figures.table("model").reset_index(drop=True)
         return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
 
     @property
     def predicted_counters(self) -> list[CounterRow]:
-        return rows_of(
-            self.inputs.of_study(self.inputs.tables["model_counters"], self.study), CounterRow
-        )
+        return rows_of(self.figures.table("model_counters"), CounterRow)
 
     @property
     def repeats(self) -> pd.DataFrame:
         """Ratios between repeated entries of one program, by RepeatRow."""
-        table = self.inputs.tables["repeats"]
-        return table[table["study"] == self.study.name].reset_index(drop=True)
+        return self.figures.table("repeats").reset_index(drop=True)
+
+    def derived(self, table: str) -> pd.DataFrame | None:
+        """A table of the study's tables.py; None where it is absent."""
+        return self.inputs.derived[self.study.name].get(table)
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Reasons for missing tables of the study's tables.py, by table."""
+        return self.inputs.absent[self.study.name]
 
     def resources(self, variant: str) -> list[KernelResources]:
         """Compiler reports of the variant's kernels, one per kernel."""

@@ -15,7 +15,6 @@ from analysis.base.reading import read_yaml
 from analysis.site.charts import draw_study
 from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
-from analysis.site.charts.links import links_chart
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.page_tables import write_page_tables
 from analysis.site.charts.widgets import write_widgets
@@ -23,7 +22,6 @@ from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.facts.links import link_rates
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.navigation import CONFIGURATION, navigation, study_groups
 from analysis.site.pages.parquet import NAME, write_parquet
@@ -56,10 +54,10 @@ def write_common_charts(
     choice = first_choice(facts, wanted) if facts else None
     charts = {
         "machines": machines_chart(comparison),
-        "links": links_chart(link_rates(studies)),
         EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
     }
-    index = write_charts(charts, folder / ALL, comparison.names)
+    (folder / ALL).mkdir(parents=True, exist_ok=True)
+    index = write_charts(charts, folder / ALL, inputs.machine_names)
     write_index(index, folder / ALL)
 
 

@@ -23,11 +23,11 @@ from analysis.base.statistics import SAME_WITHIN
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import is_headline, metric_spread, spread, with_basis
-from analysis.site.facts.findings import claim_result
+from analysis.site.facts.claims import UNDECIDED
+from analysis.site.facts.journeys import claim_result
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.facts.verdicts import UNDECIDED
 from analysis.site.pages.html import figure as data_of
 from analysis.site.pages.html import with_data
 from analysis.site.pages.page import Page, macro
@@ -134,7 +134,7 @@ def measured(page: Page, facts: StudyFacts, claim: str) -> Markup:
     named = f"{INTERVAL}: {interval}" if interval else ""
     basis = with_basis(result.figures, named, result.write)
     title = "; ".join(filter(None, [facts.inputs.called(result.row.machine), basis, claim]))
-    parts = (result.row.machine, result.row.study, f"claim:{claim}", f"part:{result.part}", "value")
+    parts = (result.row.machine, result.row.study, f"claim:{claim}", "value")
     shown = with_data(result.write(result.figures.measured), result.figures.measured, *parts)
     address = page.address(f"ledger/#{claim_anchor(facts.study.name, claim)}")
     return _TEXT.measured(address, title, bool(result.few), shown)

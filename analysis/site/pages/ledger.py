@@ -15,10 +15,15 @@ from analysis.base.errors import require_known
 from analysis.base.quantities import runs_phrase, with_interval
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import FEW, SPREAD, is_enough, spread
-from analysis.site.facts.findings import written_interval
+from analysis.site.facts.claims import (
+    PUBLISHED,
+    UNDECIDED,
+    chosen_after,
+    judges_phrase,
+    written_interval,
+)
 from analysis.site.facts.rows import ClaimRow
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.facts.verdicts import PUBLISHED, UNDECIDED, chosen_after, judges_phrase
 from analysis.site.pages.fragments import Place, root_from
 from analysis.site.pages.html import NO_HTML, code, folded, joined, link, paragraph, table
 from analysis.site.pages.page import Page, macro

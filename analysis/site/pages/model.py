@@ -22,11 +22,10 @@ from analysis.results.model.hardware import MEANING, Parameter, read_links
 from analysis.results.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
 from analysis.results.model.terms import ABOUT
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.links import calibrated_machine, held_against, link_rates
-from analysis.site.facts.predicting import fit_bases
+from analysis.site.facts.links import calibrated_machine, fit_bases, held_against
 from analysis.site.facts.rows import ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import NO_HTML, code, figure, folded_tables, link, table, wide
+from analysis.site.pages.html import code, figure, folded_tables, link, table, wide
 from analysis.site.pages.page import macro
 
 WITHIN = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
@@ -151,9 +150,9 @@ def unjudged(facts: StudyFacts) -> Markup:
 
 
 @macro("predicted_links")
-def predicted_links(studies: Mapping[str, StudyFacts]) -> Markup:
-    """Predicted rates of large copies beside published ones, by link; then, folded, those of every
-    variant. The chip is that of the calibrated machine: only the link differs."""
+def predicted_links(inputs: Inputs) -> Markup:
+    """Rates of large copies that the model allows over links, beside published ones. The chip is
+    that of the calibrated machine: only the link differs."""
     rows = [
         {
             "link": one.link.title,
@@ -163,32 +162,20 @@ def predicted_links(studies: Mapping[str, StudyFacts]) -> Markup:
             "published vs. predicted": signed_percent(one.difference),
             "verdict": "measured here"
             if one.is_calibrated
-            else "refuted, so left out below"
+            else "refuted"
             if one.is_refuted
             else "not refuted",
             "source": link(one.published.address, one.published.what),
         }
-        for one in held_against(studies)
+        for one in held_against(inputs)
     ]
-    groups: dict[str, list[dict[str, object]]] = {}
-    for rate in link_rates(studies):
-        groups.setdefault(rate.link.title, []).append(
-            {
-                "study": rate.study,
-                "variant": code(rate.variant.name),
-                "predicted": gigabytes_per_second(rate.rate / 1e9),
-                "limited by": rate.binding,
-                "if only the link limited": gigabytes_per_second(rate.link_rate / 1e9),
-                "measured": gigabytes_per_second(rate.measured / 1e9),
-            }
-        )
-    return NO_HTML.join([table(rows), folded_tables(groups)])
+    return table(rows)
 
 
 @macro("stated_links")
-def stated_links(studies: Mapping[str, StudyFacts]) -> Markup:
+def stated_links(inputs: Inputs) -> Markup:
     """The parameters of those links, each with its source."""
-    known = calibrated_machine(studies)
+    known = calibrated_machine(inputs)
     measured = known.measured_values() if known else {}
     groups = {one.title: list(_stated(one.parameters, measured)) for one in read_links()}
     return wide(folded_tables(groups))

@@ -69,7 +69,7 @@ def journeys(page: Page, *names: str) -> Markup:
         if (journey := journey_of(facts)) is None:
             continue
         ends = [journey.first, journey.last]
-        times = [step.time for step in ends if step.time is not None]
+        times = [step.time for step in ends]
         payloads = [facts.study.shown_case(step.variant).payload_bytes for step in ends]
         first, last = (
             figure(speed(payload * facts.figures.are_rates, time.median), time)

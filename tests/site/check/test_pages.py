@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -47,12 +49,8 @@ def test_two_values_of_one_figure_are_named(tmp_path: Path, two_machines: Inputs
     [
         ("Within the reach (shaded).", '<rect class="band"/>', ""),
         ("Within the reach (shaded).", "<rect/>", "'shaded'"),
-        ("dashed lines: a copy, and the model.", '<path class="dashed"/>', ""),
-        (
-            "dashed lines: a copy, and the model.",
-            "<path/>",
-            "'dashed lines: a copy, and the model'",
-        ),
+        ("dashed lines: the model.", '<path class="dashed"/>', ""),
+        ("dashed lines: the model.", "<path/>", "'dashed lines: the model'"),
         ("whiskers: intervals", "<line/>", "'whiskers'"),
     ],
 )
@@ -65,14 +63,58 @@ def test_a_drawing_has_what_its_caption_names(
     assert faults(tmp_path, two_machines, one=html) == [expected] * bool(missing)
 
 
+def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
+    """A page with a chart of one row, of which machine and rate may be chosen."""
+    document = {
+        "mark": {"type": mark},
+        "encoding": {"x": {"field": "rate", "type": "quantitative"}},
+        "data": {"values": [{"machine": "box", "rate": 1.0, "state": "measured", **row}]},
+        "usermeta": {"selects": [{"column": "machine", "options": ["box"], "chosen": 0}]},
+    }
+    (site / "charts" / "pools").mkdir(parents=True, exist_ok=True)
+    (site / "charts" / "pools" / "rates.json").write_text(json.dumps(document))
+    return (
+        '<figure class="hp-chart" id="chart-rates" data-spec="../charts/pools/rates.json">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("caption", "given", "fault"),
+    [
+        ("A bar a machine.", {}, ""),
+        ("Whiskers: intervals.", {}, "expected 'Whiskers' to be drawn, got none"),
+        ("Whiskers: intervals.", {"mark": "rule"}, ""),
+        (
+            "Open diamonds: others.",
+            {"mark": "point"},
+            "expected 'Open diamonds' to be drawn, got none",
+        ),
+        ("Open diamonds: others.", {"mark": "point", "state": "published"}, ""),
+        (
+            "A bar a machine.",
+            {"rate": None},
+            "expected marks for machine = box, which can be chosen, got none",
+        ),
+        ("A bar a machine.", {"rate": None, "state": "skipped"}, ""),
+    ],
+)
+def test_a_chart_has_what_its_caption_names_and_its_menus_offer(
+    tmp_path: Path, two_machines: Inputs, caption: str, given: dict[str, Any], fault: str
+) -> None:
+    found = faults(tmp_path, two_machines, one=chart(tmp_path, caption, **given))
+    assert found == [f"page one, chart-rates: {fault}"] * bool(fault)
+
+
 def test_a_page_has_every_step_claim_and_chart_of_its_study(
     tmp_path: Path, two_machines: Inputs
 ) -> None:
     """Those of the charts that only the study has; each may be on another page."""
     charts = tmp_path / "charts" / "copy"
     charts.mkdir(parents=True)
-    for file in ("steps.vg.json", "own.vg.json", "own.csv", "advice.widget.json"):
-        (charts / file).touch()
+    empty = json.dumps({"data": {"values": []}, "usermeta": {"selects": []}})
+    for file in ("steps.json", "own.json", "own.wide.svg", "advice.widget.json"):
+        (charts / file).write_text(empty)
     study = two_machines.studies["copy"]
     steps = [variant.name for variant in study.with_role("step", "beyond")]
     anchors = [*steps, *(f"copy-{claim.id}" for claim in study.claims)]
@@ -84,12 +126,11 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
     }
     where = "page studies/copy: expected"
     assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
-    pages["one"] = '<figure data-spec="../charts/copy/own.vg.json"><p data-table="copy/own.csv">'
+    pages["one"] = '<figure data-spec="../charts/copy/own.json"><p data-table="copy/own.json">'
     assert faults(tmp_path, two_machines, **pages) == []
     pages["studies/copy"] = whole.replace(f'id="{steps[-1]}"', "")
-    assert faults(tmp_path, two_machines, **pages) == [
-        f"{where} a section of {steps[-1]}, got none",
-    ]
+    missing = f"{where} a section of {steps[-1]}, got none"
+    assert faults(tmp_path, two_machines, **pages) == [missing]
 
 
 @pytest.mark.parametrize(

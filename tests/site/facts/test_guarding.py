@@ -95,3 +95,12 @@ def test_the_site_is_published_without_what_no_page_can_be_made_of(tmp_path: Pat
     home = text_of(site / "index.html")
     assert "bad-box/copy is left out" in home and "docs/index.md: line" in home
     assert "good-box/copy is left out" not in home
+
+
+def test_a_machine_called_constructor_is_published(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "root")
+    for machine in ("box", "constructor"):
+        write_machine(root / "results", machine, CALLS, rounds=2)
+    site = build(root)
+    assert json.loads((root / "build" / "refused.json").read_text()) == {}
+    assert '"constructor"' in (site / "charts" / "calls" / "steps.json").read_text()

@@ -41,3 +41,13 @@ def test_a_step_has_its_share_of_the_fastest_ceiling(two_machines: Inputs) -> No
     )
     assert compared["share"].to_numpy() == pytest.approx(expected.to_numpy(), rel=0.02)
     assert points.loc[points["role"] == "ceiling", "share"].isna().all()
+
+
+def test_no_interval_exceeds_the_rate_of_the_ceiling(two_machines: Inputs) -> None:
+    inputs = settled(two_machines)
+    summary = inputs.tables["summary"]
+    wide = inputs.with_tables(summary=summary.assign(ci_low=summary["ci_low"] / 100))
+    points = StudyFacts(wide, two_machines.studies["copy"]).points
+    cut = points[points["note"] == "interval ends at the ceiling's rate"]
+    assert not cut.empty and (cut["share"] < 1).all()
+    assert (cut["rate_high"] * cut["share"]).to_numpy() == pytest.approx(cut["rate"].to_numpy())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -14,9 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analysis.results.store.runs import KEPT_RUNS
-from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.steps import steps_chart
-from analysis.site.facts.comparison import HOST, Comparison, Subject
 from analysis.site.facts.rows import RUN_SEPARATOR
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import make_inputs
@@ -25,7 +22,6 @@ from tests.synthetic import COPY, add_run, name_of, provenance_of, samples_of
 STEP = COPY.variant("bytewise")
 CASE = COPY.shown_case(STEP)
 METRIC = COPY.metrics_for(STEP)[0]
-BOX = Subject("box", "machine", "box")
 
 
 class Run(NamedTuple):
@@ -66,16 +62,6 @@ def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
     return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
 
 
-def hosts_of(comparison: Comparison) -> Mapping[str, float]:
-    """Time of the step by host of the box."""
-    key = (COPY.name, STEP.name, CASE.id, METRIC)
-    return {
-        subject.name.removeprefix("box, host "): figures[key].seconds
-        for subject, figures in comparison.figures.items()
-        if subject.kind == HOST
-    }
-
-
 @settings(max_examples=10)
 @given(RUNS)
 @example([Run("a"), Run("b"), Run("a"), Run("b", is_fresh=False)])
@@ -89,7 +75,6 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
     used = used or dict(list(named.items())[-1:])
     with TemporaryDirectory() as folder:
         facts = facts_of(Path(folder), runs)
-        comparison = Comparison(facts.inputs, {COPY.name: facts})
         row = facts.figures.time("box", STEP)
         if not used:
             assert row is None
@@ -107,26 +92,14 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
         assert row.hosts == len({one.host for one in used.values()})
         by_run = [(run.begun, seconds) for run, seconds in facts.figures.by_run(row)]
         assert by_run == (list(zip(used, times, strict=True)) if is_known else [])
-        assert hosts_of(comparison) == {
-            host * 8: median(one.seconds for one in used.values() if one.host == host)
-            for host in {one.host for one in used.values()}
-            if is_known
-        }
 
 
-def test_charts_show_one_dot_per_run_and_hosts_beside_the_machine(tmp_path: Path) -> None:
+def test_points_have_the_rates_of_their_runs(tmp_path: Path) -> None:
     runs = [Run("a", seconds=2.0), Run("b", seconds=1.0), Run("a", seconds=4.0)]
-    facts = facts_of(tmp_path, runs)
-    steps = steps_chart(facts)
-    assert steps is not None
-    drawn = steps.table[(steps.table["variant"] == STEP.name) & (steps.table["metric"] == METRIC)]
+    points = facts_of(tmp_path, runs).points
+    drawn = points[(points["variant"] == STEP.name) & (points["metric"] == METRIC)]
     (point,) = drawn[drawn["case"] == CASE.id].to_dict("records")
     rates = [float(rate) for rate in point["by_run"].split(RUN_SEPARATOR)]
     assert rates == pytest.approx([CASE.payload_bytes / run.seconds / 1e9 for run in runs])
     assert point["rate"] == pytest.approx(rates[0])
-    assert (point["run"], point["hosts"]) == (name_of(Run.named(2), "a" * 8), 2)
-    machines = machines_chart(Comparison(facts.inputs, {COPY.name: facts}))
-    assert machines is not None
-    against = machines.table[machines.table["against"].str.contains("host")]
-    ratios = against.set_index("against")["ratio"].to_dict()
-    assert ratios == {"box, host 1": 1.5, "box, host 2": 0.5}
+    assert (point["runs"], point["hosts"]) == (3, 2)

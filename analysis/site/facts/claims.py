@@ -1,18 +1,21 @@
-"""Verdicts on a study's claims, and on their comparisons."""
+"""A study's claims: verdicts, the figures behind them, and words about both."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from analysis.results.store.runs import PUBLISHED
-from analysis.site.facts.basis import figures_by_run, in_few, is_enough, ruled
+from analysis.results.store.runs import PUBLISHED as PUBLISHED
+from analysis.site.facts.basis import figures_by_run, in_few, is_enough, is_headline, ruled
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
+from analysis.study.claims import Claim
+from analysis.study.claims.kinds import Comparison
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
 Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)
@@ -21,8 +24,31 @@ UNDECIDED: Final = "undecided"
 
 
 @dataclass(frozen=True)
+class ClaimResult:
+    """A claim's verdict on one machine, and the figures of its first comparison. `few` is `in 1 run
+    on 1 host` for a figure that may not be a headline; else empty."""
+
+    claim: Claim
+    row: ClaimRow
+    figures: ClaimRow | ClaimPartRow
+    few: str = ""
+
+    @property
+    def test(self) -> Comparison:
+        return self.claim.tests[0]
+
+    def write(self, value: float) -> str:
+        """A figure of the comparison in the format of its kind; empty for NaN."""
+        return "" if math.isnan(value) else self.test.write(value, self.figures.unit)
+
+    def interval(self) -> str:
+        return written_interval(self.test, self.figures)
+
+
+@dataclass(frozen=True)
 class Verdicts:
-    """Rows of claims.csv and claim_parts.csv about one study."""
+    """Rows of claims.csv and claim_parts.csv about one study, without the intervals that their runs
+    do not allow."""
 
     inputs: Inputs
     study: Study
@@ -30,23 +56,25 @@ class Verdicts:
     @cached_property
     def by_claim(self) -> Mapping[str, Sequence[ClaimRow]]:
         """Rows of claims.csv by claim, one per machine."""
-        table = self.inputs.tables["claims"]
-        found: dict[str, list[ClaimRow]] = {}
-        for row in rows_of(table[table["study"] == self.study.name], ClaimRow):
-            found.setdefault(row.claim, []).append(_ruled(row, row))
-        return found
+        claims: defaultdict[str, list[ClaimRow]] = defaultdict(list)
+        for row in self._rows("claims", ClaimRow):
+            claims[row.claim].append(_ruled(row, row))
+        return dict(claims)
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, str], Sequence[ClaimPartRow]]:
         """Rows of claim_parts.csv by claim and machine, for claims with several comparisons; the
         deciding ones first."""
-        table = self.inputs.tables["claim_parts"]
-        found: dict[tuple[str, str], list[ClaimPartRow]] = {}
         claims = {(row.claim, row.machine): row for rows in self.by_claim.values() for row in rows}
-        for row in rows_of(table[table["study"] == self.study.name], ClaimPartRow):
-            claim = claims[row.claim, row.machine]
-            found.setdefault((row.claim, row.machine), []).append(_ruled(row, claim))
-        return found
+        parts: defaultdict[tuple[str, str], list[ClaimPartRow]] = defaultdict(list)
+        for row in self._rows("claim_parts", ClaimPartRow):
+            key = row.claim, row.machine
+            parts[key].append(_ruled(row, claims[key]))
+        return dict(parts)
+
+    def _rows(self, name: str, kind: type[Judged]) -> list[Judged]:
+        table = self.inputs.tables[name]
+        return rows_of(ruled(table[table["study"] == self.study.name]), kind)
 
     def basis(self, row: ClaimRow) -> tuple[int, int]:
         """Least number of runs and of hosts of the figures of a claim; 0 and 0 for a claim on
@@ -73,15 +101,31 @@ class Verdicts:
         figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
 
+    def result(self, claim: Claim, machines: Sequence[str]) -> ClaimResult | None:
+        """The claim's first comparison on the first of some machines that has a verdict."""
+        rows = {row.machine: row for row in self.by_claim.get(claim.id, [])}
+        row = next((rows[machine] for machine in machines if machine in rows), None)
+        if row is None:
+            return None
+        parts = {one.part: one for one in self.parts.get((claim.id, row.machine), [])}
+        few = in_few(*self.basis(row)) if row.runs else ""
+        return ClaimResult(claim, row, parts.get(1, row), few)
+
+
+def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
+    """The interval of `figures` in the format of `test`; empty if it has no width."""
+    low, high = figures.ci_low, figures.ci_high
+    if math.isnan(low) or math.isnan(high) or low == high:
+        return ""
+    return test.write_interval(figures.measured, low, high, figures.unit)
+
 
 def _ruled(row: Judged, claim: ClaimRow) -> Judged:
-    """A row of `claim` without the intervals that its runs do not allow."""
-    shown = ruled(row)
-    uses_all = row.judged == row.measured
-    is_few = not is_enough(claim.judging, claim.judging_hosts)
-    if (is_few and claim.judging) or (uses_all and math.isnan(shown.ci_low)):
-        return replace(shown, judged_low=math.nan, judged_high=math.nan)
-    return shown
+    """A row of `claim` without the interval of its verdict if the runs do not allow that."""
+    is_of_few = claim.judging and not is_enough(claim.judging, claim.judging_hosts)
+    if is_of_few or not is_headline(row):
+        return replace(row, judged_low=math.nan, judged_high=math.nan)
+    return row
 
 
 def chosen_after(row: ClaimRow) -> str:
