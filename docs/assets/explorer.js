@@ -123,7 +123,7 @@ class Explorer {
   }
 
   async payloadsOf(study) {
-    this.payloads[study] ??= await read(new URL(`charts/${study}/payloads.json`, this.site), "json");
+    this.payloads[study] ??= await read(new URL(`charts/${study}/all.payloads.json`, this.site), "json");
     return this.payloads[study];
   }
 

@@ -45,5 +45,5 @@ def draw_study(facts: StudyFacts, folder: Path) -> dict[str, ChartSummary | None
     names = {machine: facts.inputs.called(machine) for machine in machines_by_evidence(facts)}
     index = write_charts(study_charts(facts), folder, names)
     payloads = {" ".join(pair): size for pair, size in facts.study.payloads.items()}
-    (folder / "payloads.json").write_text(json.dumps(payloads))
+    (folder / "all.payloads.json").write_text(json.dumps(payloads))
     return index

@@ -98,4 +98,4 @@ def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_pat
             draw_study(StudyFacts(inputs, study), tmp_path / name)
     drawn = {path.name: path.read_text() for path in (tmp_path / "all").iterdir()}
     assert drawn == {path.name: path.read_text() for path in (tmp_path / "alone").iterdir()}
-    assert "payloads.json" in drawn
+    assert "all.payloads.json" in drawn
