@@ -62,7 +62,6 @@ NAME: Final = re.compile("[a-z][a-z0-9_]*")
 """Names of studies, variants, metrics and other keys."""
 
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
 Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$", title="name")]
 Natural = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]

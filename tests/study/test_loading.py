@@ -20,7 +20,6 @@ from tests.study.described import GONE, description, edit, load
 from tests.synthetic import ROOT as SYNTHETIC
 
 CLAIM = {"kind": "speedup", "of": "first", "over": "second", "at_least": 1}
-FINDING = {"verdict": "holds", "headline": "It is {measured} faster."}
 
 
 WARP = {"reads": "warp_rows"}
@@ -139,7 +138,7 @@ def test_a_wrong_value_anywhere_is_no_other_error(tmp_path: Path, value: object)
         "write_up": {"title": "Notes", "date": None},
         "fitted_range": {"rows": [1, 2]},
         "captured": [{"case": {"rows": 2, "draw": "once"}}],
-        "claims": [{"id": "it", "says": "So.", "test": CLAIM, "finding": FINDING}],
+        "claims": [{"id": "it", "says": "So.", "test": CLAIM}],
     }
     whole["variants"][1] |= {"options": {"lanes": "many"}, "flags": ["-O2"]}
     load(tmp_path / "copy", whole)

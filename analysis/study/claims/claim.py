@@ -1,21 +1,20 @@
-"""Claims of study.yaml, a write-up's and ours, with their tests, findings and recorded bounds."""
+"""Claims of study.yaml, a write-up's and ours, with their tests and recorded bounds."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-import string
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.keys import KEYS, Count, Fault, Name, Positive, Sentence, Trimmed
+from analysis.base.keys import KEYS, Fault, Name, Positive, Sentence
 from analysis.base.quantities import digits
 from analysis.study.claims.kinds import KINDS, Comparison, OfMetric
 
@@ -26,60 +25,10 @@ if TYPE_CHECKING:
 else:
     AnyKind = Annotated[reduce(or_, KINDS.values()), Field(discriminator="kind")]
 
-FIGURES: Final = ("measured", "published")
-"""Names that a headline may have in braces: the claim's figures."""
 BOUND_DIGITS: Final = 12
 """Length of a bound's digest in hex digits."""
 Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
-Bearing = Literal["design", "code", "understanding"]
-BEARINGS: Final = get_args(Bearing)
-"""The bearings, ordered by the number of readers that they concern."""
-
-
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class Finding:
-    """A sentence that pages show where the claim has this verdict."""
-
-    belief: Trimmed = ""
-    """A common belief that the finding contradicts, as a sentence."""
-    verdict: Literal["holds", "does not hold"]
-    """The verdict with which the finding is shown; with any other, it is not."""
-    headline: Sentence
-    """The finding as a sentence. {measured} and {published} stand for the figures of the
-    comparison."""
-    part: Count = 1
-    """Number of the comparison, of several, whose figures the headline has; from 1."""
-    inverse: bool = False
-    """Whether the headline gives 1 over the figure, which then is a ratio above 1."""
-    bears_on: Bearing = "understanding"
-    """The decision of a reader that the finding may change. design: the parts of a program, as
-    where its data lie, what moves them and what runs beside. code: how one part of it is written.
-    understanding: only how a figure or a device is seen. The home page has them in this order."""
-    opens: bool = False
-    """Whether the study's page opens with the finding, as its thesis."""
-    advice: Trimmed = ""
-    """What a reader should do, as a sentence; pages show it with the finding."""
-
-    @model_validator(mode="after")
-    def _names_figures(self) -> Self:
-        try:
-            parts = list(string.Formatter().parse(self.headline))
-        except ValueError:
-            parts = [("", self.headline, "", "")]
-        braced = [tuple(part) for _, *part in parts if part[0] is not None]
-        if not set(braced) <= {(name, "", None) for name in FIGURES}:
-            raise Fault(f"a headline with only {list(FIGURES)} in braces", self.headline)
-        return self
-
-    @property
-    def precedence(self) -> int:
-        """Rank on the home page, from 0."""
-        return BEARINGS.index(self.bears_on)
-
-    def sentence(self, figures: Mapping[str, str]) -> str:
-        """The headline with `figures`, texts by FIGURES."""
-        return self.headline.format(**figures)
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -108,9 +57,6 @@ class ClaimKeys:
     """Comparisons that must all hold: two or more."""
     untested: Sentence = ""
     """Why nothing here tests the claim."""
-    finding: Finding | None = None
-    """The finding that follows from the verdict, on top of the study's page; on the home page, too,
-    where it contradicts a belief."""
 
     @model_validator(mode="after")
     def _has_one_way(self) -> Self:
@@ -119,9 +65,6 @@ class ClaimKeys:
             raise Fault("exactly one of test, all and untested", ways)
         if self.all and len(self.tests) < 2:
             raise Fault("two comparisons or more under all", len(self.tests))
-        if self.finding is not None and self.finding.part > max(len(self.tests), 1):
-            expected = f"a finding of a part of the claim, 1 to {max(len(self.tests), 1)}"
-            raise Fault(expected, self.finding.part)
         return self
 
     @property
@@ -150,7 +93,6 @@ class Claim:
     untested: str
     ours: bool = False
     bounds: tuple[str, ...] = ()
-    finding: Finding | None = None
 
     @property
     def on_rows(self) -> bool:
@@ -232,7 +174,6 @@ def resolve_claims(
                 untested=entry.untested,
                 ours=written.get("write_up") is None if entry.ours is None else entry.ours,
                 bounds=bounds.get(entry.id, ()),
-                finding=entry.finding,
             )
         )
     return tuple(claims)

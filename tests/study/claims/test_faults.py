@@ -1,4 +1,4 @@
-"""Invalid claims and findings, rejected when study.yaml is read."""
+"""Invalid claims, rejected when study.yaml is read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.study.claims.claim import BEARINGS
 from tests.study.claims.studies import CASE, SPEEDUP, claim, write_study
 
 BETWEEN = {"kind": "between_cases", "of": "slow", "at_least": 1}
 NEAR = {"kind": "near_best", "of": "fast", "given": ["share=9"], "slower": 1.05, "at_least": 0.9}
 UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
-FINDING = {"belief": "All are equal.", "verdict": "holds", "headline": "One is {measured} faster."}
 
 
 def without(key: str) -> dict[str, Any]:
@@ -66,20 +64,6 @@ def test_a_fault_in_a_comparison_is_one_error(
         ({"test": SPEEDUP, "published": {"value": 1}}, "claims.it.published.unit", "a value"),
         ({"test": SPEEDUP, "ours": "perhaps"}, "claims.it.ours", "boolean"),
         ({"test": SPEEDUP, "verdict": "holds"}, "claims.it.verdict", "no such key"),
-        *(
-            (
-                {"test": SPEEDUP, "finding": FINDING | {"headline": text}},
-                "claims.it.finding",
-                "a headline with only ['measured', 'published'] in braces",
-            )
-            for text in ("{best}", "{", "{}", "{measured:d}", "{measured!r}")
-        ),
-        ({"test": SPEEDUP, "finding": FINDING | {"part": 2}}, "claims.it", "claim, 1 to 1, got 2"),
-        (
-            {"test": SPEEDUP, "finding": FINDING | {"bears_on": "taste"}},
-            "claims.it.finding.bears_on",
-            "['design',",
-        ),
     ],
 )
 def test_a_fault_in_a_claim_is_one_error(
@@ -100,14 +84,3 @@ def test_study_without_a_write_up_has_no_claims_of_others(tmp_path: Path) -> Non
     for write_up in (True, False):
         study = write_study(tmp_path, claim(**SPEEDUP), write_up=write_up)
         assert [one.ours for one in study.claims] == [not write_up]
-
-
-def test_findings_come_in_the_order_of_the_readers_that_they_concern(tmp_path: Path) -> None:
-    entries = [*(FINDING | {"bears_on": one} for one in BEARINGS), FINDING]
-    claims = [
-        claim(**SPEEDUP) | {"id": f"speed_{place}", "finding": entry}
-        for place, entry in enumerate(entries)
-    ]
-    found = [one.finding for one in write_study(tmp_path, *claims).claims if one.finding]
-    assert [one.precedence for one in found] == [0, 1, 2, 2]
-    assert found[0].sentence({"measured": "2×", "published": ""}) == "One is 2× faster."
