@@ -9,11 +9,14 @@ import multiprocessing
 import os
 import re
 import select
+import shutil
 import signal
 import socket
+import tempfile
 import threading
 from contextlib import suppress
 from multiprocessing import process as multiprocessing_process
+from multiprocessing import util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final, NoReturn
@@ -134,6 +137,20 @@ def end_with_starter() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=follow, daemon=True).start()
+
+
+def keep_sockets_in(folder: Path) -> None:
+    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied.
+
+    In the temporary directory, where it keeps them otherwise, they stay if the program is killed.
+    The path of a socket must be short; through /proc it is, wherever the folder lies.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    former = tempfile.tempdir
+    tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
+    util.get_temp_dir()  # chosen once for the program
+    tempfile.tempdir = former
 
 
 def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:

@@ -61,8 +61,8 @@ class Page:
         return next(iter(published or order), "")
 
     def missing(self, what: str) -> Markup:
-        """FieldError for what a macro cannot give. A trial site, which publishes no machine, has a
-        gap instead."""
+        """FieldError for what a macro cannot give. A site without results of a published machine,
+        as a trial or of a reader's own machine, has a gap instead."""
         if self.staged.published:
             raise FieldError(self.stem, what, "none")
         return gap(f"missing: {what}")

@@ -26,7 +26,7 @@ class Staged:
     """Staged files: charts by study and name, None if there is nothing to draw, names of sources in
     data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
     group of pages, `studies` all in their order. Charts about all studies are under ALL.
-    `published` are the machines of which no figure may be missing."""
+    `published` are the machines with results of which no figure may be missing."""
 
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
@@ -89,7 +89,7 @@ def stage(
         charts={name: read_index(drawn / name) for name in (*studies, ALL)},
         sources=stage_sources(inputs, data),
         pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
-        published=published,
+        published=[name for name in published if name in inputs.machines],
     )
 
 
