@@ -188,10 +188,14 @@ def _stated(
     for name, parameter in parameters.items():
         value = parameter.value
         value = calibrated.get(name, math.nan) if math.isnan(value) else value
-        written = digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
-        written = f"{value:g} B" if parameter.unit == "B" else written
         yield {
             "parameter": MEANING[name],
-            "value": "as calibrated" if math.isnan(value) else written,
+            "value": "as calibrated" if math.isnan(value) else _written(value, parameter.unit),
             "from": parameter.source or f"assumption: {parameter.assumption}",
         }
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "B":
+        return f"{value:g} B"
+    return digits(value, 4) if unit == "1" else quantity(value, unit)
