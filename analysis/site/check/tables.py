@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from analysis.base.quantities import quantity
@@ -51,7 +52,7 @@ class _Tables:
         self.cases = _cases(inputs.studies)
         summary = inputs.tables["summary"]
         keys = zip(*(summary[name] for name in CELL[1:]), strict=True)
-        self.known = summary[[key in self.cases for key in keys]]
+        self.known = summary.loc[np.array([key in self.cases for key in keys], dtype=bool)]
         """Rows of the summary about cases that the studies have now."""
         self.fresh = self.known[(self.known["stale"] == 0) & (self.known["verified"] == 1)]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from analysis import ROOT
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
@@ -19,6 +17,7 @@ from kernels.transfers.chart_map import map_table
 from kernels.transfers.chart_prices import _after, break_even_table
 from kernels.transfers.charts import at_headline, charts
 from kernels.transfers.kinds import memory_of, method_of
+from tests.charted import shown_charts
 from tests.kernels.moves import move
 from tests.repository import STUDIES
 from tests.roots import drawn_charts, make_inputs
@@ -67,8 +66,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 
 def test_every_chart_of_the_page_is_drawn(facts: StudyFacts, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "studies" / "transfers.md").read_text()
-    named = set(re.findall(r"chart\('(\w+)'", page))
+    named = shown_charts(TRANSFERS)
     made = drawn_charts(facts)
     assert named - set(made) == {"timeline"}  # which needs a capture
     for name in named & set(made):

@@ -29,7 +29,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
 
 
 def test_every_chart_of_the_page_is_there(facts: StudyFacts, tmp_path: Path) -> None:
-    assert_page_is_drawn(facts, OWN, tmp_path, but={"model"})  # which needs a calibration
+    needing_more = {"model", "timeline"}  # a calibration, and a capture
+    assert_page_is_drawn(facts, OWN, tmp_path, but=needing_more)
 
 
 def test_what_is_not_measured_draws_no_chart(facts: StudyFacts) -> None:
