@@ -163,7 +163,7 @@ class Explorer {
     const { over, colour, metric, study } = this.values;
     const scaleOf = (values) => {
       const isLong = values.every((value) => value > 0) && Math.max(...values) > LOG_SPAN * Math.min(...values);
-      return { type: isLong ? "log" : "linear", zero: false };
+      return isLong ? { type: "log" } : { type: "linear", zero: false };
     };
     const places = figures.map((row) => row[over]);
     const isContinuous = places.every(isNumber);

@@ -81,4 +81,4 @@ def _rows(facts: StudyFacts, choice: Choice) -> list[MeasuredRow]:
 def _scale(values: Any) -> alt.Scale:
     """A scale of these values; logarithmic if they span orders of magnitude."""
     is_long = values.min() > 0 and values.max() > LOG_SPAN * values.min()
-    return alt.Scale(type="log" if is_long else "linear", zero=False)
+    return alt.Scale(type="log") if is_long else alt.Scale(type="linear", zero=False)

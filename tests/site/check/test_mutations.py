@@ -91,7 +91,7 @@ MUTATIONS: Final = {
         "kernels/counters/study.yaml",
         r"(?s)  - id: array_removes_contention\n.*?(?=\n  - id|\Z)",
     ),
-    "a chart": on_page("rdma_write", "chart"),
+    "a chart": on_page("pool_gather", "chart"),
     "the evidence": on_page("counters", "evidence"),
     "a run": samples(f"{H200}/counters/shared_atomic", lambda row, run, runs: runs[3:4] == [run]),
     "a round": samples(

@@ -7,7 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import vl_convert
 
@@ -18,8 +17,9 @@ from tests.site.pages.site.conftest import MEASURED
 
 
 def test_pages_hold_no_measured_figure() -> None:
+    """But for the changelog, which tells of figures as they were."""
     figure = re.compile(r"\b\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
-    for page in ROOT.glob("docs/**/*.md"):
+    for page in {*ROOT.glob("docs/**/*.md")} - {ROOT / "docs" / "changelog.md"}:
         found = figure.findall(page.read_text())
         assert not found, f"{page.name}: {found}"
 
@@ -52,9 +52,7 @@ def test_every_study_has_a_page_and_charts_that_are_valid(site: Path, study: str
         specification = json.loads(path.read_text())
         assert vl_convert.vegalite_to_vega(specification)
         assert specification["description"]
-        data = path.with_suffix(".csv")
-        assert specification["data"]["url"] == data.relative_to(site).as_posix()
-        assert set(specification["data"]["format"]["parse"]) == set(pd.read_csv(data).columns)
+        assert specification.pop("data")["values"]
         specification.pop("config", None)
         names_colours = re.search(r"#[0-9a-f]{6}\b", json.dumps(specification))
         assert not names_colours or (study, path.stem) in COLOURED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 
@@ -23,8 +22,6 @@ MAX_SCREENS = 10
 """Height of a study's page before a reader opens a section, in windows of 1280 × 900."""
 VISITED = {"", "data/", "engines/", "explorer/", "hardware/", "ledger/", "machines/", "reference/"}
 """Pages that are visited without --long: the ones that show results, and one of long tables."""
-EMPTY = {"hardware/#chart-machines"}
-"""A chart without initial data if few machines were measured."""
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +86,11 @@ def test_every_chart_is_a_picture_until_it_is_touched(seen: list[Seen]) -> None:
     assert of(seen, "unpictured") == {}
 
 
-def test_every_chart_has_data_and_its_figures_as_text(
-    pytestconfig: pytest.Config, seen: list[Seen]
-) -> None:
+def test_every_chart_has_data_and_a_caption(pytestconfig: pytest.Config, seen: list[Seen]) -> None:
     charts = [(f"{one.path}#{chart['name']}", chart) for one in seen for chart in one.charts]
     assert len(charts) > (20 if pytestconfig.getoption("--long") else 3 * len(MEASURED))
     for name, chart in charts:
-        assert chart["label"] and chart["data"], name
-        assert re.match(r"Shown: [1-9]\d* point", chart["text"]) or name in EMPTY, name
+        assert chart["label"] and chart["data"] and chart["text"], name
 
 
 def test_pages_are_light(seen: list[Seen], whole: dict[str, Document], pages: list[str]) -> None:
