@@ -183,6 +183,7 @@ class Explorer {
     const lines = { mark: { type: "line", strokeWidth: 1.2 }, encoding: { ...encoding, href: { value: null }, tooltip: { value: null } } };
     return {
       width: "container",
+      autosize: { type: "fit-x", contains: "padding" },
       height: HEIGHT_PX,
       config: JSON.parse(this.root.dataset.config),
       data: { values: figures },

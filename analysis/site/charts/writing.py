@@ -88,6 +88,7 @@ def write_chart(
     live = {
         **drawing,
         "width": "container",
+        "autosize": FIT,
         "encoding": encoding,
         "data": {"values": rows},
         "usermeta": {"selects": choices, "columns": list(chart.columns.items())},
