@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Locator, Page, Request
 
-from tests.site.pages.site.walk import OPEN_SECTIONS, TIMEOUT_MS
+from tests.site.pages.site.walk import HARMLESS, OPEN_SECTIONS, TIMEOUT_MS
 
 STUDY = "h2d_gather"
 
@@ -20,7 +20,9 @@ class Visit:
         self.page.on(
             "console",
             lambda said: (
-                self.faults.append(said.text) if said.type in ("error", "warning") else None
+                self.faults.append(said.text)
+                if said.type in ("error", "warning") and HARMLESS not in said.text
+                else None
             ),
         )
         self.page.on("requestfailed", self._failed)

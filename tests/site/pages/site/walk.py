@@ -148,11 +148,11 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.goto(address + path)
     await page.wait_for_load_state("networkidle")
     seen.first_load_bytes = await _packed_bytes(loaded)
+    seen.unpictured = await page.evaluate(_UNPICTURED)  # to print may draw the charts
     if path.startswith("studies/"):
         pdf = await page.pdf(format="A4")
         seen.printed_pages = len(re.findall(rb"/Type /Page\b", pdf))
     seen.screens = await page.evaluate("document.documentElement.scrollHeight / innerHeight")
-    seen.unpictured = await page.evaluate(_UNPICTURED)
     await page.evaluate(OPEN_SECTIONS)
     for figure in await page.locator(".hp-chart").all():
         await figure.scroll_into_view_if_needed()
