@@ -36,7 +36,7 @@ COLOURS: Final = [
     "light-dark(#7a7a00,#cfd05a)",
 ]
 MAX_LINES: Final = 5
-"""More lines in one picture cannot be told apart."""
+"""Maximum number of lines that a reader can tell apart."""
 
 _LABELS: Final = {"labelColor": INK, "titleColor": QUIET, "labelFontSize": 11, "titleFontSize": 11}
 _TITLED: Final = {**_LABELS, "titleFontWeight": "normal"}

@@ -39,7 +39,6 @@ DANGEROUS = r"""
   .filter(a => a.name.startsWith("on") || /^\s*javascript:/i.test(a.value)).map(a => a.value)
 """
 PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
-PAGES += ["evidence/calls/kernel/counters.html"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
 RANDOM, FEW_RANDOM, PARTS = 100, 50, 10
 """Number of machines with random changes, with and without --long; an exhaustive test builds one
@@ -50,6 +49,8 @@ EVERYTHING = """
 {{ evidence() }}
 
 {{ metrics('step', 'beyond') }}
+
+{{ table('counters') }}
 """
 
 
@@ -145,9 +146,9 @@ def assert_nothing_runs(page: Page, address: str) -> None:
 def test_text_of_results_is_shown_unchanged_and_does_not_run(
     page: Page, address: str, path: str
 ) -> None:
-    if path in ("studies/calls/", "evidence/calls/kernel/counters.html"):
-        pytest.skip("not yet adapted to the new pages")
     assert_nothing_runs(page, address + path)
+    if path == "studies/calls/":
+        pytest.skip("nothing runs; where its text is shown is not yet adapted to the new pages")
     if path not in ("", "studies/calls/", "machines/"):
         return
     page.evaluate(OPEN_SECTIONS)
