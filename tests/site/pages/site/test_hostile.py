@@ -171,7 +171,6 @@ def test_random_text_never_runs_as_code(page: Page, tmp_path: Path, part: int) -
             assert_nothing_runs(page, address + path)
 
 
-@pytest.mark.skip(reason="not yet adapted to the new pages")
 def test_tooltip_shows_text_unchanged(page: Page, address: str) -> None:
     page.goto(f"{address}studies/calls/")
     page.evaluate(OPEN_SECTIONS)
