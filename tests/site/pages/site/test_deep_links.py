@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.site.pages.site.visit import Visit
