@@ -36,7 +36,7 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     (root / "docs" / "studies" / "copy.md").unlink()
     site = build(root)
     calls = text_of(site / "studies" / "calls" / "index.html")
-    assert "missing: a study of this repository" in calls
+    assert "expected a study of this repository" in calls
     assert not (site / "studies" / "copy").exists()
     assert (site / "data" / "summary.csv").read_text().startswith("machine,study,variant,case")
     parts = (site / "data" / "claim_parts.csv").read_text()
