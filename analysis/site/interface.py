@@ -78,11 +78,12 @@ PROGRAMS: Final = (
     "analysis.measure.cluster",
     "analysis.measure.bring",
     "analysis.results.check",
+    "analysis.site.pages.__main__",
 )
 """Modules of programs that the reference lists, each with a `command_line()`."""
 
 
-def programs(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
+def command_lines(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
     """Command lines of the bench, with the options of this variant, and of PROGRAMS.
 
     Modules are found by name: the site documents how to measure and does not depend on it.

@@ -38,7 +38,6 @@ function element(tag, text = "", attributes = {}) {
 
 function tableOf(columns, rows) {
   const table = element("table", "", { className: "hp" });
-  table.dataset.stacked = "";
   const head = table.createTHead().insertRow();
   for (const name of [...columns, "evidence"]) head.append(element("th", name, { scope: "col" }));
   const body = table.createTBody();
@@ -47,7 +46,6 @@ function tableOf(columns, rows) {
     for (const text of cells.slice(0, -1)) row.insertCell().textContent = text;
     const href = new URL(`../../${cells.at(-1)}`, import.meta.url);
     row.insertCell().append(element("a", "code and samples", { href }));
-    [...row.cells].forEach((cell, place) => (cell.dataset.column = columns[place] ?? "evidence"));
   }
   const box = element("div", "", { className: "hp-table", tabIndex: 0 });
   box.append(table);

@@ -1,5 +1,6 @@
 // Folded evidence: fetched on first opening, and opened when a link points into it.
 import { offerCopies } from "./copy.js";
+import { watchTables } from "./tables.js";
 
 // Variants that once had other names: links to them stay valid.
 const RENAMED = [/^seed_(?=p[0-3](-|$))/, "published_"];
@@ -55,6 +56,7 @@ async function fill(fold) {
     line.append(separate);
     box.replaceChildren(...content.childNodes, line);
     offerCopies(box);
+    watchTables(box);
     box.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
     fold.dataset.loaded = "";
   } catch (error) {

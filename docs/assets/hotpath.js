@@ -6,6 +6,7 @@ import { watchFolds } from "./fragments.js";
 import { watchLedger } from "./ledger.js";
 import { watchPairs } from "./pairs.js";
 import { watchSamples } from "./samples.js";
+import { watchTables } from "./tables.js";
 import { watchWidgets } from "./widgets.js";
 
 // Material's search dialogue lacks an accessible name.
@@ -15,6 +16,7 @@ offerCopies(document);
 watchCharts();
 watchExplorer();
 watchSamples();
+watchTables(document);
 watchFolds();
 watchLedger();
 watchPairs();

@@ -44,7 +44,6 @@ export function watchLedger() {
 
   const show = (values) => {
     const counts = Object.fromEntries(Object.keys(WORDS).map((name) => [name, 0]));
-    const few = { ...counts };
     const words = field.value.toLowerCase().split(/\s+/);
     for (const { box, study, by, verdicts, text } of claims) {
       const judged = verdicts.length ? verdicts : [["", "not tested"]];
@@ -54,15 +53,11 @@ export function watchLedger() {
       const isNamed = words.every((word) => text.includes(word));
       box.hidden = !(found.length && isNamed && fits(values.study, study) && fits(values.by, by));
       if (box.hidden) continue;
-      for (const [, verdict, isFew] of found) {
-        counts[verdict] += 1;
-        few[verdict] += Boolean(isFew);
-      }
+      for (const [, verdict] of found) counts[verdict] += 1;
     }
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const parts = Object.entries(counts).filter(([, count]) => count);
-    const ofFew = (name) => (few[name] ? ` (${few[name]} in ${status.dataset.few})` : "");
-    const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}${ofFew(name)}`).join(", ");
+    const summary = parts.map(([name, count]) => `${count} ${WORDS[name][count === 1 ? 0 : 1]}`).join(", ");
     status.textContent = total ? `${total} verdicts shown, one per claim and machine: ${summary}.` : "No claim matches these filters.";
     const isFiltered = Boolean(field.value.trim()) || Object.values(values).some((value) => value !== null);
     document.body.classList.toggle("hp-filtered", isFiltered);

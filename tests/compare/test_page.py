@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from analysis import ROOT
-from analysis.site.pages.citing import EXAMPLE
 from tests.compare.test_command import files, run
 from tests.repository import STUDIES
 
+EXAMPLE = ROOT / "docs" / "assets" / "compare_example.txt"
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
 
 

@@ -2,99 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Final
+
+import duckdb
 
 from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
 from analysis.base.reading import read_yaml
-from analysis.site.charts import draw_study
-from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.page_tables import write_page_tables
-from analysis.site.charts.widgets import write_widgets
 from analysis.site.charts.writing import write_charts, write_index
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.interface import SAMPLE_TYPES
 from analysis.site.pages.navigation import CONFIGURATION, navigation, study_groups
-from analysis.site.pages.parquet import NAME, write_parquet
+from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover
 
-ALL: Final = "all"
-"""The group of charts about all studies."""
 FIGURES: Final = "figures that charts and pages can be made of"
-EXPLORER: Final = "explorer"
-"""The explorer's first chart."""
-EXPLORER_START: Final = "explorer_start"
-"""The key under `extra` of mkdocs.yml that chooses it."""
-
-
-def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, StudyFacts]:
-    """The studies of all `groups` of pages, in their order."""
-    names = chain(*groups.values())
-    return {name: StudyFacts(inputs, inputs.studies[name]) for name in names}
-
-
-def write_common_charts(
-    inputs: Inputs, studies: Mapping[str, StudyFacts], pages: Path, folder: Path
-) -> None:
-    """Write the charts about all studies, and their index, to `folder`/ALL. The folder `pages` has
-    mkdocs.yml."""
-    (folder / ALL).mkdir(parents=True, exist_ok=True)
-    comparison = Comparison(inputs, studies)
-    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
-    facts = studies.get(wanted.get("study"))
-    choice = first_choice(facts, wanted) if facts else None
-    charts = {
-        "machines": machines_chart(comparison),
-        EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
-    }
-    (folder / ALL).mkdir(parents=True, exist_ok=True)
-    index = write_charts(charts, folder / ALL, inputs.machine_names)
-    write_index(index, folder / ALL)
+SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 
 def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write the charts about all studies to `folder`/ALL, without results that they cannot be made
-    of."""
+    """Write the charts about all studies and their index to `folder`/ALL, without results that they
+    cannot be made of. The folder `pages` has mkdocs.yml, which chooses the explorer's first chart.
+    """
+    out = folder / ALL
+    out.mkdir(parents=True, exist_ok=True)
+    wanted = read_yaml(pages / CONFIGURATION)["extra"]["explorer_start"]
 
     def draw(known: Inputs) -> None:
         studies = facts_of(known, study_groups(navigation(pages), known.studies))
-        write_common_charts(known, studies, pages, folder)
+        facts = studies.get(wanted["study"])
+        choice = first_choice(facts, wanted) if facts else None
+        charts = {
+            "machines": machines_chart(Comparison(known, studies)),
+            "explorer": explorer_chart(facts, choice) if facts and choice else None,
+        }
+        write_index(write_charts(charts, out, known.machine_names), out)
 
     _, used = guarded(inputs, draw, FIGURES)
-    write_left_out(used, inputs, folder / ALL)
-
-
-def draw_all(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write to `folder` what the jobs of the pipeline draw: each study's charts, those about all
-    studies, and their engine."""
-    for name in inputs.studies:
-        out = folder / name
-        out.mkdir(parents=True, exist_ok=True)
-
-        def draw(known: Inputs, name: str = name, out: Path = out) -> None:
-            facts = StudyFacts(known, known.studies[name])
-            write_index(draw_study(facts, out), out)
-            write_widgets(facts, out)
-            write_page_tables(facts, out)
-
-        _, used = guarded(inputs, draw, FIGURES, name)
-        write_left_out(used, inputs, out)
-    draw_common(inputs.without(read_left_out(folder)), pages, folder)
-    write_engine(folder)
+    write_left_out(used, inputs, out)
 
 
 def write_samples(inputs: Inputs, folder: Path) -> None:
-    """Write all samples to NAME in `folder`."""
-    write_parquet(inputs.samples(), folder / NAME)
+    """Write all samples to SAMPLES in `folder`: the machine, then the columns of a sample."""
+    types = {"machine": str, **SAMPLE_TYPES}
+    declared = ", ".join(f'"{name}" {SQL_TYPES[kind]}' for name, kind in types.items())
+    with duckdb.connect() as database:
+        database.register("read", inputs.samples())
+        database.execute(f"CREATE TABLE samples ({declared})")
+        database.execute("INSERT INTO samples FROM read")
+        database.table("samples").write_parquet(str(folder / SAMPLES), compression="zstd")
 
 
 def main() -> None:
@@ -106,10 +69,10 @@ def main() -> None:
     arguments = parser.parse_args()
     inputs = load_inputs(arguments.tables, arguments.results, discover())
     inputs = inputs.without(read_left_out(arguments.charts))
-    parts: list[Callable[[], None]] = [
+    parts = (
         partial(write_samples, inputs, arguments.samples),
         partial(draw_common, inputs, ROOT / "docs", arguments.charts),
-    ]
+    )
     forked_map(lambda write: write(), parts)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import digits, percent, quantity, signed_percent, whole
+from analysis.base.quantities import digits, percent, quantity, whole
 from analysis.site.facts.captures import STALE, Capture
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.html import NO_HTML, code, folded_tables, link, table
-from analysis.site.pages.page import macro
+from analysis.site.pages.html import NO_HTML, joined, link, table
+from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 SHOWN_STALLS: Final = 2
@@ -43,9 +43,9 @@ Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""
 
 
-def page_table_reads(c: Counters) -> float:
-    """Requests for device memory from neither an SM nor the other half of the L2. KeyError if they
-    were not counted."""
+def walk_reads(c: Counters) -> float:
+    """Reads of page tables: requests for device memory from neither an SM nor the other half of
+    the L2. KeyError if they were not counted."""
     names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
     every, from_sms, fabric = (c[name] for name in names)
     return max(0.0, every - from_sms - fabric)
@@ -67,7 +67,7 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters], str]]] = {
     "sectors per request": lambda c: digits(
         c[_MISS.format("sectors")] / c[_MISS.format("requests")]
     ),
-    "reads of page tables": lambda c: whole(page_table_reads(c)),
+    "reads of page tables": lambda c: whole(walk_reads(c)),
     "GPU memory read": lambda c: quantity(c["dram__bytes_read.sum"], "B"),
     "GPU memory written": lambda c: quantity(c["dram__bytes_write.sum"], "B"),
     "achieved occupancy": lambda c: percent(
@@ -90,32 +90,25 @@ def _written(write: Callable[[Counters], str], counters: Counters) -> str:
 def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
     """Counters of the variant beside those of the one before it, a table a machine that has them;
     `root` leads to the root of the site."""
-    names = [*([variant.after] if variant.after else []), variant.name]
+    if not variant.on_gpu:
+        return NO_HTML
+    compared = [variant, *([facts.study.variant(variant.after)] if variant.after else [])]
     tables = []
     for machine in facts.machines:
-        found = {
-            one.name: (one, facts.captures.find(machine, one, "counters"))
-            for one in map(facts.study.variant, names)
-        }
-        if not variant.on_gpu or not found[variant.name][1].is_there:
+        found = {one: facts.captures.find(machine, one, "counters") for one in compared}
+        newest = found[variant]
+        if not newest.is_there:
             continue
-        shown = [_titled(*pair) for pair in found.values() if pair[1].is_there]
-        kept = [capture for _, capture in found.values() if capture.is_there]
+        shown = {_titled(one, it): it for one, it in reversed(found.items()) if it.is_there}
         rows = [
-            {
-                "counter": title,
-                **{n: _written(write, of.counters) for n, of in zip(shown, kept, strict=True)},
-            }
+            {"counter": title, **{name: _written(write, it.counters) for name, it in shown.items()}}
             for title, write in QUANTITIES.items()
         ]
-        file = kept[-1].path.name
-        caption = Markup("{}, case {} ({})").format(
-            facts.inputs.called(machine),
-            kept[-1].case,
-            link(f"{root}data/{machine}/{facts.study.name}/{file}", file),
-        )
+        file = newest.path.name
+        address = f"{root}data/{machine}/{facts.study.name}/{file}"
+        parts = [f"{facts.inputs.called(machine)}, case {newest.case} (", link(address, file), ")"]
         filled = (row for row in rows if any(list(row.values())[1:]))
-        tables.append(table(filled, caption=caption, numeric=()))
+        tables.append(table(filled, caption=joined("", parts), numeric=()))
     return NO_HTML.join(tables)
 
 
@@ -123,51 +116,30 @@ def _titled(variant: Variant, capture: Capture) -> str:
     return f"{variant.name}, stale" if capture.state == STALE else variant.name
 
 
-@macro("page_table_reads")
-def walk_tables(facts: StudyFacts, key: str, each: str) -> Markup:
+@macro()
+def page_table_reads(page: Page, key: str, each: str) -> Markup:
     """Reads of page tables by each variant, from hardware counters.
 
     key: numeric key of the profiled case: reads are also divided by its value
     each: name of one unit of `key`, such as `row`
     """
-    return table(_walks(facts, key, each))
-
-
-def _walks(facts: StudyFacts, key: str, each: str) -> Iterator[dict[str, object]]:
+    facts, rows = page.facts, []
     for machine in facts.machines:
         for variant in facts.study.variants:
             capture = facts.captures.find(machine, variant, "counters")
             try:
-                count = page_table_reads(capture.counters if capture.is_there else {})
+                count = walk_reads(capture.counters if capture.is_there else {})
             except KeyError:
                 continue
             read = capture.counters.get("dram__bytes_read.sum", math.nan)
-            yield {
-                "variant": _titled(variant, capture),
-                "machine": facts.inputs.called(machine),
-                "case": capture.case,
-                "reads of page tables": whole(count),
-                f"for each {each}": digits(count / int(parse_case(capture.case)[key])),
-                "GPU memory read": quantity(read, "B"),
-            }
-
-
-@macro("counters")
-def predicted_counters(facts: StudyFacts) -> Markup:
-    """The hardware counters that the link model predicts, beside those counted."""
-    groups: dict[str, list[dict[str, object]]] = {}
-    for row in facts.predicted_counters:
-        predicted, counted = (
-            whole(value) if row.unit == "1" else quantity(value, row.unit)
-            for value in (row.predicted, row.counted)
-        )
-        groups.setdefault(f"{facts.inputs.called(row.machine)}, {row.case}", []).append(
-            {
-                "variant": code(row.variant),
-                "counter": code(row.metric),
-                "predicted": predicted,
-                "counted": counted,
-                "counted vs. predicted": signed_percent(row.residual),
-            }
-        )
-    return folded_tables(groups)
+            rows.append(
+                {
+                    "variant": _titled(variant, capture),
+                    "machine": facts.inputs.called(machine),
+                    "case": capture.case,
+                    "reads of page tables": whole(count),
+                    f"for each {each}": digits(count / int(parse_case(capture.case)[key])),
+                    "GPU memory read": quantity(read, "B"),
+                }
+            )
+    return table(rows)

@@ -1,22 +1,49 @@
-"""HTML that pages embed: tables of rows, figures, links. What is not Markup is escaped."""
+"""HTML that pages embed: elements, figures, tables of rows. What is not Markup is escaped."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, cast
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
 from markupsafe import Markup, escape
 
 from analysis.site.facts.rows import MeasuredRow, RatioRow
-from analysis.site.pages.stacking import is_too_wide
-from analysis.site.pages.templates import macros
 
-NO_HTML = Markup()
+NO_HTML: Final = Markup()
 _MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
 _NUMBER: Final = re.compile(r"[-+≈]?\d")
-_TEXT: Final = macros("text.html")
-_TABLE: Final = macros("table.html")
+
+
+class Parts(Protocol):
+    """The macros of templates/parts.html."""
+
+    def __getattr__(self, name: str) -> Callable[..., Markup]: ...
+
+
+class _OneLine(Extension):
+    """Joins the lines of a template: Markdown would end the HTML at a blank or indented line.
+
+    A line break beside `<`, `>`, `{` or `}` is left out, any other becomes a space.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        without = re.sub(r"(?<=[>}])\s*\n\s*|\s*\n\s*(?=[<{])", "", source)
+        return re.sub(r"\s*\n\s*", " ", without)
+
+
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
+    extensions=[_OneLine],
+    autoescape=True,
+    undefined=StrictUndefined,
+)
+_TEMPLATES.globals["zip"] = partial(zip, strict=True)
+PARTS: Final = cast(Parts, _TEMPLATES.get_template("parts.html").module)
 
 
 def plain(text: str) -> Markup:
@@ -32,22 +59,29 @@ def prose(text: str) -> Markup:
     return joined("", (code(part) if index % 2 else part for index, part in enumerate(parts)))
 
 
+def element(name: str, *content: object, **attributes: str) -> Markup:
+    """An element with its content; `class_` is the attribute `class`, `data_x` is `data-x`."""
+    given = joined(
+        "",
+        (
+            Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value)
+            for key, value in attributes.items()
+        ),
+    )
+    return Markup("<{0}{1}>{2}</{0}>").format(name, given, joined("", content))
+
+
 def code(text: object) -> Markup:
-    return _TEXT.code(text)
+    return element("code", text)
 
 
 def quiet(text: object) -> Markup:
     """A note in a quiet colour."""
-    return _TEXT.quiet(text)
+    return element("span", text, class_="hp-quiet")
 
 
 def link(address: str, text: object) -> Markup:
-    return _TEXT.link(address, text)
-
-
-def moment(time: str) -> Markup:
-    """A time of day as files have it, on one line."""
-    return _TEXT.moment(time)
+    return element("a", text, href=address)
 
 
 def figure(text: object, row: MeasuredRow | RatioRow) -> Markup:
@@ -61,16 +95,12 @@ def figure(text: object, row: MeasuredRow | RatioRow) -> Markup:
 def with_data(text: object, value: float, *parts: str) -> Markup:
     """`text` with its value, and `parts` that say of what it is. The publication check compares all
     values of the same parts."""
-    return _TEXT.figure(text, f"{value:.7g}", " ".join(parts))
+    return element("data", text, value=f"{value:.7g}", data_figure=" ".join(parts))
 
 
 def gap(text: object) -> Markup:
     """Words in place of what could not be made, which the publication check finds."""
-    return _TEXT.gap(text)
-
-
-def paragraph(*parts: object) -> Markup:
-    return _TEXT.paragraph(*parts)
+    return element("span", text, class_="hp-gap")
 
 
 def joined(separator: str, parts: Iterable[object]) -> Markup:
@@ -80,7 +110,7 @@ def joined(separator: str, parts: Iterable[object]) -> Markup:
 
 def folded(summary: object, content: object) -> Markup:
     """`content` below a line that opens it."""
-    return _TEXT.folded(summary, content)
+    return element("details", element("summary", summary), content, class_="hp-more")
 
 
 def fenced(text: str, language: str) -> str:
@@ -97,7 +127,7 @@ def table(
     numeric: Sequence[str] | None = None,
 ) -> Markup:
     """A table of `rows`, each a cell by the column's title; nothing without rows. Columns that are
-    empty are left out. On a narrow screen, a table that does not fit is a card for each row.
+    empty are left out. assets/tables.js makes cards of rows where the table does not fit.
 
     ids: anchors of the rows
     numeric: columns that are set right; by default those whose cells all begin with a number
@@ -111,7 +141,7 @@ def table(
     if numeric is None:
         columns = zip(shown, zip(*lines, strict=True), strict=True)
         numeric = [name for name, cells in columns if all(map(_is_number, cells))]
-    return _TABLE.table(shown, lines, caption, numeric, ids, is_too_wide(shown, lines))
+    return PARTS.table(shown, lines, caption, numeric, ids)
 
 
 def _is_number(cell: object) -> bool:
@@ -128,11 +158,6 @@ def folded_tables(groups: Mapping[str, Sequence[Mapping[str, object]]]) -> Marku
     )
 
 
-def from_file(file: str, content: Markup) -> Markup:
-    """A table that a study computes, from a file among its charts."""
-    return _TABLE.from_file(file, content)
-
-
 def wide(content: Markup) -> Markup:
-    """A table whose last column is prose."""
-    return _TABLE.wide(content)
+    """A table whose last column is prose, which stays readable on a narrow screen."""
+    return element("div", content, class_="hp-prose")

@@ -12,13 +12,13 @@ from analysis.base.errors import FieldError, require_known
 from analysis.base.quantities import (
     INTERVAL,
     digits,
-    percent,
     quantity_interval,
     ratio_interval,
     runs_phrase,
     speed,
     with_interval,
 )
+from analysis.base.quantities import percent as percentage
 from analysis.base.statistics import SAME_WITHIN
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import claim_anchor, samples_address
@@ -28,22 +28,21 @@ from analysis.site.facts.journeys import claim_result
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.rows import MeasuredRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import element, joined, with_data
 from analysis.site.pages.html import figure as data_of
-from analysis.site.pages.html import with_data
 from analysis.site.pages.page import Page, macro
-from analysis.site.pages.templates import macros
 from analysis.study import Case, CaseValue, case_id
 from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 
 MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–"}
-_TEXT: Final = macros("text.html")
+KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
+"""Classes of verdicts."""
 
 
-@macro("figure")
+@macro()
 def figure(
     page: Page,
-    facts: StudyFacts,
     variant: str,
     metric: str = "",
     *,
@@ -61,29 +60,28 @@ def figure(
     keys: values of keys of the case that differ from the headline case; None for a key that the
         case lacks
     """
+    facts = page.facts
+    study = facts.study
     case = _case(facts, variant, keys)
-    machine = machine or page.machine(facts)
-    of = facts.study.variant(variant)
-    require_known("metric", metric or facts.study.metrics_for(of)[0], list(facts.study.metrics))
-    names = [metric] if metric else facts.study.metrics_for(of)
+    machine = machine or page.machine
+    names = [metric] if metric else study.metrics_for(study.variant(variant))
+    require_known("metric", names[0], list(study.metrics))
     rows = (facts.figures.find(machine, variant, case.id, name) for name in names)
-    row = next((row for row in rows if row is not None), None)
+    row = next(filter(None, rows), None)
     if row is None:
-        return page.missing(f"a figure of {variant} in {case.id} on {machine or 'any machine'}")
-    write = facts.study.metrics[row.metric].write
-    shown = _three_digits(write(row.median))
-    interval = metric_spread(row, facts.study.metrics[row.metric])
+        raise page.missing(f"a figure of {variant} in {case.id} on {machine or 'any machine'}")
+    shown = _three_digits(study.metrics[row.metric].write(row.median))
+    interval = metric_spread(row, study.metrics[row.metric])
     payload = delivered_bytes(case, row.metric)
     if payload and facts.figures.are_rates and not as_time:
         shown = speed(payload, row.median)
-        interval = _rates(facts, case, row, payload)
-    return _linked(page, facts, data_of(shown, row), row, case.id, interval)
+        interval = _rate_interval(facts, case, row, payload)
+    return _linked(page, data_of(shown, row), row, case.id, interval)
 
 
-@macro("ratio")
+@macro()
 def ratio(
     page: Page,
-    facts: StudyFacts,
     variant: str,
     over: str,
     metric: str = "",
@@ -102,47 +100,52 @@ def ratio(
     percent: the difference, such as `26 %`
     keys: as of `figure`
     """
+    facts = page.facts
     case = _case(facts, variant, keys)
-    machine = machine or page.machine(facts)
-    one, other = facts.study.variant(variant), facts.study.variant(over)
-    names = [metric] if metric else facts.study.metrics_for(one, other)
-    found = (_ratio(facts, (machine, variant, over, case.id, name)) for name in names)
-    row = next((row for row in found if row is not None), None)
-    pair = f"{variant} over {over} in {case.id}"
+    machine = machine or page.machine
+    pair = variant, over
+    names = [metric] if metric else facts.study.metrics_for(*map(facts.study.variant, pair))
+    ratios = facts.figures.ratios
+    found = (
+        ratios.get((machine, *order, case.id, name))
+        for name in names
+        for order in (pair, pair[::-1])
+    )
+    row = next(filter(None, found), None)
+    called = f"ratio of {variant} over {over} in {case.id}"
     if row is None:
         where = machine or "any machine"
-        return page.missing(f"a ratio of {pair} on {where}, which study.yaml compares")
+        raise page.missing(f"a {called} on {where}, which study.yaml compares")
     value, low, high = row.ratio, row.ci_low, row.ci_high
     if row.variant == over:
         value, low, high = 1 / value, 1 / high, 1 / low
     if value < 1 - SAME_WITHIN:
-        raise FieldError(f"ratio of {pair}", "the faster variant first", round(value, 4))
-    shown = data_of(_difference(value) if percent else _times(value), row)
-    return _linked(page, facts, shown, row, case.id, ratio_interval(low, high))
+        raise FieldError(called, "the faster variant first", round(value, 4))
+    times = f"{digits(value, 2 if 1.2 <= value < 10 else 3)} times"
+    shown = data_of(percentage(value - 1) if percent else times, row)
+    return _linked(page, shown, row, case.id, ratio_interval(low, high))
 
 
-@macro("measured")
-def measured(page: Page, facts: StudyFacts, claim: str) -> Markup:
+@macro()
+def measured(page: Page, claim: str) -> Markup:
     """The figure of a claim, linked to its line in the ledger; its title has interval and runs.
     Stops the build without one.
 
     claim: its id
     """
-    result = claim_result(facts, _known_claim(facts, claim))
+    result = claim_result(page.facts, _known_claim(page.facts, claim))
     if result is None or math.isnan(result.figures.measured):
-        return page.missing(f"a figure of claim {claim}")
-    interval = result.interval()
-    named = f"{INTERVAL}: {interval}" if interval else ""
-    basis = with_basis(result.figures, named, result.write)
-    title = "; ".join(filter(None, [facts.inputs.called(result.row.machine), basis, claim]))
-    parts = (result.row.machine, result.row.study, f"claim:{claim}", "value")
-    shown = with_data(result.write(result.figures.measured), result.figures.measured, *parts)
-    address = page.address(f"ledger/#{claim_anchor(facts.study.name, claim)}")
-    return _TEXT.measured(address, title, bool(result.few), shown)
+        raise page.missing(f"a figure of claim {claim}")
+    row, interval = result.row, result.interval()
+    basis = with_basis(result.figures, interval and f"{INTERVAL}: {interval}", result.write)
+    title = "; ".join(filter(None, [page.inputs.called(row.machine), basis, claim]))
+    value = result.figures.measured
+    shown = with_data(result.write(value), value, row.machine, row.study, f"claim:{claim}", "value")
+    return _anchor(_ledger(page, claim), title, bool(result.few), shown)
 
 
-@macro("verdict")
-def verdict(page: Page, facts: StudyFacts, *claims: str, expect: str = "any") -> Markup:
+@macro()
+def verdict(page: Page, *claims: str, expect: str = "any") -> Markup:
     """A mark for each machine behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not
     tested; linked to the ledger.
 
@@ -151,75 +154,65 @@ def verdict(page: Page, facts: StudyFacts, *claims: str, expect: str = "any") ->
         none otherwise
     """
     require_known("expect", expect, ["any", HOLDS, FAILS])
-    marks = []
+    verdicts, marks = page.facts.verdicts, []
     for name in claims:
-        claim = _known_claim(facts, name)
-        rows = {row.machine: row for row in facts.verdicts.by_claim.get(name, [])}
-        verdicts = {machine: facts.verdicts.shown(row) for machine, row in rows.items()}
-        decided = {*verdicts.values()} & {HOLDS, FAILS}
+        says, address = _known_claim(page.facts, name).says, _ledger(page, name)
+        found = [(row, verdicts.shown(row)) for row in verdicts.by_claim.get(name, [])]
+        decided = {shown for _, shown in found} & {HOLDS, FAILS}
         if expect != "any" and page.staged.published and decided != {expect}:
-            raise FieldError(f"verdict of {name}", expect, verdicts)
-        address = page.address(f"ledger/#{claim_anchor(facts.study.name, name)}")
-        for machine, found in verdicts.items():
-            basis = runs_phrase(rows[machine].runs, rows[machine].hosts)
-            where = f"{facts.inputs.called(machine)}: {found} ({basis})"
-            kind = {HOLDS: " hp-holds", FAILS: " hp-fails"}.get(found, "")
-            marks.append(_TEXT.mark(address, f"{claim.says} {where}", kind, MARKS[found]))
-        if not rows:
-            marks.append(_TEXT.mark(address, claim.says, "", MARKS[NOT_TESTED]))
-    return Markup("").join(marks)
+            by_machine = {row.machine: shown for row, shown in found}
+            raise FieldError(f"verdict of {name}", expect, by_machine)
+        titles = {
+            f"{says} {page.inputs.called(row.machine)}: {shown}"
+            f" ({runs_phrase(row.runs, row.hosts)})": shown
+            for row, shown in found
+        }
+        for title, shown in (titles or {says: NOT_TESTED}).items():
+            kind = f"hp-mark{KINDS.get(shown, '')}"
+            marks.append(
+                element("a", MARKS[shown], class_=kind, href=address, title=title, aria_label=title)
+            )
+    return joined("", marks)
 
 
-@macro("holds", may_be_empty=True)
-def holds(facts: StudyFacts, claim: str) -> str:
+@macro(may_be_empty=True)
+def holds(page: Page, claim: str) -> str:
     """`yes` if a claim holds on the machine with most evidence; else empty. Chooses a sentence.
 
     claim: its id
     """
-    result = claim_result(facts, _known_claim(facts, claim))
+    result = claim_result(page.facts, _known_claim(page.facts, claim))
     return "yes" if result is not None and result.row.verdict == HOLDS else ""
 
 
 def _linked(
-    page: Page,
-    facts: StudyFacts,
-    shown: Markup,
-    row: MeasuredRow | RatioRow,
-    case: str,
-    interval: str,
+    page: Page, shown: Markup, row: MeasuredRow | RatioRow, case: str, interval: str
 ) -> Markup:
     """The figure with a link to its samples, and a title with its basis."""
     few = "" if is_headline(row) else "too few for a headline"
     basis = runs_phrase(row.runs, row.hosts)
     stale = "stale" if isinstance(row, MeasuredRow) and row.stale else ""
-    parts = [facts.inputs.called(row.machine), f"{INTERVAL}: {interval}" if interval else ""]
+    parts = [page.inputs.called(row.machine), interval and f"{INTERVAL}: {interval}"]
     title = "; ".join(filter(None, [*parts, with_interval(basis, few), stale, case]))
     path = samples_address(row.machine, row.study, row.variant, case, row.metric)
-    return _TEXT.measured(page.address(path), title, bool(few or stale), shown)
+    return _anchor(page.address(path), title, bool(few or stale), shown)
 
 
-def _rates(facts: StudyFacts, case: Case, row: MeasuredRow, payload: int) -> str:
+def _anchor(address: str, title: str, is_weak: bool, shown: Markup) -> Markup:
+    kind = f"hp-figure{' hp-few' * is_weak}"
+    return element("a", shown, class_=kind, href=address, title=title)
+
+
+def _ledger(page: Page, claim: str) -> str:
+    return page.address(f"ledger/#{claim_anchor(page.facts.study.name, claim)}")
+
+
+def _rate_interval(facts: StudyFacts, case: Case, row: MeasuredRow, payload: int) -> str:
     """The interval of a rate, or the rates of the runs; no end exceeds the limit."""
     longest, shortest = row.ci_high, shortest_time(facts.figures, case, row)[0]
     low, high = (payload / seconds for seconds in (longest, shortest))
     interval = quantity_interval(payload / row.median, low, high, "B/s")
     return spread(row, interval, lambda seconds: speed(payload, seconds))
-
-
-def _ratio(facts: StudyFacts, key: tuple[str, str, str, str, str]) -> RatioRow | None:
-    """The comparison of two variants, by either of them."""
-    machine, variant, over, case, metric = key
-    ratios = facts.figures.ratios
-    return ratios.get(key) or ratios.get((machine, over, variant, case, metric))
-
-
-def _times(value: float) -> str:
-    """`2.8 times`, `1.07 times`, `11.6 times`."""
-    return f"{digits(value, 2 if 1.2 <= value < 10 else 3)} times"
-
-
-def _difference(value: float) -> str:
-    return percent(value - 1)
 
 
 def _three_digits(text: str) -> str:
@@ -230,8 +223,9 @@ def _three_digits(text: str) -> str:
 
 
 def _known_claim(facts: StudyFacts, claim: str) -> Claim:
-    require_known("claim", claim, [known.id for known in facts.study.claims])
-    return next(known for known in facts.study.claims if known.id == claim)
+    claims = {known.id: known for known in facts.study.claims}
+    require_known("claim", claim, claims)
+    return claims[claim]
 
 
 def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue | None]) -> Case:
@@ -240,7 +234,8 @@ def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue | None])
     of = facts.study.variant(variant)
     values = {**facts.study.shown_case(of).values, **keys}
     wanted = {key: value for key, value in values.items() if value is not None}
-    cases = {case.id: case for case in of.cases if case.values == wanted}
-    if not cases:
-        require_known(f"case of {variant}", case_id(wanted), [case.id for case in of.cases])
-    return next(iter(cases.values()))
+    found = next((case for case in of.cases if case.values == wanted), None)
+    if found is None:
+        known = [case.id for case in of.cases]
+        raise FieldError(f"case of {variant}", f"one of {known}", case_id(wanted))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any, Final
 
@@ -22,21 +22,21 @@ from analysis.compare.judge import DIFFERENT
 from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.basis import basis_phrase, is_headline
-from analysis.site.facts.comparison import FASTER, SLOWER, Comparison, Ratio
-from analysis.site.facts.inputs import Inputs, RunFile, VariantKey
+from analysis.site.facts.comparison import FASTER, SLOWER, Ratio
+from analysis.site.facts.inputs import RunFile
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.fragments import Place
 from analysis.site.pages.html import (
     NO_HTML,
     code,
+    element,
     folded_tables,
     joined,
     link,
-    moment,
     plain,
     table,
 )
-from analysis.site.pages.page import Page, macro
+from analysis.site.pages.page import Page, macro, root_from
+from analysis.site.pages.source import source_path
 from analysis.study import Variant
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
@@ -53,9 +53,9 @@ _WORD: Final = re.compile(r"[^ ,]+")
 
 
 @macro()
-def freshness(inputs: Inputs) -> str:
+def freshness(page: Page) -> str:
     """Newest run of each machine, its cases, stale ones and disturbed rounds; refused results."""
-    rows = []
+    inputs, rows = page.inputs, []
     summary = inputs.tables["summary"]
     for machine, described in inputs.machines.items():
         runs = inputs.runs_on(machine)
@@ -64,7 +64,7 @@ def freshness(inputs: Inputs) -> str:
             {
                 "machine": inputs.called(machine),
                 "GPU": described.get("gpu") or "no GPU",
-                "newest run": moment(max(run.begun for run in runs)),
+                "newest run": element("time", max(run.begun for run in runs)),
                 "variants": str(len(cases.drop_duplicates(["study", "variant"]))),
                 "cases": str(len(cases)),
                 "stale cases": str(int(cases["stale"].sum())),
@@ -78,16 +78,13 @@ def freshness(inputs: Inputs) -> str:
 
 
 @macro()
-def machine_table(inputs: Inputs, *, differing: bool = False) -> Markup:
-    """The description of every machine, a column for each.
-
-    differing: only the rows that are not the same for all
-    """
+def machine_table(page: Page) -> Markup:
+    """The description of every machine, a column for each."""
+    inputs = page.inputs
     names = [inputs.called(one) for one in inputs.machines]
     rows = [
         {"": fact, **dict(zip(names, values, strict=True))}
         for fact, values in described_facts(inputs.machines).items()
-        if not differing or len({*values}) > 1
     ]
     return table([{"": "results folder", **dict(zip(names, inputs.machines, strict=True))}, *rows])
 
@@ -127,14 +124,14 @@ def _fact(value: Any, unit: str) -> str:
     return f"{value:g} {unit}" if unit else str(value)
 
 
-@macro("provenance")
-def provenance_table(inputs: Inputs) -> Markup:
+@macro()
+def provenance(page: Page) -> Markup:
     """Every run of every machine: commit, compiler, number of variants."""
     return table(
         {
-            "machine": inputs.called(run.machine),
+            "machine": page.inputs.called(run.machine),
             "study": run.study,
-            "run": moment(run.begun),
+            "run": element("time", run.begun),
             "host": code(run.host.id),
             "commit": _commit(run),
             "compiler": "; ".join(
@@ -147,7 +144,7 @@ def provenance_table(inputs: Inputs) -> Markup:
             ),
             "variants": str(len(run.variants)),
         }
-        for run in inputs.runs
+        for run in page.inputs.runs
     )
 
 
@@ -157,59 +154,53 @@ def _commit(run: RunFile) -> str:
     return f"{run.commit[:10]}{' with changes' if run.dirty else ''}"
 
 
-@macro("samples")
-def sample_tables(page: Page, inputs: Inputs, place: Place) -> Markup:
+@macro()
+def samples(page: Page) -> Markup:
     """Links to all files of results, folded for each machine and study."""
-    tables = []
+    inputs, folds = page.inputs, []
     for (machine, study), group in groupby(inputs.runs_of, key=lambda key: key[:2]):
-        keys = list(group)
-        called = inputs.called(machine)
-        content = _samples_of(inputs, keys, page.staged.sources)
-        content += table(_files_of(inputs, machine, study))
+        keys, called = list(group), inputs.called(machine)
         path = f"data/{machine}/{study}/index.html"
+        root = root_from(path)
+        has_page = study in page.staged.pages
+        rows = [
+            {
+                "variant": link(root + source_path(study, name), code(name))
+                if has_page and name in inputs.studies[study].variant_names
+                else code(name),
+                # assets/samples.js plots the files of the second column.
+                "samples of the runs": joined(
+                    ", ",
+                    (link(f"{run.run}.csv", run.begun) for run in reversed(inputs.runs_of[key])),
+                ),
+                "commit of the newest": _commit(inputs.runs_of[key][-1]),
+                "code": "" if inputs.fresh_runs(key) else "has changed since",
+            }
+            for key in keys
+            for name in [key[2]]
+        ]
+        names = [file.name for file in inputs.files(machine, study)]
+        files = [
+            {
+                "run or capture": code(name),
+                "files": joined(", ", (link(file, file.partition(".")[2]) for file in of_run)),
+            }
+            for name, of_run in groupby(names, key=lambda file: file.partition(".")[0])
+        ]
+        content = table(rows, ids=[samples_anchor(*key) for key in keys]) + table(files)
         summary = f"{called}, {study}: {len(keys)} variants"
         title = f"Samples of {study} on {called}"
-        tables.append(place.folded(path, summary, title, content, anchor=f"{machine}-{study}"))
-    return NO_HTML.join(tables)
+        folds.append(page.fold(path, summary, title, content, f"{machine}-{study}"))
+    return NO_HTML.join(folds)
 
 
-def _samples_of(
-    inputs: Inputs, keys: Sequence[VariantKey], sources: Mapping[VariantKey, str]
-) -> Markup:
-    """A row per variant of one study on one machine, with the samples of each of its runs; links
-    are to the same folder. `sources` are names of copies of the variants' sources."""
-    rows = []
-    for key in keys:
-        runs = inputs.runs_of[key]
-        # assets/samples.js plots the files of the second column.
-        rows.append(
-            {
-                "variant": code(key[2]),
-                "samples of the runs": joined(
-                    ", ", (link(f"{run.run}.csv", run.begun) for run in reversed(runs))
-                ),
-                "commit of the newest": _commit(runs[-1]),
-                "source": link(sources[key], "source") if key in sources else "",
-            }
-        )
-    return table(rows, ids=[samples_anchor(*key) for key in keys])
-
-
-def _files_of(inputs: Inputs, machine: str, study: str) -> Iterator[dict[str, object]]:
-    """A row per run or capture of one study on one machine, with its files."""
-    files = [path.name for path in inputs.files(machine, study)]
-    for name, group in groupby(files, key=lambda file: file.partition(".")[0]):
-        links = joined(", ", (link(file, file.partition(".")[2]) for file in group))
-        yield {"run or capture": code(name), "files": links}
-
-
-@macro("machine_pairs")
-def pairs(comparison: Comparison, most: int = 12) -> Markup:
+@macro()
+def machine_pairs(page: Page, most: int = 12) -> Markup:
     """The variants that differ most between every two machines; a select shows one pair.
 
     most: number of rows of each table
     """
-    found = []
+    comparison, found = page.staged.comparison, []
     for one, other in combinations(comparison.machines, 2):
         ratios = comparison.ratios(one, other)
         tested = [each for each in ratios if each.judged] or ratios
@@ -218,10 +209,12 @@ def pairs(comparison: Comparison, most: int = 12) -> Markup:
         if ranked:
             caption = f"{len(ranked)} of {len(ratios)} variants that ran on both"
             rows = table((_pair(each, called) for each in ranked), caption=caption)
-            found.append((" and ".join(called), rows))
-    # assets/pairs.js adds the select; without it, all pairs are shown.
-    box = Markup('<div class="hp-pair" data-pair="{0}"><h3>{0}</h3>{1}</div>')
-    return NO_HTML.join(box.format(names, rows) for names, rows in found)
+            names = " and ".join(called)
+            # assets/ledger.js adds the select; without it, all pairs are shown.
+            found.append(
+                element("div", element("h3", names), rows, class_="hp-pair", data_pair=names)
+            )
+    return NO_HTML.join(found)
 
 
 def _pair(one: Ratio, called: Sequence[str]) -> dict[str, object]:
@@ -240,10 +233,11 @@ def _pair(one: Ratio, called: Sequence[str]) -> dict[str, object]:
     }
 
 
-@macro("machine_figures")
-def figures_table(comparison: Comparison) -> Markup:
+@macro()
+def machine_figures(page: Page) -> Markup:
     """Every variant's figure on every machine, with its share of that machine's ceiling, folded by
     study."""
+    comparison = page.staged.comparison
     groups: dict[str, Sequence[Mapping[str, object]]] = {}
     for facts in comparison.studies.values():
         rows = [
@@ -275,10 +269,10 @@ def _cell(facts: StudyFacts, machine: str, variant: Variant) -> str:
     return with_interval(figure, ", ".join(notes))
 
 
-@macro("machine_hosts")
-def hosts(comparison: Comparison) -> Markup:
+@macro()
+def machine_hosts(page: Page) -> Markup:
     """The hosts of each machine, with their runs."""
-    rows = []
+    comparison, rows = page.staged.comparison, []
     for machine in comparison.machines:
         runs = comparison.inputs.runs_on(machine.name)
         for host, name in comparison.host_names(machine).items():
@@ -296,8 +290,9 @@ def hosts(comparison: Comparison) -> Markup:
 
 
 @macro(may_be_empty=True)
-def virtual_machines(inputs: Inputs) -> str:
+def virtual_machines(page: Page) -> str:
     """A note on the machines that are virtual, if any are."""
+    inputs = page.inputs
     names = [inputs.called(name) for name, one in inputs.machines.items() if one.get("hypervisor")]
     if not names:
         return ""

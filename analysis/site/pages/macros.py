@@ -6,23 +6,18 @@ here; the others are below.
 
 from __future__ import annotations
 
-import functools
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup
 
+from analysis import ROOT
 from analysis.base.errors import require_known
-from analysis.base.quantities import whole
-from analysis.site.charts.explorer import first_choice
-from analysis.site.charts.theme import CONFIGURATION
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.base.quantities import listing, whole
+from analysis.base.reading import read_yaml
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
-    architecture,
     chart_figures,
-    citing,
     counters,
     inline,
     ledger,
@@ -33,19 +28,10 @@ from analysis.site.pages import (
     source,
     study_pages,
     tables,
-    templates,
 )
-from analysis.site.pages.common import ALL, EXPLORER, EXPLORER_START
-from analysis.site.pages.html import link
+from analysis.site.pages.html import fenced, link
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study import parse_case
-
-
-def define_env(env: Any) -> None:
-    """Called by mkdocs-macros; the configuration's `extra.staged` holds what was staged."""
-    page = Page(env.conf["extra"]["staged"], env)
-    for name, function in MACROS.items():
-        env.macro(functools.partial(function, page), name)
+from analysis.study import Study
 
 
 @macro()
@@ -58,8 +44,8 @@ def download(page: Page, name: str) -> Markup:
 
 
 @macro()
-def constant(name: str) -> str:
-    """A constant of the code; shares as percentages, sizes in MiB, text as it is.
+def constant(page: Page, name: str) -> str:
+    """A constant of the code; shares as percentages, text as it is.
 
     name: name of a constant in analysis/site/interface.py, such as `CONFIDENCE`
     """
@@ -67,28 +53,46 @@ def constant(name: str) -> str:
     value = CONSTANTS[name]
     if isinstance(value, str):
         return value
-    if name.endswith("_BYTES"):
-        return f"{value / 2**20:g} MiB"
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
 
 
 @macro()
-def explorer(page: Page, studies: Mapping[str, StudyFacts]) -> Markup:
-    """Selects and a chart of any metric over any key of any study, which a script fills."""
-    about = {
-        name: {
-            "title": facts.study.title,
-            "headline": parse_case(facts.study.headline),
-            "metrics": {key: metric.label for key, metric in facts.study.metrics.items()},
-        }
-        for name, facts in studies.items()
-        if not facts.summary.empty
+def file(page: Page, path: str, language: str = "text") -> str:
+    """A file of the repository as a code block with a button that copies it.
+
+    path: from the root of the repository
+    language: as highlighting calls it
+    """
+    return fenced((ROOT / path).read_text(encoding="utf-8"), language)
+
+
+@macro()
+def repository(page: Page) -> str:
+    """The address of the repository by docs/mkdocs.yml; `ADDRESS` where it has none."""
+    return page.extra["repository"] or "ADDRESS"
+
+
+@macro()
+def citation(page: Page) -> str:
+    """The project as a BibTeX entry, from CITATION.cff."""
+    known = read_yaml(ROOT / "CITATION.cff")
+    fields = {
+        "title": f"{{{known['title']}}}",
+        "author": f"{{{' and '.join(one['name'] for one in known['authors'])}}}",
+        "year": str(known["date-released"])[:4],
+        "version": known["version"],
     }
-    names = page.staged.inputs.machine_names
-    wanted = page.env.conf["extra"].get(EXPLORER_START, {})
-    facts = studies.get(wanted.get("study"))
-    start = first_choice(facts, wanted) if facts else None
-    first = page.staged.charts[ALL][EXPLORER]
-    return templates.macros("figure.html").explorer(
-        *map(json.dumps, (about, names, start or {}, CONFIGURATION)), page.place.root, first
-    )
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    return fenced("\n".join(["@software{hotpath,", *lines, "}"]), "bibtex")
+
+
+def footer(studies: Iterable[Study]) -> dict[str, Any]:
+    """What the footer of every page says of authors, licence and write-ups. The address of a
+    write-up is empty if it has no public one."""
+    known = read_yaml(ROOT / "CITATION.cff")
+    write_ups = {one.write_up.title: one.write_up.address for one in studies if one.write_up}
+    return {
+        "authors": listing([one["name"] for one in known["authors"]]),
+        "licence": known["license"],
+        "write_ups": [{"title": title, "address": at or ""} for title, at in write_ups.items()],
+    }

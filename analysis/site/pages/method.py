@@ -22,26 +22,25 @@ from analysis.base.quantities import (
     whole,
 )
 from analysis.base.statistics import estimate
-from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.probe import OUTPUTS, SOURCE, agreements, is_current
+from analysis.site.facts.probe import agreements
 from analysis.site.facts.rows import RepeatabilityRow, rows_of
-from analysis.site.pages.html import fenced, table
-from analysis.site.pages.page import macro
+from analysis.site.pages.html import NO_HTML, table
+from analysis.site.pages.page import Page, macro
 
 DIFFERENT: Final = ("faster", "slower")
 
 
-@macro("agreement")
-def agreement(inputs: Inputs) -> Markup:
+@macro()
+def agreement(page: Page) -> Markup:
     """False alarms: how often two entries of one program came out as different, within a run and
     between runs, by machine and study."""
     rows = []
-    for (machine, study), repeats in inputs.tables["repeats"].groupby(["machine", "study"]):
+    for (machine, study), repeats in page.inputs.tables["repeats"].groupby(["machine", "study"]):
         between = repeats["between_verdict"][repeats["between_verdict"] != ""]
         least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
         rows.append(
             {
-                "machine": inputs.called(str(machine)),
+                "machine": page.inputs.called(str(machine)),
                 "study": str(study),
                 "within a run": str(len(repeats)),
                 "false alarms": _alarms(repeats["verdict"]),
@@ -61,12 +60,12 @@ def _alarms(verdicts: pd.Series[str]) -> str:
     return f"{int(is_different.sum())} ({percent(float(is_different.mean()))})"
 
 
-@macro("repeatability")
-def repeatability(inputs: Inputs) -> Markup:
+@macro()
+def repeatability(page: Page) -> Markup:
     """How well the other runs of each machine predict each of its runs."""
     return table(
         {
-            "machine": inputs.called(row.machine),
+            "machine": page.inputs.called(row.machine),
             "study": row.study,
             "runs": str(row.runs),
             "hosts": str(row.hosts),
@@ -76,7 +75,7 @@ def repeatability(inputs: Inputs) -> Markup:
             "contradicted": _of(row.contradicted, row.decided),
             "false alarms": _of(row.repeats_different, row.repeats),
         }
-        for row in rows_of(inputs.tables["repeatability"], RepeatabilityRow)
+        for row in rows_of(page.inputs.tables["repeatability"], RepeatabilityRow)
     )
 
 
@@ -84,8 +83,8 @@ def _of(count: int, total: int) -> str:
     return f"{count} of {total}" if total else ""
 
 
-@macro("interval")
-def interval(kind: str, *runs: Sequence[float]) -> str:
+@macro()
+def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
     """The interval of an example.
 
     kind: of its values, as analysis/base/statistics.py calls it
@@ -95,58 +94,40 @@ def interval(kind: str, *runs: Sequence[float]) -> str:
     return digits(low) if low == high else digits_interval(low, high)
 
 
-@macro("measuring")
-def measuring(inputs: Inputs) -> Markup:
+@macro()
+def measuring(page: Page) -> Markup:
     """The budget of each study, and the duration of each machine's newest default run."""
-    seconds = {
-        (inputs.called(run.machine), run.study): _moment(run.end) - _moment(run.start)
-        for run in inputs.runs
-        if run.grid == "default" and run.rounds and not run.asked
-    }
-    machines = sorted({machine for machine, _ in seconds})
+    budgets = {name: float(study.budget_s) for name, study in page.inputs.studies.items()}
+    columns: dict[str, dict[str, float]] = {"budget": budgets}
+    for run in page.inputs.runs:
+        if run.grid == "default" and run.rounds and not run.asked:
+            end, begin = (datetime.fromisoformat(time) for time in (run.end, run.start))
+            of_machine = columns.setdefault(page.inputs.called(run.machine), {})
+            of_machine[run.study] = (end - begin).total_seconds()
+    machines = sorted({*columns} - {"budget"})
+    measured = [name for name in budgets if any(name in columns[one] for one in machines)]
+    if not measured:
+        return NO_HTML
+    measured.sort(key=lambda name: -columns[machines[0]].get(name, 0.0))
+    named = ("budget", *machines)
     rows = [
         {
             "study": name,
-            "budget": study.budget_s,
-            **{machine: seconds.get((machine, name), math.nan) for machine in machines},
+            **{one: quantity(columns[one].get(name, math.nan), "s") for one in named},
         }
-        for name, study in inputs.studies.items()
-        if any((machine, name) in seconds for machine in machines)
+        for name in measured
     ]
-    frame = pd.DataFrame(rows)
-    if frame.empty:
-        return table([])
-    frame = frame.sort_values(machines[0], ascending=False)
-    frame.loc[len(frame)] = {"study": "all", **frame.drop(columns="study").sum()}
-    written = frame.set_index("study").map(lambda value: quantity(value, "s")).reset_index()
-    return table(
-        {str(key): value for key, value in row.items()} for row in written.to_dict("records")
-    )
-
-
-def _moment(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()
+    totals = {one: sum(columns[one].get(name, 0) for name in measured) for one in named}
+    rows.append({"study": "all", **{one: quantity(total, "s") for one, total in totals.items()}})
+    return table(rows)
 
 
 @macro()
-def reach_source() -> str:
-    """The source of tools/reach.cu, with a button that copies it."""
-    return fenced(SOURCE.read_text(), "cuda")
-
-
-@macro()
-def reach_example() -> str:
-    """The output of tools/reach.cu for people, from one of the machines."""
-    newest = max(OUTPUTS.glob("*/reach.txt"), key=is_current)
-    return fenced(newest.read_text(), "text")
-
-
-@macro()
-def reach_agreement(inputs: Inputs) -> Markup:
+def reach_agreement(page: Page) -> Markup:
     """The figures of tools/reach.cu beside those of the study, on every machine that has both."""
     return table(
         {
-            "machine": inputs.called(one.machine),
+            "machine": page.inputs.called(one.machine),
             "pool": f"{one.pool_bytes / 2**30:g} GiB",
             "figure": one.name,
             "the study": _quantity(one.by_study, one.unit),
@@ -154,7 +135,7 @@ def reach_agreement(inputs: Inputs) -> Markup:
             "difference": signed_percent(one.difference),
             "note": "" if one.is_current else "by an earlier version of the file",
         }
-        for one in agreements(inputs)
+        for one in agreements(page.inputs)
     )
 
 

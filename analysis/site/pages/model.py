@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
@@ -12,55 +11,46 @@ from analysis.base.quantities import (
     INTERVAL,
     digits,
     gigabytes_per_second,
-    listing,
     percent,
     quantity,
     quantity_interval,
     signed_percent,
 )
 from analysis.results.model.hardware import MEANING, Parameter, read_links
-from analysis.results.model.judge import JUDGED_MARGIN, JUDGED_WITHIN, USES
+from analysis.results.model.judge import JUDGED_WITHIN, USES
 from analysis.results.model.terms import ABOUT
-from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.links import calibrated_machine, fit_bases, held_against
+from analysis.site.facts.links import calibrated_machine, held_against
 from analysis.site.facts.rows import ModelRow, rows_of
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import code, figure, folded_tables, link, table, wide
-from analysis.site.pages.page import macro
+from analysis.site.pages.page import Page, macro
 
 WITHIN = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
 COPIED = {"contiguous": "SMs", "copy_engine": "the copy engine"}
 """Kinds of large copies in words."""
 
 
-@macro("link_parameters")
-def parameters(inputs: Inputs) -> Markup:
+@macro()
+def link_parameters(page: Page) -> Markup:
     """The parameters of the link model on every machine."""
     return table(
         {
-            "machine": inputs.called(row.machine),
+            "machine": page.inputs.called(row.machine),
             "parameter": code(row.parameter),
             "meaning": ABOUT[row.parameter].meaning,
             "value": quantity(row.value, unit) or "not measured",
             INTERVAL: quantity_interval(row.value, row.ci_low, row.ci_high, unit),
             "from": f"{row.cases} cases, {row.runs} run{'s' * (row.runs > 1)}",
         }
-        for row in inputs.parameters
+        for row in page.inputs.parameters
         for unit in [row.unit if row.unit == "1" else row.unit.removeprefix("1")]
     )
 
 
 @macro()
-def model_basis(inputs: Inputs) -> str:
-    """The cases and runs of each machine that the model is fitted to, as a clause of a caption."""
-    found = [f"{basis} on {inputs.called(machine)}" for machine, basis in fit_bases(inputs).items()]
-    return f"model fitted to {listing(found)}" if found else "model (no machine is calibrated)"
-
-
-@macro()
-def judgement(facts: StudyFacts) -> Markup:
+def judgement(page: Page) -> Markup:
     """The errors of the link model where the link clearly binds, by machine and use."""
-    rows = []
+    facts, rows = page.facts, []
     groups = facts.predictions.groupby(["machine", "use"])
     for (machine, use), points in sorted(
         groups, key=lambda one: (one[0][0], USES.index(one[0][1]))
@@ -83,22 +73,15 @@ def judgement(facts: StudyFacts) -> Markup:
 
 
 @macro(may_be_empty=True)
-def misses(facts: StudyFacts) -> Markup:
+def misses(page: Page) -> Markup:
     """The judged points outside the accepted range of the link model, the worst first."""
+    facts = page.facts
     chosen = rows_of(facts.predictions[facts.predictions["judged"]], ModelRow)
     return table(
         _point(facts, point)
         for point in sorted(chosen, key=lambda point: -abs(point.residual))
         if abs(point.residual) > JUDGED_WITHIN[point.binding]
     )
-
-
-@macro()
-def predictions(facts: StudyFacts) -> Markup:
-    """Each variant's predicted and measured time in its shown case, and which term limits it."""
-    shown = {(one.name, facts.study.shown_case(one).id) for one in facts.study.variants}
-    points = rows_of(facts.predictions, ModelRow)
-    return table(_point(facts, one) for one in points if (one.variant, one.case) in shown)
 
 
 def _point(facts: StudyFacts, point: ModelRow) -> dict[str, object]:
@@ -116,41 +99,8 @@ def _point(facts: StudyFacts, point: ModelRow) -> dict[str, object]:
     }
 
 
-@macro(may_be_empty=True)
-def unjudged(facts: StudyFacts) -> Markup:
-    """The variants and cases that the link model cannot judge, with the reason."""
-    rows: list[dict[str, object]] = [
-        {
-            "variant": code(variant.name),
-            "reason": "the CPU takes part, and the model covers only reads by the GPU"
-            if variant.host_work
-            else "the model has no description of its reads",
-        }
-        for variant in facts.study.subjects
-        if variant.link is None
-    ]
-    for (name, machine), points in facts.predictions.groupby(["variant", "machine"], sort=False):
-        others = rows_of(points[~points["judged"]], ModelRow)
-        reasons = Counter(
-            f"the {point.binding}'s term is less than {JUDGED_MARGIN:g} times the next"
-            if point.binding in JUDGED_WITHIN
-            else f"bound by {point.binding}"
-            for point in others
-        )
-        if others:
-            rows.append(
-                {
-                    "variant": code(str(name)),
-                    "machine": facts.inputs.called(str(machine)),
-                    "judged cases": f"{len(points) - len(others)} of {len(points)}",
-                    "reason": "; ".join(f"{why} in {count}" for why, count in reasons.items()),
-                }
-            )
-    return table(rows)
-
-
-@macro("predicted_links")
-def predicted_links(inputs: Inputs) -> Markup:
+@macro()
+def predicted_links(page: Page) -> Markup:
     """Rates of large copies that the model allows over links, beside published ones. The chip is
     that of the calibrated machine: only the link differs."""
     rows = [
@@ -167,15 +117,15 @@ def predicted_links(inputs: Inputs) -> Markup:
             else "not refuted",
             "source": link(one.published.address, one.published.what),
         }
-        for one in held_against(inputs)
+        for one in held_against(page.inputs)
     ]
     return table(rows)
 
 
-@macro("stated_links")
-def stated_links(inputs: Inputs) -> Markup:
+@macro()
+def stated_links(page: Page) -> Markup:
     """The parameters of those links, each with its source."""
-    known = calibrated_machine(inputs)
+    known = calibrated_machine(page.inputs)
     measured = known.measured_values() if known else {}
     groups = {one.title: list(_stated(one.parameters, measured)) for one in read_links()}
     return wide(folded_tables(groups))

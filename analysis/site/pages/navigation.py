@@ -3,7 +3,7 @@ journeys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -15,64 +15,47 @@ STUDIES: Final = "studies"
 JOURNEYS: Final = "Journeys"
 """The group of those studies that mkdocs.yml does not list."""
 
-Entry = str | dict[str, list[str]]
-"""A page, or a group of pages under its title."""
+Group = tuple[str, Sequence[str]]
+"""A title and its pages; a page by itself has no title."""
 
 
-def navigation(pages: Path) -> list[Entry]:
-    """The `nav` of the mkdocs.yml in the folder `pages`, without pages that are not there, and with
+def navigation(pages: Path) -> list[Group]:
+    """The `nav` of the mkdocs.yml in the folder `pages`, without pages that do not exist, and with
     all pages of studies."""
-    entries: list[Entry] = read_yaml(pages / CONFIGURATION)["nav"]
-    found = (path.relative_to(pages).as_posix() for path in sorted(pages.glob(f"{STUDIES}/*.md")))
-    others = [page for page in found if page not in page_names(entries)]
-    absent = {page for page in page_names(entries) if not (pages / page).exists()}
-    extended = [
-        {title: [*group, *others]} if title == JOURNEYS else entry
-        for entry in entries
-        for title, group in (entry.items() if isinstance(entry, dict) else [("", [])])
-    ]
-    return _without(extended, absent)
+    listed: list[Group] = []
+    for entry in read_yaml(pages / CONFIGURATION)["nav"]:
+        listed += entry.items() if isinstance(entry, dict) else [("", [entry])]
+    known = {page for _, group in listed for page in group}
+    found = {path.relative_to(pages).as_posix() for path in pages.glob(f"{STUDIES}/*.md")}
+    others = sorted(found - known)
+    extended = [(name, [*group, *(others if name == JOURNEYS else [])]) for name, group in listed]
+    return _filled(
+        (name, [one for one in group if (pages / one).exists()]) for name, group in extended
+    )
 
 
-def sidebar(entries: Iterable[Entry], pages: Path) -> list[Entry]:
-    """The `entries` without the pages that the mkdocs.yml in the folder `pages` keeps out."""
+def sidebar(groups: Iterable[Group], pages: Path) -> list[str | dict[str, Sequence[str]]]:
+    """The menu as mkdocs has it, without the pages that the mkdocs.yml in the folder `pages` keeps
+    out of it."""
     names = read_yaml(pages / CONFIGURATION).get("not_in_nav", "").split()
-    return _without(entries, {name.removeprefix("/") for name in names})
+    hidden = {name.removeprefix("/") for name in names}
+    shown = _filled((name, [one for one in group if one not in hidden]) for name, group in groups)
+    return [{name: group} if name else group[0] for name, group in shown]
 
 
-def _without(entries: Iterable[Entry], left_out: set[str]) -> list[Entry]:
-    kept: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry, str):
-            kept += [entry] if entry not in left_out else []
-            continue
-        ((title, group),) = entry.items()
-        pages = [page for page in group if page not in left_out]
-        kept += [{title: pages}] if pages else []
-    return kept
+def _filled(groups: Iterable[Group]) -> list[Group]:
+    return [(name, group) for name, group in groups if group]
 
 
-def page_names(entries: Iterable[Entry]) -> list[str]:
-    """All pages of the navigation, in its order."""
-    groups = (entry.values() if isinstance(entry, dict) else [[entry]] for entry in entries)
-    return [page for of_entry in groups for pages in of_entry for page in pages]
-
-
-def study_groups(entries: Iterable[Entry], studies: Iterable[str]) -> dict[str, list[str]]:
-    """The `studies` of each group of the navigation, in its order; the journeys first, where those
-    without a page come last."""
-    groups: dict[str, list[str]] = {JOURNEYS: []}
+def study_groups(groups: Iterable[Group], studies: Iterable[str]) -> dict[str, list[str]]:
+    """The `studies` of each group of pages, in its order; the journeys first, where those without a
+    page come last."""
     left = list(studies)
-    for entry in entries:
-        if isinstance(entry, dict):
-            ((title, pages),) = entry.items()
-            groups[title] = [name for name in map(_study_of, pages) if name in left]
-            left = [name for name in left if name not in groups[title]]
-    groups[JOURNEYS] += left
-    return {title: names for title, names in groups.items() if names}
-
-
-def _study_of(page: str) -> str:
-    """The study that a page is of; empty for any other page."""
-    path = PurePosixPath(page)
-    return path.stem if path.parent.name == STUDIES else ""
+    found: dict[str, list[str]] = {JOURNEYS: []}
+    for name, pages in groups:
+        paths = [PurePosixPath(page) for page in pages]
+        of_group = [one.stem for one in paths if one.parent.name == STUDIES and one.stem in left]
+        found[name] = of_group
+        left = [study for study in left if study not in of_group]
+    found[JOURNEYS] += left
+    return {name: of_group for name, of_group in found.items() if of_group}

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import inspect
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
+from analysis import ROOT
 from analysis.base.keys import adapter
 from analysis.base.quantities import listing
-from analysis.site.interface import FILES, programs
-from analysis.site.pages import __main__ as report
-from analysis.site.pages.html import code, joined, prose, table, wide
-from analysis.site.pages.page import GIVEN, MACROS, macro
-from analysis.study import Study
+from analysis.site.interface import FILES, command_lines
+from analysis.site.pages.html import code, fenced, joined, prose, table, wide
+from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
 from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
 from analysis.study.config import Settings
@@ -93,13 +95,13 @@ def study_schema() -> Schema:
 
 
 @macro()
-def study_keys() -> str:
+def study_keys(page: Page) -> str:
     """Every key of study.yaml, with its type and meaning."""
     return schema_reference(study_schema())
 
 
 @macro()
-def setting_keys() -> str:
+def setting_keys(page: Page) -> str:
     """Every setting of config.yaml, with its type and meaning."""
     return schema_reference(schema_of(Settings))
 
@@ -172,8 +174,8 @@ def _type(schema: Schema) -> Markup:
     return Markup("{}").format(", ".join([words, *limits]))
 
 
-@macro("columns")
-def column_list(file: str) -> str:
+@macro()
+def columns(page: Page, file: str) -> str:
     """The columns of a file of results or of a table, in their order.
 
     file: name of the file in the contract, such as `summary.csv`
@@ -182,7 +184,7 @@ def column_list(file: str) -> str:
 
 
 @macro()
-def claim_kinds() -> Markup:
+def claim_kinds(page: Page) -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
     rows = []
     for name, kind in KINDS.items():
@@ -202,7 +204,7 @@ def claim_kinds() -> Markup:
 
 
 @macro()
-def link_keys() -> Markup:
+def link_keys(page: Page) -> Markup:
     """The keys of a `link` for each way of reading host memory."""
     return table(
         {
@@ -219,38 +221,41 @@ def _codes(names: Iterable[str]) -> Markup:
 
 
 @macro()
-def macro_list() -> str:
+def macro_list(page: Page) -> str:
     """Every macro with its arguments, as on this page."""
     return "\n\n".join(_macro(name, function) for name, function in sorted(MACROS.items()))
 
 
 def _macro(name: str, function: Callable[..., str]) -> str:
-    parameters = [
-        str(parameter.replace(annotation=inspect.Parameter.empty))
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.annotation not in GIVEN
-    ]
-    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
-    items = [
-        f"- `{argument}`: {value}"
-        for argument, _, value in (
-            item.partition(": ") for item in arguments.replace("\n    ", " ").splitlines() if item
-        )
-    ]
-    parts = [f"### `{name}({', '.join(parameters)})` {{#macro-{name}}}", meaning.replace("\n", " ")]
-    return "\n\n".join([*parts, "\n".join(items)]).strip()
+    _, *parameters = inspect.signature(function).parameters.values()
+    written = ", ".join(str(one.replace(annotation=one.empty)) for one in parameters)
+    about = fenced(inspect.getdoc(function) or "", "text")
+    return f"### `{name}({written})` {{#macro-{name}}}\n\n{about}"
 
 
-@macro("programs")
-def program_reference(studies: Mapping[str, Study]) -> str:
+@macro()
+def programs(page: Page) -> str:
     """The help text of each program of the package."""
     # A study with constants shows every sort of option.
-    study = next(filter(lambda one: one.constants, studies.values()), next(iter(studies.values())))
-    parsers = [*programs(study, study.variants[0]), report.command_line()]
-    return "\n\n".join(_program(parser) for parser in parsers)
+    study = max(page.inputs.studies.values(), key=lambda one: len(one.constants))
+    return "\n\n".join(map(_program, command_lines(study, study.variants[0])))
 
 
 def _program(parser: argparse.ArgumentParser) -> str:
     parser.formatter_class = functools.partial(argparse.HelpFormatter, width=HELP_COLUMNS)
     name = parser.prog.split()[2]
-    return f"### `python -m {name}`\n\n``` text\n{parser.format_help().strip()}\n```"
+    return f"### `python -m {name}`\n\n{fenced(parser.format_help(), 'text')}"
+
+
+@macro()
+def parts(page: Page) -> Markup:
+    """Every part of the package from the top layer, with its purpose."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = settings["contracts"][0]["layers"]
+    rows = []
+    for above, layer in enumerate(layers):
+        for name in layer.split(" | "):
+            about = " ".join((importlib.import_module(f"analysis.{name}").__doc__ or "").split())
+            purpose = re.split(r"(?<=\.)\s", about)[0]
+            rows.append({"layer": str(len(layers) - above), "part": code(name), "purpose": purpose})
+    return table(rows)

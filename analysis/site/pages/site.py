@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from markupsafe import Markup
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
@@ -15,15 +17,12 @@ from analysis.base.files import put_in_place, require_room
 from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.guarding import guarded, read_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.interface import OFFERED
-from analysis.site.pages.ahead import RenderAhead, warnings
-from analysis.site.pages.citing import footer
 from analysis.site.pages.common import FIGURES
-from analysis.site.pages.html import plain
-from analysis.site.pages.llms import llms_text
-from analysis.site.pages.navigation import CONFIGURATION, Entry, navigation, sidebar, study_groups
+from analysis.site.pages.html import element, joined, plain
+from analysis.site.pages.macros import footer
+from analysis.site.pages.navigation import CONFIGURATION, navigation, sidebar, study_groups
+from analysis.site.pages.plugin import MacrosPlugin, warnings
 from analysis.site.pages.staging import Staged, stage
-from analysis.site.pages.templates import macros
 from analysis.study import discover
 
 
@@ -50,15 +49,15 @@ def build_site(
     inputs = load_inputs(tables, results, studies).without(read_left_out(charts))
     pages = root / "docs"
     whole = site.with_name(f".{site.name}.partial")
-    entries = navigation(pages)
-    groups = study_groups(entries, studies)
+    listed = navigation(pages)
+    groups = study_groups(listed, studies)
+    settings = {"docs_dir": str(docs), "site_dir": str(whole), "nav": sidebar(listed, pages)}
 
     def make(known: Inputs) -> Staged:
         staged = stage(known, groups, pages, tables, charts, docs, published)
-        (docs / "llms.txt").write_text(llms_text(docs, entries, known.studies, OFFERED))
         with warnings() as messages:
             try:
-                _build(pages, docs, whole, entries, staged)
+                _build(pages / CONFIGURATION, settings, staged)
             except MkDocsException as error:
                 why = "; ".join(messages) or error
                 raise HotpathError(f"the site was not built: {why}") from error
@@ -74,18 +73,11 @@ def build_site(
     return faults
 
 
-def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged: Staged) -> None:
-    """Have mkdocs make the site; HotpathError for a mistake in what it renders of a page."""
-    config = load_config(
-        str(pages / CONFIGURATION),
-        docs_dir=str(docs),
-        site_dir=str(site),
-        nav=sidebar(entries, pages),
-        strict=True,
-    )
-    config.extra["staged"] = staged
+def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> None:
+    """Have mkdocs make the site; HotpathError for a mistake in a macro."""
+    config = load_config(str(configuration), strict=True, **settings)
     config.extra["footer"] = footer(staged.inputs.studies.values())
-    config.plugins["ahead"] = RenderAhead()
+    config.plugins["macros"] = MacrosPlugin(staged)
     config.plugins.on_startup(command="build", dirty=False)
     build(config)
     config.plugins.on_shutdown()
@@ -96,6 +88,8 @@ def add_faults(site: Path, faults: Sequence[Fault]) -> None:
     if not faults:
         return
     home = site / "index.html"
-    listed = macros("text.html").faults([plain(str(fault)) for fault in faults])
+    lines = joined("", (element("li", plain(str(fault))) for fault in faults))
+    listed = element("h2", "What these pages lack", id="faults")
+    listed += element("ul", lines, class_="hp-faults")
     text, end, rest = home.read_text().rpartition("</article>")
-    home.write_text(f"{text}{listed}{end}{rest}")
+    home.write_text(Markup("").join(map(Markup, (text, listed, end, rest))))

@@ -19,11 +19,9 @@ from analysis.base.quantities import listing, quantity, whole
 from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.counters import counter_table
-from analysis.site.pages.fragments import Place, root_from
-from analysis.site.pages.html import NO_HTML, code, joined, paragraph, prose, table
-from analysis.site.pages.page import macro
+from analysis.site.pages.html import NO_HTML, code, element, joined, prose, table
+from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.tables import metric_rows
-from analysis.site.pages.templates import macros
 from analysis.study import Study, Variant
 
 LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
@@ -32,43 +30,45 @@ SMOKE: Final = ROOT / "build" / "smoke"
 
 
 @macro()
-def source(facts: StudyFacts, place: Place, *variants: str) -> Markup:
+def source(page: Page, *variants: str) -> Markup:
     """Folded: the source of variants with its difference from the step before, machine code,
     resources, counters, figures on every machine, and the command that measures it again.
 
     variants: names; all of the study if omitted
     """
+    study = page.facts.study
     for name in variants:
-        require_known("variant", name, facts.study.variant_names)
-    shown = [facts.study.variant(name) for name in variants] or facts.study.variants
+        require_known("variant", name, study.variant_names)
+    shown = [study.variant(name) for name in variants] or study.variants
     # Only the complete list has anchors, because an anchor must be unique on a page.
-    return joined("", (_folded(facts, one, place, anchored=not variants) for one in shown))
+    return joined("", (_folded(page, variant, anchored=not variants) for variant in shown))
 
 
-def _folded(facts: StudyFacts, variant: Variant, place: Place, *, anchored: bool) -> Markup:
-    path = f"evidence/{facts.study.name}/{variant.name}.html"
+def source_path(study: str, variant: str) -> str:
+    """The page of a variant's source within the site."""
+    return f"evidence/{study}/{variant}.html"
+
+
+def _folded(page: Page, variant: Variant, *, anchored: bool) -> Markup:
+    facts = page.facts
+    path = source_path(facts.study.name, variant.name)
     root = root_from(path)
     rows = metric_rows(facts, [variant], root)
+    text = variant.path.read_text()
     sections = {
         "Figures": table({key: row[key] for key in row if key != "variant"} for row in rows),
         f"Difference from {variant.after}": highlighted(code_difference(facts.study, variant)),
-        f"Source: {variant.path.name}": highlighted(
-            variant.path.read_text(), LANGUAGES[variant.path.suffix]
-        ),
+        f"Source: {variant.path.name}": highlighted(text, LANGUAGES[variant.path.suffix]),
         "Resources": table(_resources(facts, variant)),
         "Machine code": table(_machine_code(facts, variant)),
         "Hardware counters": counter_table(facts, variant, root),
-        "Measure it again": macros("text.html").copied(_command(facts, variant)),
+        "Measure it again": element("code", _command(facts, variant), data_copy=""),
     }
-    headed = [
-        Markup("<h2>{}</h2>{}").format(heading, content)
-        for heading, content in sections.items()
-        if content
-    ]
-    content = joined("", [*(paragraph(prose(text)) for text in _texts(facts, variant)), *headed])
+    parts = [element("p", prose(text)) for text in _texts(facts, variant)]
+    parts += [element("h2", title) + content for title, content in sections.items() if content]
+    summary = joined(" ", [variant.title, code(variant.name)])
     anchor = variant.name if anchored else ""
-    summary = Markup("{} {}").format(variant.title, code(variant.name))
-    return place.folded(path, summary, variant.title, content, anchor=anchor)
+    return page.fold(path, summary, variant.title, joined("", parts), anchor)
 
 
 def _texts(facts: StudyFacts, variant: Variant) -> Iterator[str]:
@@ -85,15 +85,9 @@ def _texts(facts: StudyFacts, variant: Variant) -> Iterator[str]:
 def code_difference(study: Study, variant: Variant) -> str:
     """Unified diff of the variant's file against that of its `after`; empty if equal."""
     before = study.variant(variant.after) if variant.after else variant
-    lines = difflib.unified_diff(
-        before.path.read_text().splitlines(),
-        variant.path.read_text().splitlines(),
-        before.path.name,
-        variant.path.name,
-        n=2,
-        lineterm="",
-    )
-    return "\n".join(lines)
+    old, new = (one.path.read_text().splitlines() for one in (before, variant))
+    names = before.path.name, variant.path.name
+    return "\n".join(difflib.unified_diff(old, new, *names, n=2, lineterm=""))
 
 
 def setting_difference(study: Study, variant: Variant) -> list[str]:

@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from analysis import ROOT
 from analysis.base.reading import read_bytes
@@ -14,32 +16,40 @@ from analysis.site.charts.engine import ENGINE
 from analysis.site.charts.writing import INDEX, ChartSummary, read_index
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import LEFT_OUT
-from analysis.site.facts.inputs import Inputs, VariantKey
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.interface import FILES, OFFERED
-from analysis.site.pages.common import ALL, facts_of, write_samples
-from analysis.site.pages.parquet import NAME as PARQUET
+from analysis.site.interface import OFFERED
+from analysis.site.pages.navigation import STUDIES
+
+ALL: Final = "all"
+"""The group of charts about all studies."""
+SAMPLES: Final = "samples.parquet"
 
 
-@dataclass(frozen=True, repr=False)  # mkdocs-macros writes out all it is given: every table
+@dataclass(frozen=True, repr=False)
 class Staged:
-    """Staged files: charts by study and name, None if there is nothing to draw, names of sources in
-    data/ by the variant and machine they are of, pages of studies. `groups` are the studies of each
-    group of pages, `studies` all in their order. Charts about all studies are under ALL.
-    `published` are the machines with results of which no figure may be missing."""
+    """What macros give: `groups` are the studies of each group of pages, `studies` all in their
+    order, `pages` those with a page. Charts are by study, or ALL, and name, None if there is
+    nothing to draw. `published` are the machines with results of which no figure may be missing."""
 
     inputs: Inputs
     groups: Mapping[str, Sequence[str]]
     studies: Mapping[str, StudyFacts]
     charts: Mapping[str, Mapping[str, ChartSummary | None]]
-    sources: Mapping[VariantKey, str]
-    pages: Mapping[str, str]
+    drawn: Path
+    pages: Collection[str]
     published: Collection[str] = ()
 
     @cached_property
     def comparison(self) -> Comparison:
         """All machines side by side."""
         return Comparison(self.inputs, self.studies)
+
+
+def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, StudyFacts]:
+    """The studies of all `groups` of pages, in their order."""
+    names = chain(*groups.values())
+    return {name: StudyFacts(inputs, inputs.studies[name]) for name in names}
 
 
 def stage(
@@ -56,8 +66,7 @@ def stage(
     `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
     each of them, those about all studies, and their engine.
     """
-    if folder.exists():
-        shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
     studies = facts_of(inputs, groups)
     for name in (*studies, ALL):
@@ -69,15 +78,8 @@ def stage(
     shutil.copy(ROOT / "CITATION.cff", folder)
     data = folder / "data"
     data.mkdir()
-    for name in OFFERED:
-        if (tables / name).exists():
-            shutil.copy(tables / name, data / name)
-        else:
-            (data / name).write_text(",".join(FILES[name]) + "\n")
-    if (tables / PARQUET).exists():
-        shutil.copy(tables / PARQUET, data)
-    else:
-        write_samples(inputs, data)
+    for name in (*OFFERED, SAMPLES):
+        shutil.copy(tables / name, data)
     for machine, study in sorted({key[:2] for key in inputs.runs_of}):
         (data / machine / study).mkdir(parents=True)
         for file in inputs.files(machine, study):
@@ -87,33 +89,7 @@ def stage(
         groups=groups,
         studies=studies,
         charts={name: read_index(drawn / name) for name in (*studies, ALL)},
-        sources=stage_sources(inputs, data),
-        pages={n: page for n in studies if (folder / (page := f"studies/{n}.md")).exists()},
+        drawn=drawn,
+        pages=[name for name in studies if (pages / STUDIES / f"{name}.md").exists()],
         published=[name for name in published if name in inputs.machines],
     )
-
-
-def stage_sources(inputs: Inputs, data: Path) -> dict[VariantKey, str]:
-    """Put the source of every measured variant beside the samples; the names of the copies.
-
-    A copy is today's file. It begins with the commit measured, and its name says `changed` if no
-    run is of today's code.
-    """
-    staged = {}
-    for key, runs in inputs.runs_of.items():
-        machine, study, name = key
-        known = inputs.studies.get(study)
-        if known is None or name not in known.variant_names:
-            continue
-        path, fresh = known.variant(name).path, inputs.fresh_runs(key)
-        state = "source" if fresh else "source-changed"
-        run = (fresh or runs)[-1]
-        mark = "#" if path.suffix == ".py" else "//"
-        dirty = " with changes" if run.dirty else ""
-        stale = "stale: this file or one that it includes has changed since"
-        since = "unchanged since" if fresh else stale
-        file = data / machine / study / f"{name}.{state}{path.suffix}"
-        origin = f"{mark} Measured at commit {run.commit or 'unknown'}{dirty}; {since}.\n"
-        file.write_text(origin + path.read_text())
-        staged[key] = file.name
-    return staged

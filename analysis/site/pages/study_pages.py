@@ -10,8 +10,6 @@ from markupsafe import Markup
 from analysis.base.quantities import percent, ratio, runs_phrase, speed
 from analysis.site.facts.basis import is_headline
 from analysis.site.facts.journeys import journey_of
-from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.chart_figures import chart_figure
 from analysis.site.pages.html import figure, link, table
 from analysis.site.pages.ledger import claims
 from analysis.site.pages.navigation import JOURNEYS
@@ -27,7 +25,6 @@ SAMPLES: Final = (
 @macro()
 def evidence(
     page: Page,
-    facts: StudyFacts,
     caption: str = "",
     charts: Mapping[str, str] | None = None,
     tables: Sequence[str] = (),
@@ -41,17 +38,15 @@ def evidence(
     """
     drawn = {**(charts or {}), **({"cases": caption} if caption else {})}
     shown = [
-        *(MACROS["table"](page, name, study=facts.study.name) for name in tables),
-        *(chart_figure(page, facts, name, text) for name, text in drawn.items()),
+        *(MACROS["table"](page, name) for name in tables),
+        *(MACROS["chart"](page, name, text) for name, text in drawn.items()),
     ]
     parts = {
-        "Claims and verdicts {: #claims .fold }": claims(facts, page.place),
-        "The printed figures beside ours {: #as-published .fold }": published(facts),
+        "Claims and verdicts {: #claims .fold }": claims(page),
+        "The printed figures beside ours {: #as-published .fold }": published(page),
         "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
-        "Source, machine code and figures of each variant {: #sources .fold }": source(
-            facts, page.place
-        ),
-        "Missing results {: #missing-results .fold }": missing(facts),
+        "Source, machine code and figures of each variant {: #sources .fold }": source(page),
+        "Missing results {: #missing-results .fold }": missing(page.facts),
         "Samples {: .fold }": SAMPLES,
     }
     return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
@@ -68,25 +63,28 @@ def journeys(page: Page, *names: str) -> Markup:
         facts = page.staged.studies[name]
         if (journey := journey_of(facts)) is None:
             continue
-        ends = [journey.first, journey.last]
-        times = [step.time for step in ends]
-        payloads = [facts.study.shown_case(step.variant).payload_bytes for step in ends]
-        first, last = (
-            figure(speed(payload * facts.figures.are_rates, time.median), time)
-            for payload, time in zip(payloads, times, strict=True)
-        )
-        variants = journey.last.variant, journey.first.variant
-        row = facts.figures.ratio(journey.machine, *variants, journey.metric)
-        share, few = journey.last.share, min(times, key=lambda time: time.runs)
+        first, last = journey.first, journey.last
+        shown = [
+            figure(
+                speed(
+                    facts.study.shown_case(step.variant).payload_bytes * facts.figures.are_rates,
+                    step.time.median,
+                ),
+                step.time,
+            )
+            for step in (first, last)
+        ]
+        row = facts.figures.ratio(journey.machine, last.variant, first.variant, journey.metric)
+        few = min(first.time, last.time, key=lambda time: time.runs)
         rows.append(
             {
                 "study": link(page.study_address(name), facts.study.title),
-                "first step": first,
-                "best step": last,
+                "first step": shown[0],
+                "best step": shown[1],
                 "gain": figure(ratio(row.ratio), row) if row and is_headline(row) else "",
-                "of the limit": "" if share is None else percent(share),
+                "of the limit": "" if last.share is None else percent(last.share),
                 "by": facts.study.metrics[journey.metric].clock,
-                "on": f"{facts.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
+                "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
             }
         )
     return table(rows)

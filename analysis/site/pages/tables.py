@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.errors import FieldError, require_known
+from analysis.base.errors import require_known
 from analysis.base.quantities import (
-    digits,
     gigabytes_per_second,
     percent,
     quantity,
@@ -30,48 +29,52 @@ from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.rows import MeasuredRow, PublishedRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import html
-from analysis.site.pages.html import NO_HTML, code, figure, joined, link, moment, prose, quiet
+from analysis.site.pages.html import NO_HTML, code, element, figure, joined, link, prose, quiet
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study import CaseValue, Variant, parse_case
+from analysis.study import Variant, parse_case
 
 VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= same", "unclear": "?"}
 """Of a step over the one before it, from enough runs."""
 OF_STUDIES: Final = (
-    *("steps", "metrics", "rates", "hosts", "published", "claims", "counters", "page_table_reads"),
-    *("predictions", "misses"),
+    "steps",
+    "metrics",
+    "hosts",
+    "published",
+    "claims",
+    "page_table_reads",
+    "misses",
 )
 """Tables of any study, each a macro by itself."""
 
 Cells = dict[str, object]
 
 
-@macro("table")
-def table(page: Page, facts: StudyFacts, name: str, *parts: Any, **options: Any) -> str:
+@macro()
+def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
     """A table of the study's results.
 
-    name: `steps`, `metrics`, `rates`, `hosts`, `published`, `claims`, `counters`,
-        `page_table_reads`, `predictions` or `misses`, each also a macro by itself; or a function of
-        TABLES in the study's page_tables.py
+    name: `steps`, `metrics`, `hosts`, `published`, `claims`, `page_table_reads` or `misses`, each
+        also a macro by itself; or a function of TABLES in the study's page_tables.py
     parts: as of the macro of that name
     options: as of the macro of that name
     """
-    folder = page.docs / "charts" / facts.study.name
+    study = page.facts.study.name
+    folder = page.staged.drawn / study
     if not (folder / f"{name}{SUFFIX}").exists():
         computed = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
         require_known("table", name, [*OF_STUDIES, *computed])
-        return MACROS[name](page, *parts, study=facts.study.name, **options)
+        return MACROS[name](page, *parts, **options)
     made = read_page_table(folder, name)
     if not made.rows:
-        return page.missing(f"a row of table {name}: {made.empty_text}")
+        raise page.missing(f"a row of table {name}: {made.empty_text}")
     rows = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
-    file = f"{facts.study.name}/{name}{SUFFIX}"
-    return html.from_file(file, html.table(rows, numeric=made.numeric))
+    shown = html.table(rows, numeric=made.numeric)
+    return element("div", shown, data_table=f"{study}/{name}{SUFFIX}")
 
 
-@macro("steps")
+@macro()
 def steps(
     page: Page,
-    facts: StudyFacts,
     names: Sequence[str] = (),
     roles: Sequence[str] = ("step", "beyond"),
     changes: Mapping[str, str] | None = None,
@@ -84,40 +87,47 @@ def steps(
     changes: what a variant changes, by its name; by default the first sentence of its idea
     machine: as of `figure`
     """
-    for name in [*names, *(changes or {})]:
+    facts = page.facts
+    changed = changes or {}
+    for name in [*names, *changed]:
         require_known("variant", name, facts.study.variant_names)
     variants = [facts.study.variant(name) for name in names] or [
         one for one in facts.study.with_role(*roles) if one.name not in facts.unreached
     ]
-    machine = machine or page.machine(facts)
-    journey = journey_of(facts)
-    on_machine = journey if journey is not None and journey.machine == machine else None
-    shares = {step.variant: step.share for step in on_machine.steps} if on_machine else {}
-    times = [facts.figures.time(machine, one) for one in variants]
-    measured = [time for time in times if time is not None]
+    machine = machine or page.machine
+    times = {one: facts.figures.time(machine, one) for one in variants}
+    measured = [time for time in times.values() if time is not None]
     if not measured:
-        return page.missing(f"a figure of any step on {machine or 'any machine'}")
+        raise page.missing(f"a figure of any step on {machine or 'any machine'}")
+    journey = journey_of(facts)
+    if journey is not None and journey.machine != machine:
+        journey = None
+    shares = {step.variant: step.share for step in journey.steps} if journey else {}
     rows = []
-    for variant, time, before in zip(variants, times, [None, *variants], strict=False):
-        change = (changes or {}).get(variant.name) or variant.idea.partition(". ")[0]
+    for (variant, time), before in zip(times.items(), [None, *variants], strict=False):
         share = shares.get(variant)
+        printed = [
+            speed(row.payload_bytes * facts.figures.are_rates, row.seconds)
+            for row in facts.figures.printed
+            if (row.variant, row.case) == (variant.name, facts.study.shown_case(variant).id)
+        ]
         rows.append(
             {
                 "step": link(f"#{variant.name}", variant.title),
-                "what changes": prose(change),
+                "what changes": prose(changed.get(variant.name) or variant.idea.partition(". ")[0]),
                 "figure": _figure(facts, variant, time) if time else "",
                 "of the limit": "" if share is None else percent(share),
                 **(_gain(facts, variant, time, before) if time else {}),
-                "write-up": _printed(facts, variant),
+                "write-up": ", ".join(dict.fromkeys(printed)),
             }
         )
-    parts = [facts.inputs.called(machine), f"case {facts.study.headline}"]
     few = min(measured, key=lambda row: (row.runs, row.hosts))
-    parts.append(runs_phrase(few.runs, few.hosts))
-    if on_machine is not None and (limit := on_machine.limit) is not None:
-        named = limit.variant.title if limit.variant else "the prediction of the link model"
-        parts.append(f"limit: {with_interval(named, limit.clock)}")
-    return html.table(rows, caption="; ".join(parts))
+    called, runs = facts.inputs.called(machine), runs_phrase(few.runs, few.hosts)
+    caption = f"{called}; case {facts.study.headline}; {runs}"
+    if journey is not None and journey.limit is not None:
+        limit = with_interval(journey.limit.variant.title, journey.limit.clock)
+        caption += f"; limit: {limit}"
+    return html.table(rows, caption=caption)
 
 
 def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow) -> Markup:
@@ -147,27 +157,18 @@ def _gain(facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Varian
     return {"gain": joined("<br>", parts), "verdict": verdict}
 
 
-def _printed(facts: StudyFacts, variant: Variant) -> str:
-    """What write-ups printed of the variant's shown case."""
-    case = facts.study.shown_case(variant).id
-    rows = [row for row in facts.figures.printed if (row.variant, row.case) == (variant.name, case)]
-    payload = facts.figures.are_rates
-    return ", ".join(dict.fromkeys(speed(row.payload_bytes * payload, row.seconds) for row in rows))
-
-
-@macro("metrics")
-def metrics(facts: StudyFacts, *roles: str) -> Markup:
+@macro()
+def metrics(page: Page, *roles: str) -> Markup:
     """Every metric of some variants on every machine, in the case that is shown of each.
 
     roles: one or several of `step`, `reference`, `ceiling` and `beyond`; all if omitted
     """
-    shown = facts.study.with_role(*roles) if roles else facts.study.variants
-    return html.table(metric_rows(facts, shown))
+    study = page.facts.study
+    shown = study.with_role(*roles) if roles else study.variants
+    return html.table(metric_rows(page.facts, shown, page.root))
 
 
-def metric_rows(
-    facts: StudyFacts, variants: Iterable[Variant], root: str = "../../"
-) -> list[Cells]:
+def metric_rows(facts: StudyFacts, variants: Iterable[Variant], root: str) -> list[Cells]:
     """Cells of every metric of `variants` on every machine, in their shown cases, with links to the
     samples; `root` leads to the root of the site."""
     rows: list[Cells] = []
@@ -221,74 +222,38 @@ def _flags(row: MeasuredRow) -> list[str]:
     return [flag for flag, is_raised in flags.items() if is_raised]
 
 
-@macro("rates")
-def rates(facts: StudyFacts, variant: str, down: str, across: str, *values: CaseValue) -> Markup:
-    """A variant's rates over two keys of its case, a table for each machine.
-
-    variant: name of the variant
-    down: case key of the rows
-    across: case key of the columns
-    values: values of the rows; all if omitted
-    """
-    of = facts.study.variant(variant)
-    shown = facts.study.shown_case(of)
-    for key in (down, across):
-        require_known("case key", key, sorted(shown.values))
-    others = {key: value for key, value in shown.values.items() if key not in (down, across)}
-    like = [case for case in of.cases if others.items() <= case.values.items()]
-    if len({case.payload_bytes for case in like}) > 1:
-        raise FieldError(f"{down}, {across}", "keys that do not change the payload", variant)
-    tables = []
-    for machine in facts.machines:
-        rows: dict[CaseValue, Cells] = {value: {down: code(value)} for value in values}
-        for case in sorted(like, key=lambda case: str(case[across]).zfill(12)):
-            found = (
-                facts.figures.find(machine, variant, case.id, metric)
-                for metric in facts.study.metrics_for(of)
-            )
-            row = next(filter(None, found), None)
-            if row is None or (values and case[down] not in values):
-                continue
-            rate = figure(digits(case.payload_bytes / row.median / 1e9), row)
-            cells = rows.setdefault(case[down], {down: code(case[down])})
-            cells[f"{across} {case[across]}"] = rate
-        caption = f"{facts.inputs.called(machine)}, GB/s of payload"
-        tables.append(html.table(rows.values(), caption=caption))
-    return NO_HTML.join(tables)
-
-
-@macro("hosts")
-def hosts(facts: StudyFacts, variant: str, *others: str) -> Markup:
+@macro()
+def hosts(page: Page, *variants: str) -> Markup:
     """The speed of one core of the host in each run, beside the rates of some variants.
 
-    variant: name of the variant; rates are of its shown case
-    others: names of further variants
+    variants: their names; rates are of the shown case of the first
     """
-    names = [variant, *others]
-    variants = [facts.study.variant(name) for name in names]
-    payload = facts.study.shown_case(variants[0]).payload_bytes
+    facts = page.facts
+    shown = [facts.study.variant(name) for name in variants]
+    payload = facts.study.shown_case(shown[0]).payload_bytes
     tables = []
     for machine in facts.machines:
         rows: dict[str, Cells] = {}
-        for name, time in zip(names, facts.figures.times(machine, *variants), strict=False):
+        for time in facts.figures.times(machine, *shown):
             for run, seconds in facts.figures.by_run(time):
-                if not run.conditions:
+                looks = run.conditions
+                if not looks:
                     continue
-                loop, copied = (
-                    median(getattr(look, key) for look in run.conditions)
-                    for key in ("spin_s", "copy_bytes_per_s")
+                copied = median(look.copy_bytes_per_s for look in looks)
+                cells = rows.setdefault(run.run, {"run": element("time", run.begun)})
+                cells["fixed loop on one core"] = quantity(
+                    median(look.spin_s for look in looks), "s"
                 )
-                cells = rows.setdefault(run.run, {"run": moment(run.begun)})
-                cells["fixed loop on one core"] = quantity(loop, "s")
                 cells["copy rate of one core"] = gigabytes_per_second(copied / 1e9)
-                cells[name] = speed(payload, seconds)
+                cells[time.variant] = speed(payload, seconds)
         tables.append(html.table(rows.values(), caption=f"On {facts.inputs.called(machine)}"))
     return NO_HTML.join(tables)
 
 
-@macro("published")
-def published(facts: StudyFacts) -> Markup:
+@macro()
+def published(page: Page) -> Markup:
     """The write-up's figures in SI units, beside the measured ones."""
+    facts = page.facts
     statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
     for row in facts.published:
         statements.setdefault((row.variant, row.case, row.source), []).append(row)
@@ -296,11 +261,11 @@ def published(facts: StudyFacts) -> Markup:
     for (variant, case, source), printed in statements.items():
         best = next((row for row in printed if row.is_time), printed[0])
         notes = dict.fromkeys(filter(None, (row.note for row in printed)))
-        measured = {}
-        for machine in facts.machines:
-            if found := facts.figures.find(machine, variant, case, best.metric):
-                name = facts.inputs.called(machine)
-                measured[name] = speed(best.payload_bytes, found.median)
+        measured = {
+            facts.inputs.called(machine): speed(best.payload_bytes, found.median)
+            for machine in facts.machines
+            if (found := facts.figures.find(machine, variant, case, best.metric))
+        }
         rows.append(
             {
                 "variant": code(variant),
@@ -317,30 +282,30 @@ def published(facts: StudyFacts) -> Markup:
 
 def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, stale or missing captures, and
-    tables of the code; nothing if all are there."""
+    tables of the code; nothing if all exist."""
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
         where = "all" if is_all else "; ".join(cases)
-        found.setdefault((machine, f"{status}: {reason}", where, ""), []).append(variant)
+        found.setdefault((machine, "results", f"{status}: {reason}", where), []).append(variant)
     for machine in facts.machines:
         for variant in (one for one in facts.study.variants if one.on_gpu):
             for kind in ("counters", "timeline"):
                 capture = facts.captures.find(machine, variant, kind)
                 if not capture.is_there or capture.state == STALE:
                     reason = "the code has changed since" if capture.is_there else capture.reason
-                    found.setdefault((machine, reason, "", kind), []).append(variant.name)
+                    found.setdefault((machine, kind, reason, ""), []).append(variant.name)
     rows: list[Cells] = [
         {
             "machine": facts.inputs.called(machine),
-            "missing": kind or "results",
+            "missing": kind,
             "reason": reason,
             "cases": cases,
             "variants": joined(", ", map(code, dict.fromkeys(variants))),
         }
-        for (machine, reason, cases, kind), variants in found.items()
+        for (machine, kind, reason, cases), variants in found.items()
     ]
     rows += [
         {"missing": f"table {name} of the code", "reason": why}

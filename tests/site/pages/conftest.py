@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -32,13 +31,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> StudyFacts:
     return StudyFacts(settled(make_inputs(root)), study)
 
 
-def page_in(site: Path, inputs: Inputs, *published: str) -> Page:
-    """The page of the study `copy` in a site that publishes some machines."""
+def page_in(site: Path, inputs: Inputs, *published: str, url: str = "studies/copy/") -> Page:
+    """The page of the study `copy`, or another, in a site that publishes some machines."""
     studies = {name: StudyFacts(inputs, study) for name, study in inputs.studies.items()}
-    pages = {name: f"studies/{name}.md" for name in studies}
-    staged = Staged(inputs, {JOURNEYS: [*studies]}, studies, {}, {}, pages, published)
-    file = SimpleNamespace(src_uri="studies/copy.md")
-    conf = {"site_dir": str(site), "docs_dir": str(site), "extra": {"repository": ""}}
-    return Page(
-        staged, SimpleNamespace(page=SimpleNamespace(url="studies/copy/", file=file), conf=conf)
-    )
+    staged = Staged(inputs, {JOURNEYS: [*studies]}, studies, {}, site, [*studies], published)
+    return Page(staged, url, site, {"repository": ""})

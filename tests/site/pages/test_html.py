@@ -1,24 +1,50 @@
-"""HTML of pages: escaped once, tables of rows, folded evidence."""
+"""HTML of pages: escaped once, tables of rows, folded pages and sections."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import markdown
 import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from analysis.site.pages.fragments import Place
-from analysis.site.pages.html import NO_HTML, code, fenced, joined, plain, prose, table
-from analysis.site.pages.templates import macros
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import (
+    NO_HTML,
+    PARTS,
+    code,
+    element,
+    fenced,
+    joined,
+    plain,
+    prose,
+    table,
+)
+from tests.site.pages.conftest import page_in
 
 
-def test_tables_escape_their_cells() -> None:
-    assert "<td>&lt;b&gt;</td>" in table([{"a": "<b>"}])
-    assert '<th scope="col">&lt;a&gt;</th>' in table([{"<a>": "b"}])
-    assert "<td><code>&lt;b&gt;</code></td>" in table([{"a": code("<b>")}])
-    assert "<caption>1 &lt; 2</caption>" in table([{"a": "b"}], caption="1 < 2")
-    assert ' id="a&#34;b"' in table([{"a": "b"}], ids=['a"b'])
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (table([{"a": "<b>"}]), "<td>&lt;b&gt;</td>"),
+        (table([{"<a>": "b"}]), '<th scope="col">&lt;a&gt;</th>'),
+        (table([{"a": code("<b>")}]), "<td><code>&lt;b&gt;</code></td>"),
+        (table([{"a": "b"}], caption="1 < 2"), "<caption>1 &lt; 2</caption>"),
+        (table([{"a": "b"}], ids=['a"b']), ' id="a&#34;b"'),
+        (
+            element("a", "<", href='"', class_="b", data_c="d"),
+            '<a href="&#34;" class="b" data-c="d">&lt;</a>',
+        ),
+        (joined("<br>", ["<a>", code("&")]), "&lt;a&gt;<br><code>&amp;</code>"),
+        (prose("a `<b>` & c"), "a <code>&lt;b&gt;</code> &amp; c"),
+        (plain("*a* {{ b }} <c>"), "&#42;a&#42; &#123;&#123; b &#125;&#125; &lt;c&gt;"),
+        (fenced("a", "sh"), "``` sh\na\n```"),
+        (fenced("```\na\n```\n", "text"), "```` text\n```\na"),
+    ],
+)
+def test_text_is_escaped_once(made: str, expected: str) -> None:
+    assert expected in made
 
 
 def test_a_table_has_the_columns_that_are_filled_and_sets_numbers_right() -> None:
@@ -30,37 +56,34 @@ def test_a_table_has_the_columns_that_are_filled_and_sets_numbers_right() -> Non
     assert table([]) == table([{"a": ""}]) == NO_HTML
 
 
-def test_joined_text_is_escaped_once() -> None:
-    assert joined("<br>", ["<a>", code("&")]) == "&lt;a&gt;<br><code>&amp;</code>"
-    assert joined(", ", []) == ""
-    assert prose("a `<b>` & c") == "a <code>&lt;b&gt;</code> &amp; c"
-    assert plain("*a* {{ b }} <c>") == "&#42;a&#42; &#123;&#123; b &#125;&#125; &lt;c&gt;"
-
-
-def test_a_missing_value_is_an_error() -> None:
-    with pytest.raises(UndefinedError, match="text"):
-        macros("text.html").link(address="a")
-
-
-def test_templates_write_no_line_breaks_but_keep_attributes_apart() -> None:
+def test_templates_refuse_missing_values_and_write_no_line_breaks() -> None:
+    with pytest.raises(UndefinedError, match="summary"):
+        PARTS.fold(address="a", attributes={})
     summary = {"description": "d", "choices": [], "sizes": {"wide": [1, 1], "narrow": [1, 1]}}
-    figure = macros("figure.html").chart("a", "b", "c", "./", summary, "")
+    figure = PARTS.chart("a", "b", "c", "./", summary, "")
     assert "\n" not in figure
     assert 'data-chart="a" data-spec="./c.json" data-root="./"><form' in figure
 
 
-def test_fence_is_longer_than_any_inside() -> None:
-    assert fenced("a", "sh") == "``` sh\na\n```"
-    assert fenced("```\na\n```\n", "text").startswith("```` text\n```\na")
-
-
-def test_folded_evidence_is_a_separate_page(tmp_path: Path) -> None:
-    place = Place(tmp_path, "../../")
+def test_folded_evidence_is_a_separate_page(tmp_path: Path, measured: StudyFacts) -> None:
+    page = page_in(tmp_path, measured.inputs)
     content = Markup("<p>it</p>")
-    fold = place.folded("evidence/s/v/source.html", "a <b>", "of <v>", content, anchor='v"-source')
+    fold = page.fold("evidence/s/v/source.html", "a <b>", "of <v>", content, 'v"-source')
     assert '<summary><a href="../../evidence/s/v/source.html">a &lt;b&gt;</a></summary>' in fold
     assert 'id="v&#34;-source"' in fold and "it" not in fold
-    page = (tmp_path / "evidence" / "s" / "v" / "source.html").read_text()
-    assert "<title>of &lt;v&gt;</title>" in page
-    assert 'href="../../../assets/fragment.css"' in page
-    assert "<main><p>it</p></main>" in page
+    written = (tmp_path / "evidence" / "s" / "v" / "source.html").read_text()
+    assert "<title>of &lt;v&gt;</title>" in written
+    assert 'href="../../../assets/fragment.css"' in written
+    assert "<main><p>it</p></main>" in written
+
+
+def test_a_folded_section_ends_at_the_next_heading_of_its_level() -> None:
+    extensions = ["attr_list", "toc", "analysis.site.pages.sections"]
+    text = "# T\n\n## One {: .fold }\n\nhidden\n\n### A {: .fold }\n\nx\n\n### B\n\n## Two\n\nshown"
+    page = markdown.markdown(text, extensions=extensions).replace("\n", "")
+    fold = (
+        '<details class="hp-section hp-{0}"><summary><{0} id="{1}">{2}</{0}></summary>{3}</details>'
+    )
+    inner = fold.format("h3", "a", "A", "<p>x</p>") + '<h3 id="b">B</h3>'
+    folded = fold.format("h2", "one", "One", f"<p>hidden</p>{inner}")
+    assert page == f'<h1 id="t">T</h1>{folded}<h2 id="two">Two</h2><p>shown</p>'

@@ -14,11 +14,9 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.site.charts import COMMON
-from analysis.site.interface import CONSTANTS
 from analysis.site.pages import __main__ as report
-from analysis.site.pages.macros import constant
 from analysis.site.pages.site import build_site
-from analysis.study import ROLES, discover
+from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import (
     RUN,
@@ -38,7 +36,7 @@ def test_site_without_results_and_with_a_study_missing(tmp_path: Path) -> None:
     (root / "docs" / "studies" / "copy.md").unlink()
     site = build(root)
     calls = text_of(site / "studies" / "calls" / "index.html")
-    assert "missing: a study of this repository" in calls
+    assert "expected a study of this repository" in calls
     assert not (site / "studies" / "copy").exists()
     assert (site / "data" / "summary.csv").read_text().startswith("machine,study,variant,case")
     parts = (site / "data" / "claim_parts.csv").read_text()
@@ -146,16 +144,8 @@ def build_again(root: Path) -> None:
     ("slip", "message"),
     [
         ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
-        pytest.param(
-            "{{ variants('step', 'stp') }}",
-            f"{LINE}: role: expected one of {list(ROLES)}, got 'stp'",
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "{{ constant('NONE') }}",
-            f"{LINE}: constant: expected one of {sorted(CONSTANTS)}, got 'NONE'",
-            marks=pytest.mark.long,
-        ),
+        ("{% if holds('a') %}It is.{% endif %}", f"{LINE}: expected {{% else %}} with the text"),
+        ("{{ no_macro() }}", f"{LINE}: 'no_macro' is undefined"),
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
 )
@@ -167,14 +157,6 @@ def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
         build_again(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
-
-
-def test_every_constant_can_be_shown() -> None:
-    assert {name: constant(name) for name in CONSTANTS}.items() >= {
-        ("SMALLEST", "1e-13"),
-        ("LONGEST_S", "100,000"),
-        ("MAX_FILES", "64"),
-    }
 
 
 def test_missing_tables_name_the_command_that_makes_them(

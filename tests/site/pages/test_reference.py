@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import grimp
 import pytest
 from pydantic import BaseModel
 from snakemake.utils import validate
@@ -28,26 +27,15 @@ from analysis.results.store.keys import (
     VariantKeys,
 )
 from analysis.site.interface import FILES
-from analysis.site.pages.architecture import (
-    Structure,
-    parts,
-    read_structure,
-)
 from analysis.site.pages.macros import MACROS
-from analysis.site.pages.page import GIVEN
-from analysis.site.pages.reference import (
-    Schema,
-    claim_kinds,
-    macro_list,
-    program_reference,
-    schema_of,
-    schema_reference,
-    study_schema,
-)
+from analysis.site.pages.page import Page
+from analysis.site.pages.reference import Schema, schema_of, schema_reference, study_schema
 from analysis.site.schemas import schemas
 from analysis.study.claims.kinds import KINDS
 from analysis.study.config import CONFIG_FILE, Settings
 from tests.repository import STUDIES
+from tests.roots import make_inputs
+from tests.site.pages.conftest import page_in
 
 CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 DATA = (ROOT / "docs" / "data.md").read_text()
@@ -91,41 +79,37 @@ def test_files_name_their_schema_and_follow_it(path: Path) -> None:
     validate(read_yaml(path), str((path.parent / named[1]).resolve()), set_default=False)
 
 
-def test_every_kind_of_claim_is_listed_with_its_description() -> None:
-    page = claim_kinds()
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return page_in(tmp_path, make_inputs(tmp_path, STUDIES))
+
+
+def test_every_kind_of_claim_is_listed_with_its_description(page: Page) -> None:
+    shown = MACROS["claim_kinds"](page)
     rows = [
-        re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]
+        re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", shown)[1:]
     ]
     assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
     assert all(meaning.endswith(".") for *_, meaning in rows)
 
 
-@pytest.mark.parametrize("name", MACROS)
-def test_macro_documents_itself_and_its_arguments(name: str) -> None:
-    function = MACROS[name]
-    meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
-    assert meaning.endswith(".")
-    given = [
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.annotation not in GIVEN
-    ]
-    assert re.findall(r"^(\w+): ", arguments, re.MULTILINE) == given
+def test_macros_document_their_arguments_and_pages_use_all_of_them(page: Page) -> None:
+    listed = MACROS["macro_list"](page)
+    for name, function in MACROS.items():
+        meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
+        assert meaning.endswith("."), name
+        given = [*inspect.signature(function).parameters][1:]
+        described = re.findall(r"^(\w+): ", arguments, re.MULTILINE)
+        assert (described or given) == given, name
+        assert f"### `{name}(" in listed
+    texts = "".join(path.read_text() for path in ROOT.glob("docs/**/*.md"))
+    used = set(re.findall(r"(?:{{-?|{% if|~|(?<=lead\()) *(\w+)\(", texts)) - {"name"}
+    of_studies = {"steps", "hosts", "claims", "published"}  # tables by `table`
+    assert used <= {*MACROS} and {*MACROS} - used <= of_studies
 
 
-def test_the_pages_use_only_macros_that_are_listed_and_most_of_them() -> None:
-    listed = macro_list()
-    used = set()
-    for page in ROOT.glob("docs/**/*.md"):
-        if "render_macros: false" not in page.read_text():
-            calls = re.findall(r"(?:{{|{% if|~|(?<=lead\()) *(\w+)\(", page.read_text())
-            used |= set(calls) - {"name"}
-    assert used <= set(MACROS)
-    assert all(f"### `{name}(" in listed for name in used)
-
-
-def test_programs_are_listed_with_their_options() -> None:
-    page = program_reference(STUDIES)
+def test_programs_are_listed_with_their_options(page: Page) -> None:
+    shown = MACROS["programs"](page)
     for name, option in (
         ("measure.bench", "--single-launch"),
         ("measure", "--variant"),
@@ -135,9 +119,8 @@ def test_programs_are_listed_with_their_options() -> None:
         ("site.pages", "--charts"),
         ("measure.bring", "--results"),
     ):
-        assert re.search(rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}", page), (
-            name
-        )
+        text = rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}"
+        assert re.search(text, shown), name
 
 
 def documented(text: str, heading: str) -> set[str]:
@@ -209,32 +192,12 @@ def test_every_rule_of_the_workflow_is_on_the_page_of_the_architecture() -> None
     assert [name for name, text in stages.items() if "\nrule " in text and name not in page] == []
 
 
-@pytest.fixture(scope="module")
-def structure() -> Structure:
-    return read_structure()
-
-
-def test_the_structure_is_that_of_the_imports(structure: Structure) -> None:
-    graph = grimp.build_graph("analysis", cache_dir=None)
-    parts = {name for layer in structure.layers for name in layer}
-    assert parts == {child.partition(".")[2] for child in graph.find_children("analysis")}
-    crossing = {
-        (one.split(".")[1], other.split(".")[1])
-        for one in graph.modules
-        if one.count(".")
-        for other in graph.find_modules_directly_imported_by(one)
-        if other.count(".") and other.split(".")[1] != one.split(".")[1]
-    }
-    assert {(one, other) for one, all_ in structure.imports.items() for other in all_} == crossing
-    assert all(purpose.endswith(".") for purpose in structure.purposes.values())
-
-
-def test_the_table_has_every_part_on_its_floor(structure: Structure) -> None:
-    rows = re.findall(r"<tr><td[^>]*>(\d)</td><td[^>]*><code>(\w+)</code></td>", parts())
-    count = len(structure.layers)
-    assert rows == [
-        (str(count - above), name) for above, layer in enumerate(structure.layers) for name in layer
-    ]
+def test_every_part_of_the_package_has_its_purpose(page: Page) -> None:
+    shown = MACROS["parts"](page)
+    rows = re.findall(r"<td[^>]*>(\d)</td><td><code>(\w+)</code></td><td>(.*?)</td>", shown)
+    folders = {path.parent.name for path in ROOT.glob("analysis/*/__init__.py")}
+    assert {name for _, name, _ in rows} == folders
+    assert all(purpose.endswith(".") for *_, purpose in rows)
 
 
 def test_files_named_on_pages_for_contributors_exist() -> None:

@@ -1,0 +1,85 @@
+"""The plugin of mkdocs that renders a page's macros, before mkdocs renders its Markdown."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, nodes
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin
+from mkdocs.structure.files import Files
+
+from analysis.base.errors import HotpathError
+from analysis.base.isolating import UNFORESEEN, UnforeseenError
+from analysis.site.pages.macros import MACROS
+from analysis.site.pages.page import Page
+from analysis.site.pages.staging import Staged
+
+_JINJA: Final = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+
+class MacrosPlugin(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
+    """Renders every page as a template of Jinja, unless its metadata have `render_macros: false`.
+    HotpathError for a mistake in a macro, with the page and the line."""
+
+    def __init__(self, staged: Staged) -> None:
+        self._staged = staged
+
+    def on_page_markdown(
+        self, markdown: str, *, page: Any, config: MkDocsConfig, files: Files
+    ) -> str:
+        """The Markdown with the output of the macros."""
+        if not page.meta.get("render_macros", True):
+            return markdown
+        known = Page(self._staged, page.url, Path(config.site_dir), config.extra)
+        names = {name: partial(function, known) for name, function in MACROS.items()}
+        try:
+            require_otherwise(page)
+            return _JINJA.from_string(markdown, names).render()
+        except (TemplateError, HotpathError, *UNFORESEEN) as error:
+            kind = UnforeseenError if isinstance(error, UNFORESEEN) else HotpathError
+            raise kind(f"the site was not built: {_in_page(page, error)}") from error
+
+
+def require_otherwise(page: Any) -> None:
+    """HotpathError for text that a page has only if a claim `holds`, without an `else`: where the
+    claim does not hold, readers would miss it."""
+    for condition in _JINJA.parse(page.markdown).find_all(nodes.If):
+        names = {one.name for one in nodes.Tuple([condition.test], "load").find_all(nodes.Name)}
+        if "holds" in names and not condition.else_:
+            raise TemplateSyntaxError(
+                "expected {% else %} with the text for a claim that does not hold, got none",
+                condition.lineno,
+            )
+
+
+def _in_page(page: Any, mistake: Exception) -> str:
+    """The message of a mistake, with the page's file and its 1-based line."""
+    frames = traceback.extract_tb(mistake.__traceback__)
+    lines = [one.lineno for one in frames if one.filename == "<template>" and one.lineno]
+    line = mistake.lineno if isinstance(mistake, TemplateSyntaxError) else next(iter(lines), None)
+    metadata = page.file.content_string.count("\n") - page.markdown.count("\n")
+    where = f"docs/{page.file.src_path}" + (f": line {line + metadata}" if line else "")
+    message = mistake.message if isinstance(mistake, TemplateSyntaxError) else str(mistake)
+    is_plain = isinstance(mistake, HotpathError | TemplateError)
+    return f"{where}: {message if is_plain else repr(mistake)}"
+
+
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """Collect the warnings of mkdocs, such as broken links, and keep them from other handlers."""
+    messages: list[str] = []
+    keeper = logging.Handler(logging.WARNING)
+    keeper.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("mkdocs")
+    others, logger.handlers = logger.handlers, [keeper]
+    try:
+        yield messages
+    finally:
+        logger.handlers = others

@@ -1,0 +1,21 @@
+// Tables that do not fit a narrow screen: a card for each row, with the name of its column above each value. The style
+// sheet does the rest. Without a script, they scroll.
+const NARROW = matchMedia("(max-width: 44em)");
+const rooms = new WeakMap(); // the width that a table had when it was arranged
+
+const watcher = new ResizeObserver((entries) => entries.forEach(({ target }) => arrange(target)));
+
+export function watchTables(part) {
+  for (const table of part.querySelectorAll("table")) watcher.observe(table);
+}
+
+function arrange(table) {
+  const room = (table.closest(".hp-table, .md-typeset__scrollwrap") ?? table.parentElement).clientWidth;
+  if (!room || rooms.get(table) === room) return;
+  rooms.set(table, room);
+  table.removeAttribute("data-stacked");
+  const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+  if (!names.length || !NARROW.matches || table.offsetWidth <= room) return;
+  table.setAttribute("data-stacked", "");
+  for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.column = names[cell.cellIndex] ?? "";
+}
