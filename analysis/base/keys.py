@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
@@ -19,7 +20,6 @@ from pydantic import (
 )
 
 from analysis.base.errors import FieldError
-from analysis.base.values import UTC_TIME, is_utc_time
 
 T = TypeVar("T")
 
@@ -58,6 +58,17 @@ def expects(expected: str) -> WrapValidator:
     return WrapValidator(checked)
 
 
+def is_utc_time(text: str) -> bool:
+    """Whether `text` is a valid timestamp such as `2026-01-02T03:04:05Z`."""
+    form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+    try:
+        return bool(re.fullmatch(form, text, re.ASCII) and datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+MAX_NUMBER: Final = 1e18
+"""Upper bound of all measured numbers, in any unit."""
 NAME: Final = re.compile("[a-z][a-z0-9_]*")
 """Names of studies, variants, metrics and other keys."""
 
@@ -66,7 +77,7 @@ Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$", title="name")]
 Natural = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
-UtcTime = Annotated[str, only(is_utc_time, UTC_TIME)]
+UtcTime = Annotated[str, only(is_utc_time, "a UTC timestamp such as 2026-11-24T06:00:00Z")]
 Unique = Annotated[
     tuple[T, ...],
     only(lambda items: len(set(items)) == len(items), "items that differ from each other"),
