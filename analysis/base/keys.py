@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -95,7 +95,11 @@ def read(kind: type[T], data: Any, where: str) -> T:
     except ValidationError as error:
         faults = error.errors(include_url=False)
         misspelt = (one for one in faults if _EXPECTED.get(one["type"]) == NO_KEY)
-        raise FieldError(*_in_words(next(misspelt, faults[0]), data, where)) from error
+        fault = next(misspelt, faults[0])
+        place, expected, got = _in_words(fault, data, where)
+        if expected == NO_KEY:
+            expected = f"one of {_known(checked, fault['loc'])}"
+        raise FieldError(place, expected, got) from error
     return found
 
 
@@ -103,6 +107,24 @@ def read(kind: type[T], data: Any, where: str) -> T:
 def adapter(kind: type) -> TypeAdapter[Any]:
     """Reads and writes values of a pydantic type."""
     return TypeAdapter(kind)
+
+
+def _known(kind: Any, place: Sequence[int | str]) -> list[str]:
+    """The keys of the mapping in a `kind` that has an unknown one at `place`."""
+    found = [*_mappings(kind)]
+    for part in map(str, place[:-1]):
+        inner = [one for keys in found if part in keys for one in _mappings(keys[part].annotation)]
+        tagged = [keys for keys in found if "kind" in keys and keys["kind"].default == part]
+        found = inner or tagged or found  # else the index of an item, or the name of a value
+    return list(dict.fromkeys(key for keys in found for key in keys))
+
+
+def _mappings(kind: Any) -> Iterator[Mapping[str, Any]]:
+    """The fields, by key, of every mapping that is a `kind` or a part of it."""
+    if fields := getattr(kind, "__pydantic_fields__", None):
+        yield {field.alias or name: field for name, field in fields.items()}
+    for part in get_args(kind):
+        yield from _mappings(part)
 
 
 def _in_words(fault: Any, data: Any, where: str) -> tuple[str, str, object]:

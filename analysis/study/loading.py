@@ -77,14 +77,14 @@ def load_study(file: Path) -> Study:
         for n, entry in enumerate(keys.captured_cases)
     ]
     cases = {variant.name: {case.id for case in variant.cases} for variant in variants}
+    claims = resolve_claims(keys.claims, data, cases, metrics, headline, where)
     study = Study(
-        **{**vars(keys), "metrics": metrics},
+        **{**vars(keys), "metrics": metrics, "claims": claims},
         name=file.parent.name,
         folder=file.parent,
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
         captured=tuple(captured) or (Captured(headline, {}),),
-        claims=resolve_claims(keys.claim_entries, data, cases, metrics, headline, where),
     )
     check_calibration(study, where)
     return study
