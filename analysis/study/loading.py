@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -96,18 +97,15 @@ def _check_references(study: StudyKeys, where: str) -> None:
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
     steps = [entry.name for entry in study.entries if entry.role == "step"]
-    after = {entry.name: entry.after for entry in study.entries}
-    known = list(_references(study, names, ceilings, steps))
-    for field, name, of in known:
+    for field, name, of in _references(study, names, ceilings, steps):
         require_known(f"{where}: {field}", name, of)
-    for name in names:
-        seen, earlier = set(), after[name]
-        while earlier is not None and earlier not in seen:
-            seen.add(earlier)
-            earlier = after[earlier]
-        if name in seen:
-            expected = f"a variant that does not come after {name} itself"
-            raise FieldError(f"{where}: variants.{name}.after", expected, after[name])
+    try:
+        after = {entry.name: [entry.after] for entry in study.entries if entry.after}
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        name = error.args[1][-1]
+        expected = f"a variant that does not come after {name} itself"
+        raise FieldError(f"{where}: variants.{name}.after", expected, *after[name]) from None
     for name, metric in study.metrics.items():
         here = f"{where}: metrics.{name}"
         if metric.share and metric.unit != "1":
