@@ -138,7 +138,7 @@ FORKS = r"""
 import os, time
 from analysis.base import forked
 
-forked.cpus = lambda: 2
+forked.allowed_cores = lambda: 2
 
 def work(item):
     os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
@@ -150,7 +150,7 @@ forked.forked_map(work, range(2))
 
 @pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forked, "cpus", lambda: 2)
+    monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
 
 
 @pytest.mark.usefixtures("two_cpus")
