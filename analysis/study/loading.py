@@ -11,7 +11,7 @@ from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.expression import evaluate
+from analysis.base.expression import evaluate_field
 from analysis.base.keys import NAME, read
 from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
@@ -192,16 +192,8 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
     found = []
     for values in itertools.product(*cases.values.values()):
         point: dict[str, CaseValue] = dict(zip(cases.values, values, strict=True))
-        try:
-            payload = evaluate(cases.payload_bytes, {**constants, **point})
-        except ValueError as error:
-            raise FieldError(
-                f"{where}.payload_bytes",
-                f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",
-                cases.payload_bytes,
-            ) from error
-        if payload < 0:
-            raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
+        names, place = {**constants, **point}, f"{where}.payload_bytes"
+        payload = evaluate_field(cases.payload_bytes, names, place, 0)
         repeats = cases.samples, cases.visits, cases.every, cases.warm
         about = cases.grid, cases.metrics, *repeats, cases.device_above_host
         found.append(Case(point, payload, *about))

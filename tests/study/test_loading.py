@@ -97,7 +97,7 @@ def places(data: object, path: str = "") -> Iterator[str]:
         (
             "variants.1.link",
             WARP | {"row_bytes": "row_bytez"},
-            *("variants.second.link.row_bytes", "arithmetic of the case", "'row_bytez'"),
+            *("variants.second.link.row_bytes", "arithmetic of ['draw'", "'row_bytez'"),
         ),
         (
             "variants.1.link",
