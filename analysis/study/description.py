@@ -332,11 +332,8 @@ class Study(StudyKeys):
     @property
     def case_keys(self) -> list[str]:
         """The keys of all cases, in the order of study.yaml."""
-        keys: dict[str, None] = {}
-        for variant in self.variants:
-            for case in variant.cases:
-                keys.update(dict.fromkeys(case.values))
-        return list(keys)
+        cases = (case for variant in self.variants for case in variant.cases)
+        return list(dict.fromkeys(key for case in cases for key in case.values))
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:
