@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis.base.errors import FieldError
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
-from analysis.study.claims.claim import Bounds, Claim
+from analysis.study.claims.claim import Bounds
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
 
 HOST_TIMES = ("host_time", "submit_time")
@@ -158,7 +158,6 @@ class Study(StudyKeys):
     headline: str
     captured: tuple[Captured, ...]
     metrics: Mapping[str, Metric]
-    claims: tuple[Claim, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -333,11 +332,8 @@ class Study(StudyKeys):
     @property
     def case_keys(self) -> list[str]:
         """The keys of all cases, in the order of study.yaml."""
-        keys: dict[str, None] = {}
-        for variant in self.variants:
-            for case in variant.cases:
-                keys.update(dict.fromkeys(case.values))
-        return list(keys)
+        cases = (case for variant in self.variants for case in variant.cases)
+        return list(dict.fromkeys(key for case in cases for key in case.values))
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

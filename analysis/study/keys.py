@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass
 
 from analysis.base.keys import KEYS, Count, Name, Natural, Sentence, Unique, expects
-from analysis.study.claims.claim import ClaimKeys
+from analysis.study.claims.claim import Claim
 
 Grid = Literal["smoke", "default", "full"]
 GRIDS: Final = get_args(Grid)
@@ -263,5 +263,5 @@ class StudyKeys:
     withdrawn: Unique[Name] = ()
     """Ids of claims that were removed after runs had recorded their bounds. The publication check
     misses any other."""
-    claim_entries: Annotated[tuple[ClaimKeys, ...], Field(min_length=1, alias="claims")] = ()
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
     """The claims of the write-up and of this project, each with its test."""

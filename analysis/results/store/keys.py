@@ -13,8 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
-from analysis.base.keys import NAME, Fault, UtcTime
-from analysis.base.values import MAX_NUMBER, is_utc_time
+from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, is_utc_time
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
