@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from analysis.api.peers import (
     vllm_operators,
     vllm_swap_kernel,
 )
-from analysis.api.study import Variant, require_known
+from analysis.api.study import require_known
 
 HICACHE_DEFAULT: Final = 2
 """sglang's number of blocks for a copy by registers, in its hicache and in sglang-kernel."""
@@ -40,11 +39,6 @@ def use(stream: int) -> None:
         default = torch.cuda.default_stream()
         torch.cuda.set_stream(torch.cuda.ExternalStream(stream) if stream else default)
         _current = stream
-
-
-def with_options(variant: Variant, module: Any, **more: Any) -> Any:
-    """The module of a shipped operator, whose `bind` takes the variant's options as well."""
-    return SimpleNamespace(bind=partial(module.bind, **variant.options, **more))
 
 
 def on_device(array: Any) -> torch.Tensor:

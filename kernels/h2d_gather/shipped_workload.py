@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.api.study import Variant
-from kernels.common.shipped import with_options
+from kernels.common.options import with_options
 
 from . import workload
 

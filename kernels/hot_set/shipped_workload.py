@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from analysis.api.study import Case, Variant
+from kernels.common.options import with_options
 from kernels.common.outputs import POISON
-from kernels.common.shipped import with_options
 
 from . import workload
 from .comparison import Contents, Source, difference

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.api.measure import Operation
 from analysis.api.study import Case, Variant
-from kernels.common.shipped import with_options
+from kernels.common.options import with_options
 
 from . import workload
 
