@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -38,6 +38,7 @@ from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–"}
 KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
 """Classes of verdicts."""
+DECIDED: Final = {HOLDS, FAILS}
 
 
 @macro()
@@ -146,33 +147,39 @@ def measured(page: Page, claim: str) -> Markup:
 
 @macro()
 def verdict(page: Page, *claims: str, expect: str = "any") -> Markup:
-    """A mark for each machine behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not
-    tested; linked to the ledger.
+    """Marks behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested; linked to the
+    ledger. One for claims that all machines decide alike, else one for each machine, with its name.
 
     claims: ids of the claims that the sentence rests on
     expect: `holds` or `does not hold` stops the build unless a machine decides each claim so, and
         none otherwise
     """
     require_known("expect", expect, ["any", HOLDS, FAILS])
-    verdicts, marks = page.facts.verdicts, []
+    by_verdicts: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in claims:
-        says, address = _known_claim(page.facts, name).says, _ledger(page, name)
-        found = [(row, verdicts.shown(row)) for row in verdicts.by_claim.get(name, [])]
-        decided = {shown for _, shown in found} & {HOLDS, FAILS}
-        if expect != "any" and page.staged.published and decided != {expect}:
-            by_machine = {row.machine: shown for row, shown in found}
-            raise FieldError(f"verdict of {name}", expect, by_machine)
-        titles = {
-            f"{says} {page.inputs.called(row.machine)}: {shown}"
-            f" ({runs_phrase(row.runs, row.hosts)})": shown
-            for row, shown in found
-        }
-        for title, shown in (titles or {says: NOT_TESTED}).items():
-            kind = f"hp-mark{KINDS.get(shown, '')}"
-            marks.append(
-                element("a", MARKS[shown], class_=kind, href=address, title=title, aria_label=title)
-            )
-    return joined("", marks)
+        _known_claim(page.facts, name)
+        rows = page.facts.verdicts.by_claim.get(name, [])
+        shown = {page.inputs.called(row.machine): page.facts.verdicts.shown(row) for row in rows}
+        if expect != "any" and page.staged.published and {*shown.values()} & DECIDED != {expect}:
+            raise FieldError(f"verdict of {name}", expect, shown)
+        by_verdicts.setdefault((*shown.items(),), []).append(name)
+    marks = [mark for shown, names in by_verdicts.items() for mark in _marks(page, names, shown)]
+    return joined(" ", marks)
+
+
+def _marks(page: Page, names: Sequence[str], shown: Sequence[tuple[str, str]]) -> Iterator[Markup]:
+    """The marks of claims with the same verdicts, of each machine by its name; they lead to the
+    first claim."""
+    says = " ".join(_known_claim(page.facts, name).says for name in names)
+    is_one = len({verdict for _, verdict in shown}) <= 1
+    titles = [f"{machine}: {verdict}" for machine, verdict in shown]
+    marks = shown[:1] or [("", NOT_TESTED)] if is_one else shown
+    for machine, verdict in marks:
+        title = f"{says} {', '.join(titles)}"
+        kind = f"hp-mark{KINDS.get(verdict, '')}"
+        sign = MARKS[verdict] if is_one else f"{MARKS[verdict]}\u00a0{machine}"
+        href = _ledger(page, names[0])
+        yield element("a", sign, class_=kind, href=href, title=title, aria_label=title)
 
 
 @macro(may_be_empty=True)
