@@ -1,4 +1,4 @@
-"""The folded end of a study's page, and the tables of journeys and studies."""
+"""The folded end of a study's page, and the table of journeys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from analysis.base.quantities import percent, ratio, runs_phrase, speed
 from analysis.site.facts.basis import is_headline
-from analysis.site.facts.journeys import journey_of
+from analysis.site.facts.journeys import Journey, journey_of
 from analysis.site.pages.html import figure, link, table
 from analysis.site.pages.ledger import claims
 from analysis.site.pages.navigation import JOURNEYS
@@ -82,7 +82,7 @@ def journeys(page: Page, *names: str) -> Markup:
                 "first step": shown[0],
                 "best step": shown[1],
                 "gain": figure(ratio(row.ratio), row) if row and is_headline(row) else "",
-                "of the limit": "" if last.share is None else percent(last.share),
+                "of the limit": _of_limit(journey),
                 "by": facts.study.metrics[journey.metric].clock,
                 "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
             }
@@ -90,16 +90,10 @@ def journeys(page: Page, *names: str) -> Markup:
     return table(rows)
 
 
-@macro()
-def other_studies(page: Page) -> Markup:
-    """The questions of all studies outside the journeys."""
-    return table(
-        {
-            "group": title,
-            "study": link(page.study_address(name), page.staged.studies[name].study.title),
-            "question": " ".join(page.staged.studies[name].study.question.split()),
-        }
-        for title, names in page.staged.groups.items()
-        for name in names
-        if title != JOURNEYS
-    )
+def _of_limit(journey: Journey) -> str:
+    """The share of the limit that the best step reaches, and the limit; empty for a step that is
+    faster, whose page says why."""
+    share = journey.last.share
+    if share is None or share > 1 or journey.limit is None:
+        return ""
+    return f"{percent(share)} of {journey.limit.variant.title}"
