@@ -124,7 +124,7 @@ class Variant(VariantKeys):
     def program(self) -> tuple[object, ...]:
         """Identity of the program: equal for two entries of one program."""
         settings = (dict(self.constants), dict(self.options))
-        return self.path, self.flags, self.needs, self.clock, *settings
+        return self.path, self.flags, self.needs, self.packages, self.clock, *settings
 
     def case(self, id: str) -> Case | None:
         """The case with this id, or None."""
@@ -260,13 +260,13 @@ class Study(StudyKeys):
         return times
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
-        """Pairs (variant, other) to compare: with the variant's `after`; a step with all references
-        and its ceilings; a reference with the first one."""
+        """Pairs (variant, other) to compare: with the variant's `after`; a step with all
+        references, shipped operators and its ceilings; a reference with the first one."""
         references = self.with_role("reference")
         for variant in self.variants:
             against = [self.variant(variant.after)] if variant.after else []
             if variant.role in ("step", "beyond"):
-                against += [*references, *self.ceilings_of(variant)]
+                against += [*references, *self.with_role("shipped"), *self.ceilings_of(variant)]
             elif variant in references:
                 against += references[:1]
             yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)

@@ -19,6 +19,7 @@ from analysis.study.calibration import check_calibration
 from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
 from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
+from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
 NO_STUDIES: Final = frozenset({"build", "site", "tests", "results", "docs"})
@@ -163,6 +164,10 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
         raise FieldError(f"{here}.source", expected, [path.name for path in paths])
     (path,) = paths
+    for name in entry.packages:
+        require_known(f"{here}.packages", name, sorted(releases()))
+    if entry.role == "shipped" and not entry.packages:
+        raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
     if path.suffix == ".cu" and "gpu" not in entry.needs:
         expected = "gpu among them, for a .cu source"
         raise FieldError(f"{here}.needs", expected, list(entry.needs) or None)

@@ -78,6 +78,7 @@ def test_fingerprints_distinguish_programs(gather: Path) -> None:
             variant.path,
             variant.flags,
             tuple(variant.constants.items()),
+            tuple(variant.options.items()),
             variant.role,
             variant.host_work,
         )

@@ -7,6 +7,7 @@ reads these files later relies on them, so an unknown key is refused.
 from __future__ import annotations
 
 import json
+import operator
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar
@@ -208,11 +209,12 @@ class Compiler(Keys):
 
 
 class VariantKeys(Keys):
-    """A variant of a run: the hash of its code, compiler flags, and the missing resource for which
-    all of its cases were skipped, or null."""
+    """A variant of a run: the hash of its code, compiler flags, the versions of the packages that
+    ship it, and the missing resource for which all of its cases were skipped, or null."""
 
     source_sha256: Digest
     flags: Listed[Text] = []
+    packages: Annotated[dict[Text, Text], Field(exclude_if=operator.not_)] = {}
     unmet: Text | None = None
 
 
