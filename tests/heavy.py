@@ -50,34 +50,30 @@ def mark_heavy(item: pytest.Item) -> None:
         item.add_marker(MARK)
 
 
-class _Guard:
-    """The test that must start nothing heavy, if one runs."""
-
-    test = ""
-
-    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self.test and event == "subprocess.Popen":
-            words = arguments[1]
-            command = [*map(str, words)] if isinstance(words, list | tuple) else [str(words)]
-            is_compiler = COMPILER_OR_BROWSER.fullmatch(command[0])
-            if (is_compiler and not ASKS & {*command}) or command[1:3] == ["-m", "snakemake"]:
-                test, self.test = self.test, ""
-                pytest.fail(f"{test} is not marked `{MARK}`, and starts {command}", pytrace=False)
+_unmarked: list[str] = []
+"""The running test, if it must start nothing heavy."""
 
 
-_guard = _Guard()
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if _unmarked and event == "subprocess.Popen":
+        words = arguments[1]
+        command = [*map(str, words)] if isinstance(words, list | tuple) else [str(words)]
+        is_compiler = COMPILER_OR_BROWSER.fullmatch(command[0])
+        if (is_compiler and not ASKS & {*command}) or command[1:3] == ["-m", "snakemake"]:
+            test = _unmarked.pop()
+            pytest.fail(f"{test} is not marked `{MARK}`, and starts {command}", pytrace=False)
 
 
 def install_guard() -> None:
     """Watch all processes that tests start later."""
-    sys.addaudithook(_guard)
+    sys.addaudithook(_watch)
 
 
 @contextmanager
 def guarded(item: pytest.Item) -> Iterator[None]:
     """Fail a test without the mark that starts a heavy process."""
-    _guard.test = "" if item.get_closest_marker(MARK) else item.nodeid
+    _unmarked[:] = [] if item.get_closest_marker(MARK) else [item.nodeid]
     try:
         yield
     finally:
-        _guard.test = ""
+        _unmarked.clear()

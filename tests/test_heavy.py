@@ -19,14 +19,6 @@ def test_a_test_without_the_mark_starts_nothing_heavy(command: list[str]) -> Non
         subprocess.run(command, check=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "heavy"),
-    [
-        ("workflow/test_rules.py", True),  # the pipeline
-        ("tools/test_reach.py", True),  # a helper compiles
-        ("test_heavy.py", False),
-        ("base/test_files.py", False),
-    ],
-)
-def test_a_file_is_heavy_by_what_it_imports(name: str, heavy: bool) -> None:
-    assert is_heavy(ROOT / "tests" / name) == heavy
+def test_a_file_is_heavy_by_what_it_imports() -> None:
+    files = ("workflow/test_rules.py", "tools/test_reach.py", "base/test_files.py")
+    assert [is_heavy(ROOT / "tests" / name) for name in files] == [True, True, False]

@@ -3,7 +3,6 @@
 from analysis.base.quantities import (
     INTERVAL,
     digits,
-    listing,
     percent,
     quantity,
     quantity_interval,

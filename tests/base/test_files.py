@@ -16,7 +16,6 @@ from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import (
     put_in_place,
-    remove_together,
     require_plain_path,
     require_room,
     write_all,
@@ -38,14 +37,6 @@ def test_failed_write_leaves_the_file_unchanged(
     with pytest.raises(OSError, match="No space left"):
         write_whole(path, "new")
     assert {p.name: p.read_text() for p in path.parent.iterdir()} == {"file": "old"}
-
-
-def test_folder_is_removed_with_all_its_files(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    write_whole(folder / "b" / "c", "2\n")
-    write_whole(tmp_path / ".folder.gone" / "of an earlier attempt", "")
-    remove_together(folder)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_related_files_change_together_or_not_at_all(
@@ -84,6 +75,7 @@ def test_path_that_a_shell_would_split_is_rejected(name: str, character: str) ->
 
 
 def test_a_folder_is_put_in_place_of_another(tmp_path: Path) -> None:
+    write_whole(tmp_path / ".folder.gone" / "of an earlier attempt", "")
     made, folder = tmp_path / "made", tmp_path / "folder"
     for old in (folder, made):
         (old / old.name).mkdir(parents=True)

@@ -134,20 +134,6 @@ def test_unused_shared_memory_of_a_killed_process_is_removed(
     remove_orphaned_memory(tmp_path / "not_there")
 
 
-FORKS = r"""
-import os, time
-from analysis.base import forked
-
-forked.allowed_cores = lambda: 2
-
-def work(item):
-    os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
-    time.sleep(600)
-
-forked.forked_map(work, range(2))
-"""
-
-
 @pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
@@ -174,14 +160,6 @@ def test_the_caller_gets_the_error_of_an_item() -> None:
 def test_a_killed_process_is_an_error() -> None:
     with pytest.raises(BrokenProcessPool):
         forked_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2))
-
-
-def test_forked_processes_end_with_their_parent() -> None:
-    parent = start(FORKS)
-    started = [int(first_line(parent)) for _ in range(2)]
-    parent.kill()
-    parent.wait()
-    wait_for(lambda: not any(map(psutil.pid_exists, started)))
 
 
 def test_numerical_libraries_start_no_threads() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis import ROOT
-from tests.workflow.pipeline import add_modules, copy_of_pipeline, snakemake, succeed
+from tests.workflow.pipeline import snakemake, succeed
 
 WORKFLOW = f"""
 from pathlib import Path
@@ -65,15 +65,3 @@ def test_an_unknown_target_is_one_line_with_the_valid_ones(folder: Path) -> None
         "error: target: expected one of all, fails, build/measured/STUDY/VARIANT, or a file that a"
         " rule makes, got 'fail'"
     )
-
-
-def test_a_compiler_s_message_is_printed_once(tmp_path: Path) -> None:
-    copy = copy_of_pipeline(tmp_path / "hotpath")
-    add_modules(copy)
-    source = copy / "kernels" / "calls" / "compiled.cpp"
-    source.write_text(source.read_text() + "\ngarbage;\n")
-    failed = snakemake(copy, "build")
-    assert failed.returncode == 1
-    assert failed.stdout.count("failed: module calls/compiled") == 1
-    assert failed.stdout.count("does not name a type") == 1
-    assert len(re.findall("^.", failed.stdout, re.MULTILINE)) < 20, failed.stdout

@@ -161,8 +161,8 @@ class Bounded(Comparison):
 
     @property
     def bound(self) -> Bound:
-        (name,) = (name for name in BOUNDS if getattr(self, name) is not None)
-        return Bound(name, getattr(self, name))
+        (bound,) = (Bound(name, value) for name in BOUNDS if (value := getattr(self, name)))
+        return bound
 
     def figure(self, evidence: Evidence) -> Figure:
         """The figure to compare with the bound. Raises NotTested."""
@@ -411,7 +411,8 @@ class Counted(Bounded):
     counter: Counter
     """A counter of Nsight Compute, summed over a kernel."""
 
-    def _ratio(self, evidence: Evidence, over: str, counter: str) -> Figure:
+    def figure(self, evidence: Evidence) -> Figure:
+        over, counter = getattr(self, "over", self.of), getattr(self, "per", self.counter)
         counted = evidence.count(self.of, self.case, self.counter)
         base = evidence.count(over, self.case, counter)
         if not base:
@@ -431,9 +432,6 @@ class CountsPer(Counted):
     def title(self) -> str:
         return f"{self.of} {self.counter} per {self.per}"
 
-    def figure(self, evidence: Evidence) -> Figure:
-        return self._ratio(evidence, self.of, self.per)
-
 
 class CountsOver(Counted):
     """A hardware counter of one variant as a multiple of the same counter of another, by their
@@ -445,9 +443,6 @@ class CountsOver(Counted):
     @property
     def title(self) -> str:
         return f"{super().title} {self.counter}"
-
-    def figure(self, evidence: Evidence) -> Figure:
-        return self._ratio(evidence, self.over, self.counter)
 
 
 class Units(Comparison):
