@@ -10,8 +10,8 @@ import pytest
 from analysis.base.errors import FieldError
 from tests.kernels import cuda
 from tests.kernels.cuda import install
-from tests.kernels.unpack.fake import HostModule
-from tests.kernels.unpack.test_planner import ROOM, UNPACK, WORKLOADS, unpack_case
+from tests.kernels.unpack.fake import ROOM, UNPACK, WORKLOADS, HostModule
+from tests.kernels.unpack.test_planner import unpack_case
 
 
 def test_parts_are_medians_of_calls_after_the_first() -> None:
