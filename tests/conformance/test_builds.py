@@ -20,8 +20,8 @@ ARCHS = [
     *(pytest.param(arch, marks=pytest.mark.long) for arch in ("sm_80", "sm_120")),
     *(pytest.param(arch, marks=pytest.mark.exhaustive) for arch in ("sm_89", "sm_100")),
 ]
-SPILLING: set[str] = set()
-"""Studies of which some kernels keep more than registers hold."""
+SPILLING = {"table_lru"}
+"""Variants whose kernels keep more than registers hold."""
 
 
 def needs(variant: Variant, arch: str) -> bool:
@@ -44,7 +44,7 @@ def test_every_kernel_builds_for_the_architecture_without_spills(
         assert (kernel["arch"], kernel["variant"]) == (arch, variant.name)
         assert 0 < int(kernel["registers"]) <= 255
         spills = int(kernel["spill_store_bytes"]) + int(kernel["spill_load_bytes"])
-        assert spills == 0 or study.name in SPILLING
+        assert spills == 0 or variant.name in SPILLING
 
 
 @pytest.mark.long
