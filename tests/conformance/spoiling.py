@@ -26,10 +26,16 @@ def byte_behind(memory: Bytes, before: Bytes, written: np.ndarray) -> None:
     memory[end] ^= 0x5A
 
 
+def byte_between(memory: Bytes, before: Bytes, written: np.ndarray) -> None:
+    gaps = np.flatnonzero(np.diff(written) > 1)
+    memory[written[gaps[-1]] + 1 if gaps.size else written[0]] ^= 0x5A
+
+
 SPOILS: dict[str, Spoil] = {
     "one bit": one_bit,
     "the last byte is missing": last_byte_missing,
     "a byte is written behind": byte_behind,
+    "a byte is written between": byte_between,
 }
 
 
