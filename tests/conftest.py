@@ -35,7 +35,7 @@ ASKED_FOR = {
 BUILD = ROOT / "build" / "tests"
 FIRST = (
     *("tests/workflow/", "tests/kernels/rdma_write/", "tests/site/pages/site/"),
-    *("tests/study/", "tests/toolchain/", "tests/tools/"),
+    *("tests/conformance/", "tests/study/", "tests/toolchain/", "tests/tools/"),
     *("tests/site/committed/", "tests/site/check/"),
 )
 """Tests that start first: the longest, and those that would end late."""

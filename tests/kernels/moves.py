@@ -6,12 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from analysis.study import Case, CaseValue
 from kernels.common.arrays import bytes_at
-from kernels.common.moves import moving, workload
-from tests.kernels.device import FakeDevice, FakeHost
 
 
 def move(size: int, count: int, direction: str) -> Case:
@@ -32,44 +29,31 @@ def listed(
     return Case({**values, "host": host, "device": device, **more}, size * count, "default")
 
 
-def fake_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the shared workload take plain host memory only."""
-    for module in (workload, moving):
-        monkeypatch.setattr(module, "DeviceArray", FakeDevice)
-    monkeypatch.setattr(workload, "HostMemory", FakeHost)
-
-
 class Mover:
-    """A method in Python with the interface of bindings.h, and its possible faults."""
+    """A method in Python with the interface of bindings.h."""
 
-    def __init__(self, fault: str, host: int, device: int, **pieces: Any) -> None:
-        self.fault, self.pieces = fault, SimpleNamespace(**pieces)
+    def __init__(self, host: int, device: int, **pieces: Any) -> None:
+        self.pieces = SimpleNamespace(**{"to_device": True, "places": 0, "landing": 0, **pieces})
         self.host, self.device = host, device
 
     def launch(self, stream: int) -> None:
         p = self.pieces
-        for i in range(p.count):
-            ends = self.host + i * p.pitch, self.device + i * p.size
-            source, target = ends if getattr(p, "to_device", True) else ends[::-1]
-            size = p.size
-            if i == p.count - 1:
-                size -= self.fault == "short"
-                size += self.fault == "long"
-            data = bytes_at(source, size).copy()
-            if self.fault == "bit" and i == 0:
-                data[-1] ^= 1
-            bytes_at(target, size)[:] = data
-            if self.fault == "before" and i == 0:
-                bytes_at(target - 1, 1)[:] = 0
-        if self.fault == "gap" and not getattr(p, "to_device", True):
-            bytes_at(self.host + p.size, 1)[:] = 0
+        places: list[Any] = [(i * p.pitch, i * p.size) for i in range(p.count)]
+        if p.places:
+            places = bytes_at(p.places, 16 * p.count).view(np.int64).reshape(-1, 2).tolist()
+        for on_host, on_device in places:
+            host, device = self.host + on_host, self.device + on_device
+            target, source = (device, host) if p.to_device else (host, device)
+            bytes_at(target, p.size)[:] = bytes_at(source, p.size)
+            if p.landing:
+                bytes_at(p.landing + on_host, p.size)[:] = bytes_at(p.source + on_device, p.size)
+
+    def cpu_times(self, stream: int, count: int) -> list[float]:
+        return [1e-6] * count
 
 
-def python_module(fault: str = "") -> Any:
-    def bind(host: int, device: int, **pieces: Any) -> Mover:
-        return Mover(fault, host, device, **pieces)
-
-    return SimpleNamespace(bind=bind)
+def python_module() -> Any:
+    return SimpleNamespace(bind=Mover)
 
 
 def drawn() -> np.random.Generator:

@@ -8,26 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError
 from kernels.common import host_memory
-
-
-class FakeCudart:
-    """Records calls; registered memory is pinned."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-        success = cudart.cudaError_t.cudaSuccess
-        self._ok = (success,)
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*arguments: Any) -> tuple[Any, ...]:
-            self.calls.append((name, *arguments))
-            return self._ok
-
-        return call
+from tests.kernels.cuda import install
 
 
 def test_pageable_memory_lives_until_it_is_closed() -> None:
@@ -46,18 +30,16 @@ def test_pageable_memory_lives_until_it_is_closed() -> None:
 def test_registered_memory_is_unregistered_before_it_is_freed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fake = FakeCudart()
-    monkeypatch.setattr(host_memory, "cudart", fake)
+    fake = install(monkeypatch)
     memory = host_memory.HostMemory("registered", 5000)
     pointer = memory.pointer
     memory.close()
-    names = [("cudaHostRegister", pointer, 5000, 0), ("cudaHostUnregister", pointer)]
-    assert fake.calls == names
+    assert fake.calls == [("cudaHostRegister", pointer), ("cudaHostUnregister", pointer)]
     assert set(memory.seconds) == {"allocate", "register", "free"}
 
 
 def test_memory_without_huge_pages_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_memory, "cudart", FakeCudart())
+    install(monkeypatch)
     monkeypatch.setattr(host_memory, "huge_bytes", lambda pointer: 0)
     with pytest.raises(host_memory.NoHugePages, match="0 of 4194304 B"):
         host_memory.HostMemory("registered_huge", 4 * 2**20)
@@ -71,7 +53,7 @@ def test_a_kernel_without_huge_pages_has_pages_of_the_base_size(
             raise OSError(22, "Invalid argument")
 
     monkeypatch.setattr(mmap, "mmap", Mapping)
-    monkeypatch.setattr(host_memory, "cudart", FakeCudart())
+    install(monkeypatch)
     host_memory.HostMemory("pageable", 100).close()
     with pytest.raises(host_memory.NoHugePages, match="the kernel has none"):
         host_memory.HostMemory("registered_huge", 100)

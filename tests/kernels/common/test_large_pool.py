@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import psutil
 import pytest
 from cuda.bindings import driver
-from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
@@ -20,58 +18,15 @@ from kernels.common import large_pool
 from kernels.common.arrays import bytes_at
 from kernels.common.host_memory import HUGE_PAGE
 from kernels.common.large_pool import LargePool
+from tests.kernels.cuda import Cuda, install
 
 MIB = 2**20
 SIZE = 5 * MIB + 48
 
 
-class FakeCudart:
-    """CUDA's runtime: device memory is host memory, and what was asked for is noted.
-
-    `failing` names a call and how often it succeeds before it fails.
-    """
-
-    def __init__(self, failing: tuple[str, int] = ("", 0)) -> None:
-        self.calls: list[tuple[str, int]] = []
-        self.held: dict[int, Any] = {}
-        self.cudaMemcpyKind = cudart.cudaMemcpyKind
-        self.cudaHostAllocMapped = cudart.cudaHostAllocMapped
-        self.cudaHostRegisterPortable = cudart.cudaHostRegisterPortable
-        self._failing, self._left = failing
-
-    def __getattr__(self, name: str) -> Callable[..., tuple[Any, ...]]:
-        def call(*arguments: int) -> tuple[Any, ...]:
-            if name == self._failing:
-                self._left -= 1
-                if self._left < 0:
-                    return (cudart.cudaError_t.cudaErrorMemoryAllocation,)
-            self.calls.append((name, arguments[0] if arguments else 0))
-            value: Any = ()
-            if name in ("cudaHostAlloc", "cudaMalloc"):
-                buffer = (ctypes.c_uint8 * arguments[0])()
-                self.held[ctypes.addressof(buffer)] = buffer
-                value = (ctypes.addressof(buffer),)
-            elif name == "cudaMemcpy":
-                ctypes.memmove(*arguments[:3])
-            elif name == "cudaGetDevice":
-                value = (0,)
-            return (cudart.cudaError_t.cudaSuccess, *value)
-
-        return call
-
-    def names(self) -> list[str]:
-        return [name for name, _ in self.calls]
-
-
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCudart:
-    return install(monkeypatch, FakeCudart())
-
-
-def install(monkeypatch: pytest.MonkeyPatch, stub: FakeCudart) -> FakeCudart:
-    monkeypatch.setattr(large_pool, "cudart", stub)
-    monkeypatch.setattr(large_pool, "huge_bytes", lambda pointer: SIZE)
-    return stub
+def fake(monkeypatch: pytest.MonkeyPatch) -> Cuda:
+    return install(monkeypatch)
 
 
 def make(memory: str, size: int = SIZE) -> LargePool:
@@ -83,7 +38,7 @@ def seen_by_gpu(pool: LargePool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("memory", ["pinned", "registered", "registered_huge", "device"])
-def test_pool_holds_its_rows_until_it_is_closed(fake: FakeCudart, memory: str) -> None:
+def test_pool_holds_its_rows_until_it_is_closed(fake: Cuda, memory: str) -> None:
     pool = make(memory)
     assert pool.bytes.shape == (SIZE,)
     assert np.array_equal(seen_by_gpu(pool), pool.bytes)
@@ -95,7 +50,7 @@ def test_pool_holds_its_rows_until_it_is_closed(fake: FakeCudart, memory: str) -
     assert fake.names().count(released) == 1
 
 
-def test_all_of_a_pool_differs_from_itself_at_any_power_of_two(fake: FakeCudart) -> None:
+def test_all_of_a_pool_differs_from_itself_at_any_power_of_two(fake: Cuda) -> None:
     size = large_pool.TILE + 3 * MIB
     pool = make("registered", size)
     lines = pool.bytes[: size // 16 * 16].view(np.uint64).reshape(-1, 2)
@@ -106,7 +61,7 @@ def test_all_of_a_pool_differs_from_itself_at_any_power_of_two(fake: FakeCudart)
     pool.close()
 
 
-def test_registered_memory_is_registered_whole_and_unregistered_once(fake: FakeCudart) -> None:
+def test_registered_memory_is_registered_whole_and_unregistered_once(fake: Cuda) -> None:
     pool = make("registered_huge")
     pointer = pool.pointer
     assert pointer % HUGE_PAGE == 0
@@ -115,7 +70,7 @@ def test_registered_memory_is_registered_whole_and_unregistered_once(fake: FakeC
 
 
 def test_an_aliased_pool_is_the_same_memory_at_every_address(
-    fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
     pool = make("aliased", 5 * MIB)
@@ -132,7 +87,7 @@ def test_an_aliased_pool_is_the_same_memory_at_every_address(
 def test_failure_unregisters_earlier_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fake = install(monkeypatch, FakeCudart(failing=("cudaHostRegister", 2)))
+    fake = install(monkeypatch, Cuda(failing=("cudaHostRegister", 2)))
     monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
     with pytest.raises(Skip, match=r"aliased memory: .*cudaErrorMemoryAllocation"):
         make("aliased", 8 * MIB)
@@ -148,19 +103,19 @@ def test_failure_unregisters_earlier_memory(
 def test_memory_that_cuda_refuses_is_a_skip(
     monkeypatch: pytest.MonkeyPatch, memory: str, call: str
 ) -> None:
-    install(monkeypatch, FakeCudart(failing=(call, 0)))
+    install(monkeypatch, Cuda(failing=(call, 0)))
     with pytest.raises(Skip, match=f"{SIZE} B of {memory} memory"):
         make(memory)
 
 
 def test_memory_copied_to_the_device_in_vain_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = install(monkeypatch, FakeCudart(failing=("cudaMemcpy", 0)))
+    fake = install(monkeypatch, Cuda(failing=("cudaMemcpy", 0)))
     with pytest.raises(Skip):
         make("device")
     assert fake.names() == ["cudaMalloc", "cudaFree"]
 
 
-def test_missing_1_gib_pages_are_a_skip(fake: FakeCudart, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_1_gib_pages_are_a_skip(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(12, "Cannot allocate memory")
 
@@ -170,7 +125,7 @@ def test_missing_1_gib_pages_are_a_skip(fake: FakeCudart, monkeypatch: pytest.Mo
 
 
 def test_memory_without_huge_pages_is_freed_and_reported(
-    fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large_pool, "huge_bytes", lambda pointer: 0)
     with pytest.raises(Skip, match=f"0 of {SIZE} B on transparent huge pages"):
@@ -206,7 +161,7 @@ class FakeDriver:
 
 
 def test_memory_on_the_hosts_node_is_mapped_and_given_back(
-    fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = FakeDriver()
     monkeypatch.setattr(large_pool, "driver", stub)
@@ -218,7 +173,7 @@ def test_memory_on_the_hosts_node_is_mapped_and_given_back(
 
 
 def test_unmappable_memory_of_a_numa_node_is_freed(
-    fake: FakeCudart, monkeypatch: pytest.MonkeyPatch
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = FakeDriver(failing="cuMemMap")
     monkeypatch.setattr(large_pool, "driver", stub)

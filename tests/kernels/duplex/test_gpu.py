@@ -10,7 +10,7 @@ import pytest
 from analysis.study import Case, CaseValue, Study
 from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module, study_with_fault
-from tests.kernels.device import outcome
+from tests.kernels.cuda import outcome
 from tests.kernels.moves import drawn
 from tests.repository import STUDIES
 

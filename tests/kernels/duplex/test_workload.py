@@ -8,8 +8,8 @@ import pytest
 
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import outcome
-from tests.kernels.moves import drawn, fake_memory
+from tests.kernels.cuda import install, outcome
+from tests.kernels.moves import drawn
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
@@ -18,7 +18,7 @@ DUPLEX = STUDIES["duplex"]
 
 @pytest.fixture
 def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    fake_memory(monkeypatch)
+    install(monkeypatch)
     return load_python(DUPLEX, "workload").Workload(DUPLEX.constants, drawn())
 
 

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "../cpus.h"
+#include "../cudart.h"
 #include "../pool_gather/sparse_pool.h"
 #include "miss_packer.h"
-
-extern cudaError_t last_error;  // of the runtime
-extern cudaError_t event_status;
 
 namespace {
 

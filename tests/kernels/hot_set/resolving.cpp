@@ -12,34 +12,6 @@
 
 #include VARIANT
 
-extern "C" {
-cudaError_t cudaMalloc(void** made, size_t bytes) {
-  *made = std::malloc(bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaFree(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
-  std::memset(memory, value, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = SMS;
-  return cudaSuccess;
-}
-const char* cudaGetErrorString(cudaError_t) { return ""; }
-}
-
 int main(int, char** arguments) {
   int32_t shape[5];
   FILE* trace = std::fopen(arguments[1], "rb");

@@ -10,7 +10,7 @@ import pytest
 
 from analysis import ROOT
 from tests.compiled import program, toolchain, with_fault
-from tests.kernels.pool_gather.late_runtime import late_runtime
+from tests.kernels.stubbed import LATE, runtime
 
 HERE = Path(__file__).parent
 HOT_SET, POOL_GATHER = ROOT / "kernels" / "hot_set", ROOT / "kernels" / "pool_gather"
@@ -36,7 +36,7 @@ def ran(
     """Run miss_packing.cpp for rows of `row_bytes`."""
     more = [f"-isystem{toolchain().include}", f"-include{OF_POOL_GATHER / 'yielding.h'}"]
     settings = ["-std=c++17", "-pthread", "-O1", f"-DROW_BYTES={row_bytes}", *more, *flags]
-    sources = [HERE / "miss_packing.cpp", late_runtime(*(f for f in flags if "-fsanitize=" in f))]
+    sources = [HERE / "miss_packing.cpp", runtime(LATE, *(f for f in flags if "-fsanitize=" in f))]
     packing = program("miss-packing", sources, folder, settings)
     # A sanitizer's memory map does not go with every randomisation of addresses.
     setarch = shutil.which("setarch") or "setarch"

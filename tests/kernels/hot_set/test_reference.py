@@ -50,6 +50,8 @@ def step(hot_set: HotSet, ids: list[int]) -> Step:
 @given(steps=steps_of(SLOTS))
 def test_agrees_with_a_dictionary_in_the_order_of_eviction(steps: list[list[int]]) -> None:
     hot_set, naive = HotSet(SLOTS, CONTEXT_ROWS), Naive(SLOTS)
+    pool = np.random.default_rng(0).integers(0, 256, (40, 16), dtype=np.uint8)
+    places = np.random.default_rng(1).permutation(40)[:CONTEXT_ROWS]
     for ids in steps:
         found = step(hot_set, ids)
         missed, evicted = naive.step(ids)
@@ -58,69 +60,10 @@ def test_agrees_with_a_dictionary_in_the_order_of_eviction(steps: list[list[int]
         assert found.slots.tolist() == [naive.slot_of[row] for row in ids]
         assert found.missed_slots.tolist() == [naive.slot_of[row] for row in missed]
         assert hot_set.order.tolist() == list(naive.slot_of.values())
-
-
-@given(steps=steps_of(SLOTS), slots=st.integers(SLOTS, 12))
-def test_every_step_keeps_the_invariants(steps: list[list[int]], slots: int) -> None:
-    hot_set = HotSet(slots, CONTEXT_ROWS)
-    pool = np.random.default_rng(0).integers(0, 256, (40, 16), dtype=np.uint8)
-    places = np.random.default_rng(1).permutation(40)[:CONTEXT_ROWS]
-    seen: set[int] = set()
-    for number, ids in enumerate(steps):
-        before = set(hot_set.rows[hot_set.rows != FREE].tolist())
-        found = step(hot_set, ids)
-        held = hot_set.rows[hot_set.rows != FREE].tolist()
-        seen |= set(ids)
-        assert hot_set.steps == number + 1
-        assert len(held) == len(set(held)) == min(slots, max(len(before), len(held)))
-        assert set(held) == (before | set(ids)) - set(found.evicted_rows.tolist())
-        assert len(held) == slots or set(held) == seen, "rows are evicted only for lack of slots"
-        assert hot_set.rows[found.slots].tolist() == ids
-        assert (hot_set.last_used[found.slots] == number).all()
-        assert not set(found.evicted_rows.tolist()) & set(ids)
-        assert not set(found.missed_rows.tolist()) & before
-        assert ((hot_set.rows == FREE) == (hot_set.last_used == FREE)).all()
+        assert (hot_set.last_used[found.slots] == hot_set.steps - 1).all()
         buffer = buffer_of(hot_set, places, pool, poison=7)
         assert (buffer[found.slots] == pool[places[ids]]).all()
         assert (buffer[hot_set.rows == FREE] == 7).all()
-
-
-@given(steps=steps_of(SLOTS), seed=st.integers(0, 2**32))
-def test_the_order_within_a_step_decides_nothing_but_slots(
-    steps: list[list[int]], seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    straight, mixed = HotSet(SLOTS, CONTEXT_ROWS), HotSet(SLOTS, CONTEXT_ROWS)
-    for ids in steps:
-        one, other = step(straight, ids), step(mixed, rng.permutation(ids).tolist())
-        assert one.evicted_rows.tolist() == other.evicted_rows.tolist()
-        assert sorted(one.missed_rows) == sorted(other.missed_rows)
-        assert straight.rows[straight.order].tolist() == mixed.rows[mixed.order].tolist()
-
-
-@given(steps=steps_of(SLOTS))
-def test_more_slots_never_miss_more(steps: list[list[int]]) -> None:
-    small, large = HotSet(SLOTS, CONTEXT_ROWS), HotSet(SLOTS + 3, CONTEXT_ROWS)
-    for ids in steps:
-        missed = set(step(large, ids).missed_rows.tolist())
-        assert missed <= set(step(small, ids).missed_rows.tolist())
-
-
-def test_of_two_rows_of_one_step_the_lower_id_is_evicted_first() -> None:
-    hot_set = HotSet(4, CONTEXT_ROWS)
-    step(hot_set, [9, 3, 7])
-    step(hot_set, [7])
-    found = step(hot_set, [1, 2])
-    assert found.evicted_rows.tolist() == [3]
-    assert found.missed_slots.tolist() == [1, 3]
-    assert step(hot_set, [4, 5]).evicted_rows.tolist() == [9, 7]
-
-
-def test_a_row_that_comes_twice_is_fetched_once() -> None:
-    hot_set = HotSet(2, CONTEXT_ROWS)
-    found = step(hot_set, [5, 5, 6, 5])
-    assert found.missed_rows.tolist() == [5, 6]
-    assert found.slots.tolist() == [0, 0, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from kernels.hot_set.policies import Clock
 from kernels.hot_set.reference import HotSet
 from kernels.hot_set.traces import Shape, Trace, draw_trace
 from tests.compiled import program, toolchain
+from tests.kernels.stubbed import runtime
 
 HERE = Path(__file__).parent
 HOT_SET = ROOT / "kernels" / "hot_set"
 SHAPE = Shape(requests=2, topk=192, slots=256, context_rows=2048, steps=6)
 ROW_BYTES = 48
-SMS = 8
 LONG = ("kept_0.9", "one_more")
 TRACES = ("kept_0.5", "misses_20", "all_new", "twice", *LONG)
 LONG_STEPS = 24
@@ -41,11 +41,11 @@ def source(request: int) -> Source:
 def results(folder: Path, variant: str, trace: Trace, tmp_path: Path) -> np.ndarray:
     """For each step: slots of the ids, rows and last uses of the slots, and bytes, uint8."""
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
-    defined = [f"-DTOKEN_BYTES={ROW_BYTES}", f'-DVARIANT="{variant}.cu"', f"-DSMS={SMS}"]
+    defined = [f"-DTOKEN_BYTES={ROW_BYTES}", f'-DVARIANT="{variant}.cu"']
     cuda = toolchain().include
     include = [f"-I{HERE}", f"-isystem{cuda}", f"-isystem{cuda / 'cccl'}"]
     flags = ["-std=c++17", "-O1", *include, *defined, *quiet]
-    sources, kernel = [HERE / "resolving.cpp"], folder / f"{variant}.cu"
+    sources, kernel = [HERE / "resolving.cpp", runtime()], folder / f"{variant}.cu"
     made = program(f"on-cpu-{variant}", sources, folder, flags, more=[kernel])
     shape = [SHAPE.requests, SHAPE.topk, SHAPE.slots, SHAPE.context_rows, len(trace.ids)]
     given, got = tmp_path / "trace", tmp_path / "results"

@@ -12,11 +12,10 @@ import pytest
 from kernels.common import shared_pool
 from kernels.hot_set.comparison import Source
 from kernels.hot_set.traces import Shape
-from tests.kernels.device import FakeHost
+from tests.kernels.cuda import array_of, install
 from tests.kernels.hot_set import on_gpu
 from tests.kernels.hot_set.faulty import Fault
 from tests.kernels.hot_set.faulty import Variant as PythonVariant
-from tests.kernels.pool_gather.fake import DeviceMemory
 
 STEPS = 80
 SHAPE = Shape(requests=2, topk=24, slots=40, context_rows=128, steps=STEPS)
@@ -24,22 +23,13 @@ SETTING = on_gpu.Setting("kept_0.5", SHAPE, pool_mib=1)
 EXACT = on_gpu.HOT_SET.variant("v3_block_per_request")
 
 
-class Memory(DeviceMemory):
-    """Copies to arrays of any shape."""
-
-    def get(self, out: np.ndarray | None = None) -> np.ndarray:
-        made = np.empty_like(self.array) if out is None else out
-        made.reshape(self.array.shape)[:] = self.array
-        return made
-
-
 class PythonSteps:
     """All layers and requests, with the interface of bindings.cpp."""
 
     def __init__(self, fault: Fault | None, arguments: dict[str, Any]) -> None:
         self._arrays = arguments
-        self._ids = arguments["ids"].array[0]
-        places = arguments["places"].array
+        self._ids = array_of(arguments["ids"])[0]
+        places = array_of(arguments["places"])
         slots, row_bytes = arguments["hot"].shape[2:]
         self._variants = {
             at: PythonVariant(slots, row_bytes, self._source(places[at]), fault)
@@ -51,15 +41,15 @@ class PythonSteps:
 
     def advance(self, stream: int, index: int, number: int) -> None:
         del stream, number
-        self._ids = self._arrays["ids"].array[index]
+        self._ids = array_of(self._arrays["ids"])[index]
 
     def launch(self, stream: int) -> None:
         del stream
         for at, variant in self._variants.items():
             got = variant.step(self._ids[at[1]])
             for name, value in (("out", got.slots), ("rows", got.rows), ("hot", got.buffer)):
-                self._arrays[name].array[at] = value
-            self._arrays["last_used"].array[at] = got.last_used
+                array_of(self._arrays[name])[at] = value
+            array_of(self._arrays["last_used"])[at] = got.last_used
 
     def publish(self) -> None:
         """All state is in the arrays."""
@@ -69,11 +59,8 @@ class PythonSteps:
 
 
 def first_difference(monkeypatch: pytest.MonkeyPatch, fault: Fault | None) -> str | None:
-    monkeypatch.setattr(on_gpu, "synchronize", lambda stream: None)
-    monkeypatch.setattr(on_gpu.WORKLOADS, "synchronize", lambda stream: None)
-    monkeypatch.setattr(on_gpu.WORKLOADS, "DeviceArray", Memory)
+    install(monkeypatch)
     monkeypatch.setattr(on_gpu.WORKLOADS, "_SHARED", shared_pool.Shared())
-    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
     pool = np.random.default_rng(0).integers(0, 256, 2**20, np.uint8)
     module = SimpleNamespace(bind=lambda **arguments: PythonSteps(fault, arguments))
     return on_gpu.first_difference(on_gpu.bound(EXACT, module, pool, SETTING), 0, STEPS)

@@ -12,7 +12,6 @@ import pytest
 from analysis.site.charts.widgets import study_widgets
 from analysis.site.facts.study_facts import StudyFacts
 from kernels.hot_set.choosing import link, times_by_machine
-from tests.committed import committed_facts
 from tests.kernels.hot_set.measured import (
     BLOCK,
     GIVEN,
@@ -23,7 +22,7 @@ from tests.kernels.hot_set.measured import (
     timed,
     usual_case,
 )
-from tests.kernels.widget_page import opened, require_refused, write_page
+from tests.kernels.widget_page import opened, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -134,20 +133,3 @@ def test_a_question_far_from_all_cells_is_refused(
 def ask(page: Page, requests: str, misses: str, pool: str) -> None:
     for field, text in (("requests", requests), ("misses", misses), ("pool", pool)):
         page.fill(f"input[name={field}]", text)
-
-
-@pytest.mark.heavy
-def test_bad_input_names_the_field_and_what_is_expected(page: Page) -> None:
-    expected = "pool on the host: expected bytes such as 4096, 24 KiB or 40 GiB, got “{}”."
-    for text in ("40 GB", "-1", ""):
-        require_refused(page, "pool", text, expected.format(text))
-
-
-@pytest.mark.heavy
-def test_no_committed_answer_exceeds_the_link() -> None:
-    facts = committed_facts(STUDY)
-    rates = link(facts)
-    for machine, times in times_by_machine(facts).items():
-        for (_, _, misses), ways in times.items():
-            moved = misses * STUDY.constants["token_bytes"]
-            assert moved / min(ways.values()) <= 1.0001 * rates[machine]

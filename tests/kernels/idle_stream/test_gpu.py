@@ -8,7 +8,7 @@ import pytest
 
 from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module
-from tests.kernels.device import outcome
+from tests.kernels.cuda import outcome
 from tests.kernels.moves import drawn, listed
 from tests.repository import STUDIES
 

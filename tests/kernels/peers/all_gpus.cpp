@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../cpus.h"
-#include "several_gpus.h"
+#include "../cudart.h"
 #include "together.h"
 
 namespace {

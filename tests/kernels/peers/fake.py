@@ -11,10 +11,9 @@ import pytest
 
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from kernels.common import shared_pool
+from kernels.common import large_pool
 from kernels.common.arrays import bytes_at
-from kernels.common.random_bytes import random_bytes
-from tests.kernels.device import FakeDevice, FakeHost
+from tests.kernels.cuda import Cuda, install
 from tests.repository import STUDIES
 
 PEERS = STUDIES["peers"]
@@ -26,18 +25,6 @@ DRAWS = load_python(PEERS, "draws")
 MIB = 2**20
 
 
-class FakePool:
-    """The host's pool in plain memory."""
-
-    def __init__(self, size: int, rng: np.random.Generator) -> None:
-        tile = random_bytes(min(size, POOLS.TILE), rng)
-        self.bytes = np.resize(tile, size)
-        self.pointer = int(self.bytes.ctypes.data)
-
-    def close(self) -> None:
-        pass
-
-
 class Part:
     is_neighbour: bool
     sources: list[int]
@@ -47,15 +34,15 @@ class Part:
 
 
 class Mover:
-    """A variant's module in Python, with the plan in its source, and what can go wrong with it."""
+    """A variant's module in Python, with the plan in its source, with what it did."""
 
-    def __init__(self, source: Path, fault: str = "") -> None:
+    def __init__(self, source: Path) -> None:
         found = re.search(r"kPlan = \{(.*?)\};", source.read_text())
         assert found is not None
         words = re.findall(r'"(\w+)"', found[1])
         names = ("rows_in", "moved_by", "written_to", "how", "beside")
         self.plan: dict[str, str] = dict(zip(names, words, strict=True))
-        self.fault, self.sets, self.rejoined = fault, [0][:0], 0
+        self.sets, self.rejoined = [0][:0], 0
         self.Part = Part
 
     def Bound(self, parts: list[Part], gpus: int, cpus: list[int]) -> Mover:
@@ -72,7 +59,7 @@ class Mover:
         number = 1 + (turn - 1) % (self.sets_in_all - 1) if turn else 0
         self.sets.append(number)
         for part in self.parts:
-            move(part, number, self.how(part), self.fault)
+            move(part, number, self.how(part))
 
     def how(self, part: Part) -> str:
         return self.plan["beside" if part.is_neighbour else "how"]
@@ -81,7 +68,7 @@ class Mover:
         self.rejoined += 1
 
 
-def move(part: Any, number: int, how: str, fault: str) -> None:
+def move(part: Any, number: int, how: str) -> None:
     """The share of a launch that one GPU does."""
     size = part.row_bytes
     drawn = bytes_at(part.pairs + 8 * number * part.set_rows, 8 * part.set_rows)
@@ -91,15 +78,10 @@ def move(part: Any, number: int, how: str, fault: str) -> None:
         landed = bytes_at(part.dst + part.begin * size, part.rows * size)
         landed[:] = bytes_at(part.pool + first * size, part.rows * size)
     else:
-        sources, destinations = pairs[: -1 if fault == "last missing" else None].T
+        sources, destinations = pairs.T
         if sources.size:
-            sources = sources + (fault == "next row")
             arrived = rows_at(part.dst, destinations, size)
             arrived[destinations] = rows_at(part.pool, sources, size)[sources]
-    if fault == "one bit":
-        bytes_at(part.dst + part.begin * size + 9, 1)[:] ^= 4
-    if fault == "behind":
-        bytes_at(part.dst + part.set_rows * size, 1)[:] = 0
 
 
 def rows_at(pointer: int, numbers: np.ndarray, size: int) -> np.ndarray:
@@ -107,22 +89,12 @@ def rows_at(pointer: int, numbers: np.ndarray, size: int) -> np.ndarray:
     return bytes_at(pointer, (int(numbers.max()) + 1) * size).reshape(-1, size)
 
 
-def fill(device: FakeDevice, tile: np.ndarray) -> None:
-    device.array[:] = np.resize(tile, device.array.size)
-
-
 def fake_workload(monkeypatch: pytest.MonkeyPatch, room: int = 2**40, tile: int = 0) -> Any:
     """The study's workload, with all memory in plain host memory and GPUs of `room` bytes."""
-    monkeypatch.setattr(POOLS, "TILE", tile or POOLS.TILE)
-    for module in (OUTPUTS, POOLS, DRAWS):
-        monkeypatch.setattr(module, "DeviceArray", FakeDevice)
+    for module in (POOLS, large_pool):
+        monkeypatch.setattr(module, "TILE", tile or module.TILE)
+    install(monkeypatch, Cuda(room=room))
     monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)
-    monkeypatch.setattr(shared_pool, "HostMemory", FakeHost)
-    monkeypatch.setattr(WORKLOADS, "connect", lambda gpus: None)
-    monkeypatch.setattr(WORKLOADS, "synchronize", lambda gpus: None)
-    monkeypatch.setattr(shared_pool, "LargePool", FakePool)
-    monkeypatch.setattr(POOLS, "room", lambda gpu: room)
-    monkeypatch.setattr(POOLS, "fill", fill)
     return WORKLOADS.Workload({**PEERS.constants, "largest_mib": 1}, np.random.default_rng(0))
 
 

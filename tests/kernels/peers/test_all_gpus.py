@@ -12,6 +12,7 @@ from analysis.study import Variant
 from analysis.toolchain.compile import defines
 from tests.compiled import headers, kept, program, toolchain
 from tests.kernels.peers.fake import PEERS
+from tests.kernels.stubbed import LATE, runtime
 
 HERE = Path(__file__).parent
 EMULATED = HERE / "emulated"
@@ -39,7 +40,7 @@ def ran(study: Path, variant: Variant) -> subprocess.CompletedProcess[str]:
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
     include = [f"-I{EMULATED}", f"-I{PEERS.folder}", f"-isystem{toolchain().include}"]
     flags = ["-std=c++17", "-O1", "-pthread", *include, *quiet, *variant.flags]
-    sources = [HERE / "all_gpus.cpp", HERE / "several_gpus.cpp", folder / "variant.cpp"]
+    sources = [HERE / "all_gpus.cpp", runtime(LATE), folder / "variant.cpp"]
     made = program(f"peers-{variant.name}", sources, folder, [*flags, *defines(CONSTANTS)])
     return subprocess.run([made], capture_output=True, text=True, check=False, timeout=60)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from analysis.toolchain.compile import defines
 from tests.compiled import program, toolchain
 from tests.kernels.peers.fake import PEERS
+from tests.kernels.stubbed import LATE, runtime
 
 HERE = Path(__file__).parent
 
@@ -16,7 +17,7 @@ HERE = Path(__file__).parent
 def ran(folder: Path) -> subprocess.CompletedProcess[str]:
     include = [f"-isystem{toolchain().include}", f"-I{PEERS.folder}"]
     flags = ["-std=c++17", *include, *defines(PEERS.constants)]
-    sources = [HERE / "working_together.cpp", HERE / "several_gpus.cpp", folder / "copy_engine.cpp"]
+    sources = [HERE / "working_together.cpp", runtime(LATE), folder / "copy_engine.cpp"]
     together = program("peers-together", sources, folder, flags)
     return subprocess.run([together], capture_output=True, text=True, check=False, timeout=60)
 

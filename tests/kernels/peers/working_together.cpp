@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "several_gpus.h"
+#include "../cudart.h"
 #include "together.h"
 
 namespace {

@@ -1,6 +1,8 @@
 // The hostile source with pages that are mapped, and with streams that wait for each other.
 #pragma once
 
+#include <numeric>
+
 #include "hostile_source.h"
 #include "mapping.h"
 #include "stream_order.h"
@@ -35,10 +37,7 @@ class HostilePages : public HostileSource, public Mapping {
     const Lock lock(mutex_);
     refuse_in_capture("cuMemUnmap");
     std::vector<size_t>& pieces = ranges_.at(range);
-    size_t mapped = 0;
-    for (const size_t bytes : pieces) {
-      mapped += bytes;
-    }
+    size_t mapped = std::accumulate(pieces.begin(), pieces.end(), size_t{0});
     while (!pieces.empty() && mapped - pieces.back() >= keep) {
       work_.finish_all();  // it waits for the device
       ++counts_.frees;
@@ -54,6 +53,25 @@ class HostilePages : public HostileSource, public Mapping {
     const Lock lock(mutex_);
     ranges_.erase(range);
   }
+
+  // Memory from `address` on, of pages or a segment.
+  size_t room_at(uintptr_t address) {
+    const Lock lock(mutex_);
+    size_t room = 0;
+    const auto look = [&](uintptr_t start, size_t bytes) {
+      room = address >= start && address < start + bytes ? start + bytes - address : room;
+    };
+    for (const auto& [start, bytes] : given_out_) {
+      look(start, bytes);
+    }
+    for (const auto& [range, pieces] : ranges_) {
+      look(reinterpret_cast<uintptr_t>(range),
+           std::accumulate(pieces.begin(), pieces.end(), size_t{0}));
+    }
+    return room;
+  }
+
+  size_t range_count() const { return ranges_.size(); }
 
  private:
   char* next_ = reinterpret_cast<char*>(uintptr_t{1} << 44);

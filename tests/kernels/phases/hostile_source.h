@@ -286,6 +286,7 @@ class HostileSource : public StreamSource {
   mutable std::recursive_mutex mutex_;
   StreamWork work_;
   SourceCounts counts_;
+  std::map<uintptr_t, size_t> given_out_;
 
  private:
   struct Recorded {
@@ -345,7 +346,6 @@ class HostileSource : public StreamSource {
 
   const uint64_t serial_ = next_serial();
   const size_t capacity_;
-  std::map<uintptr_t, size_t> given_out_;
   std::map<size_t, std::vector<uintptr_t>> returned_;  // addresses by size
   uintptr_t next_address_ = uintptr_t{1} << 40;
   std::map<Stream, Id> handles_;

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.study import Study
 from tests.compiled import gpu_module, study_with_fault
-from tests.kernels.device import outcome
+from tests.kernels.cuda import outcome
 from tests.kernels.pinning.fake import HUGE_PAGE, PINNING, TIMED_WORKLOAD, WORKLOAD, case
 
 pytestmark = pytest.mark.gpu

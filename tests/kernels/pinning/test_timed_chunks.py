@@ -18,14 +18,13 @@ from analysis.base.errors import FieldError
 from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Operation
 from analysis.study import Case
-from tests.kernels.device import FakeDevice, outcome
+from tests.kernels.cuda import install, outcome
 from tests.kernels.pinning.fake import (
     HUGE_PAGE,
     NEIGHBOURS,
     PINNING,
     TIMED_NEIGHBOUR,
     TIMED_WORKLOAD,
-    WORKLOAD,
     case,
     module,
     refuse_registration,
@@ -42,8 +41,7 @@ SLOW_ONLY = {name for name in PINNING.metrics if name.endswith(("_slow_in_chunks
 
 @pytest.fixture(autouse=True)
 def _on_fake_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOAD, "DeviceArray", FakeDevice)
-    monkeypatch.setattr(WORKLOAD, "synchronize", lambda stream: None)
+    install(monkeypatch)
 
 
 @pytest.fixture

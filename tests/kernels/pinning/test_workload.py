@@ -15,7 +15,7 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
-from tests.kernels.device import FakeDevice, outcome
+from tests.kernels.cuda import install, outcome
 from tests.kernels.pinning.fake import (
     CHUNKED,
     NEIGHBOURS,
@@ -33,8 +33,7 @@ CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 
 @pytest.fixture(autouse=True)
 def _on_fake_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOAD, "DeviceArray", FakeDevice)
-    monkeypatch.setattr(WORKLOAD, "synchronize", lambda stream: None)
+    install(monkeypatch)
 
 
 def bound(name: str, of: Case, workload: Any = None) -> Operation:

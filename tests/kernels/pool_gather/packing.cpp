@@ -11,15 +11,12 @@
 #include <vector>
 
 #include "../cpus.h"
+#include "../cudart.h"
 #include "packer.h"
 #include "request_packer.h"
 #include "sharing.h"
 #include "sort_bits.h"
 #include "sparse_pool.h"
-
-extern int copies_until_failure;  // of the runtime
-extern cudaError_t last_error;
-extern cudaError_t event_status;
 
 namespace {
 

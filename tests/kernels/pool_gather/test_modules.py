@@ -9,33 +9,9 @@ import numpy as np
 import pytest
 
 from analysis.toolchain import sass
-from tests.compiled import ARCH, QUICK, device_code, kernel_resources, module
+from tests.compiled import QUICK, device_code, module
 from tests.kernels.on_device import OnDevice, multiple_of
 from tests.kernels.pool_gather.fake import POOL
-
-# One variant of each file; those that differ in constants only would not build otherwise.
-KERNELS = list({v.path: v for v in reversed(POOL.variants) if v.path.suffix == ".cu"}.values())
-OLDEST_AND_NEWEST, BETWEEN = ("sm_80", "sm_120"), ("sm_89", "sm_100")
-FURTHER = [
-    *(pytest.param(arch, marks=pytest.mark.long) for arch in OLDEST_AND_NEWEST),
-    *(pytest.param(arch, marks=pytest.mark.exhaustive) for arch in BETWEEN),
-]
-
-
-@pytest.mark.parametrize("arch", [ARCH, *FURTHER])
-@pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
-def test_every_kernel_builds_for_the_architecture_without_spills(variant: Any, arch: str) -> None:
-    kernels = kernel_resources(POOL, variant, arch)
-    ours = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
-    assert ours, f"{variant.name}: ptxas said nothing"
-    for kernel in ours:
-        assert kernel["spill_store_bytes"] == kernel["spill_load_bytes"] == "0"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("variant", KERNELS, ids=lambda variant: variant.name)
-def test_every_module_can_be_imported(variant: Any) -> None:
-    assert module(POOL, variant, optimisation=QUICK).bind
 
 
 def test_streaming_changes_how_a_row_is_loaded_and_nothing_else() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.toolchain.compile import OPTIMISATION, defines
-from analysis.toolchain.modules import COMPILED_NAME
 from kernels.common import shared_pool
 from tests.compiled import QUICK, bindings_object, object_file, program, toolchain, with_fault
 from tests.kernels.pool_gather.fake import (
@@ -24,7 +22,7 @@ from tests.kernels.pool_gather.fake import (
     fake_workload,
     python_module,
 )
-from tests.kernels.pool_gather.late_runtime import late_runtime
+from tests.kernels.stubbed import LATE, imported, runtime
 
 HERE = Path(__file__).parent
 STREAM = 64
@@ -38,7 +36,7 @@ def flags(*more: str) -> list[str]:
 
 def packing_program(folder: Path, *more: str) -> Path:
     sanitizer = [flag for flag in more if flag.startswith("-fsanitize=")]
-    sources = [HERE / "packing.cpp", late_runtime(*sanitizer)]
+    sources = [HERE / "packing.cpp", runtime(LATE, *sanitizer)]
     return program("pool-packing", sources, folder, flags("-O1", *more))
 
 
@@ -170,14 +168,9 @@ def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, what: str) -> N
 def stubbed(name: str) -> Any:
     """The variant, linked with that runtime; `synchronize` waits for the default stream."""
     variant = POOL.variant(name)
-    sources = late_runtime(), bindings_object(POOL, QUICK), variant.path
-    settings = flags("-fPIC", "-shared", *variant.flags)
-    out = program(f"{name}.so", sources, POOL.folder, settings)
-    spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
-    assert spec and spec.loader
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.synchronize = ctypes.CDLL(str(out)).cudaStreamSynchronize
+    sources = runtime(LATE), bindings_object(POOL, QUICK), variant.path
+    module = imported(name, sources, POOL.folder, flags("-fPIC", *variant.flags))
+    module.synchronize = ctypes.CDLL(module.__file__).cudaStreamSynchronize
     return module
 
 

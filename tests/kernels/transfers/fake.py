@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.toolchain.modules import load_python
-from tests.kernels.device import FakeHost
-from tests.kernels.moves import drawn, fake_memory
+from tests.kernels.cuda import install
+from tests.kernels.moves import drawn
 from tests.repository import STUDIES
 
 TRANSFERS = STUDIES["transfers"]
@@ -18,6 +18,5 @@ PRICE, WORK = (load_python(TRANSFERS, name) for name in ("price", "work"))
 
 def fake_workload(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The study's workload, all of its memory in plain host memory."""
-    fake_memory(monkeypatch)
-    monkeypatch.setattr(PRICE, "HostMemory", FakeHost)
+    install(monkeypatch)
     return WORKLOADS.Workload({"work_rounds": 3}, drawn())

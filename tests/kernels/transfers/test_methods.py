@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.device import outcome
+from tests.kernels.cuda import outcome
 from tests.kernels.moves import listed, move
 from tests.kernels.stubbed import stubbed
 from tests.kernels.transfers.fake import TRANSFERS

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis import ROOT
 from kernels.transfers.pools import Gather, Pools, RowSeconds, reach_bytes, read_pools
 from tests.repository import STUDIES
 
@@ -60,17 +59,3 @@ def test_a_pool_beyond_the_reach_is_refused() -> None:
 
 def test_without_results_no_pool_is_known(tmp_path: Path) -> None:
     assert read_pools(tmp_path, STUDIES["transfers"]) == Pools({}, [])
-
-
-def test_the_committed_gathers_are_known() -> None:
-    """The GPU holds the translations of about half a GiB. No gather exceeds the link."""
-    pools = read_pools(ROOT / "results", STUDIES["transfers"])
-    assert pools.reaches
-    for machine, reach in pools.reaches.items():
-        assert reach == pytest.approx(0.55 * GIB, rel=0.1)
-        found = pools.nearest(machine, 656, 2048, 40 * GIB)
-        assert found is not None
-        assert (found.size, found.count, found.pool) == (656, 2048, 40 * GIB)
-        assert found.variant in ("both_on_request", "packed_on_request")
-    assert all(one.size * one.count / one.seconds < 56e9 for one in pools.gathers)
-    assert "split_row" not in {one.variant for one in pools.gathers}, "it moves shorter rows"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from analysis.measure.cell import Skip
 from analysis.study import Case
-from tests.kernels.device import FakeHost, outcome
+from kernels.common.host_memory import HostMemory
+from tests.kernels.cuda import outcome
 from tests.kernels.moves import python_module
 from tests.kernels.transfers.fake import PRICE, TRANSFERS
 
@@ -36,16 +37,14 @@ def test_pinning_is_skipped_if_memory_is_short(
 def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     locked = {"answer": True}
 
-    class Locked(FakeHost):
-        seconds: ClassVar = {"allocate": 0.5, "register": 0.25, "free": 0.125}
-
+    class Locked(HostMemory):
         def is_page_locked(self) -> bool:
             return locked["answer"]
 
     monkeypatch.setattr(PRICE, "HostMemory", Locked)
-    operation = checked(workload, "pinned_price", size=5000)
+    operation = checked(workload, "registered_price", size=5000)
     samples = operation.own_samples(0, 2)
-    assert samples["allocate_time"] == [0.5, 0.5]
+    assert len(samples["allocate_time"]) == 2 and min(samples["allocate_time"]) > 0
     assert set(samples) == {
         f"{part}_time" for part in ("allocate", "register", "free", "write", "read")
     }
@@ -58,7 +57,7 @@ def test_work_beside_held_memory_is_compared_with_work_before_and_after(
 ) -> None:
     held: set[int] = set()
 
-    class Held(FakeHost):
+    class Held(HostMemory):
         def __init__(self, kind: str, size: int) -> None:
             super().__init__(kind, size)
             held.add(id(self))

@@ -16,7 +16,7 @@ from analysis.measure.cell import PythonLauncher, Skip
 from kernels.common import host_memory
 from kernels.common.moves import workload as pieces
 from kernels.transfers.kinds import memory_of
-from tests.kernels.device import outcome
+from tests.kernels.cuda import outcome
 from tests.kernels.moves import move, python_module
 from tests.kernels.transfers.fake import TRANSFERS, WORK
 

@@ -10,8 +10,7 @@ import pytest
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
 from kernels.common.arrays import bytes_at
-from kernels.common.random_bytes import random_bytes
-from tests.kernels.device import FakeDevice
+from tests.kernels.cuda import install
 from tests.repository import STUDIES
 
 TRANSLATION = STUDIES["translation"]
@@ -20,19 +19,11 @@ POOLS = load_python(TRANSLATION, "pools")
 MIB = 2**20
 
 
-class FakePool:
-    """Random bytes of any kind by name only."""
-
-    def __init__(self, size: int, rng: np.random.Generator, memory: str) -> None:
-        self.memory, self.bytes = memory, random_bytes(size, rng)
-        self.pointer = int(self.bytes.ctypes.data)
-
-
 class Reader:
-    """The kernels as loops, with their possible faults."""
+    """The kernels as loops."""
 
-    def __init__(self, kernel: str, fault: str = "") -> None:
-        self.kernel, self.fault = kernel, fault
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
         self.firsts: list[int] = []
 
     def launch(
@@ -51,8 +42,8 @@ class Reader:
         self.firsts.append(first)
         order = bytes_at(places, 4 * count).view(np.int32) if places else np.arange(count)
         size = 16 * read_vectors
-        for i in range(reads - (self.fault == "last missing")):
-            number = first + i + (self.fault == "one further")
+        for i in range(reads):
+            number = first + i
             start = int(order[number % count]) * stride * 16 + number // count % span * 128
             read = bytes_at(pool + start, size)
             if self.kernel == "rows":
@@ -60,18 +51,11 @@ class Reader:
             else:
                 word = np.bitwise_xor.reduce(read.view(np.uint32))
                 bytes_at(dst + 4 * i, 4).view(np.uint32)[:] = word
-        if self.fault == "behind":
-            delivered = reads * (size if self.kernel == "rows" else 4)
-            bytes_at(dst + delivered, 1)[:] = 0
-        if self.fault == "one bit":
-            bytes_at(dst + 9, 1)[:] ^= 4
 
 
 def fake_workload(monkeypatch: pytest.MonkeyPatch, pool_mib: int = 4) -> Any:
     """The study's workload, with all of its memory in plain host memory."""
-    monkeypatch.setattr(WORKLOADS, "DeviceArray", FakeDevice)
-    monkeypatch.setattr(WORKLOADS, "pinned", np.empty)
-    monkeypatch.setattr(POOLS, "LargePool", FakePool)
+    install(monkeypatch)
     monkeypatch.setattr(POOLS, "STEP", MIB)
     constants = {"pool_mib": pool_mib, "kinds_mib": pool_mib, "largest_bytes": 2 * MIB}
     return WORKLOADS.Workload(constants, np.random.default_rng(0))

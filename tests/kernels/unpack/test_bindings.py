@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.stubbed import stubbed
-from tests.kernels.unpack.test_planner import UNPACK, WORKLOADS
+from tests.kernels.unpack.fake import UNPACK, WORKLOADS
 
 pytestmark = pytest.mark.long  # the bindings are compiled for these tests alone
 

@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
 from analysis.study import Case
-from analysis.toolchain.modules import load_python
-from tests.repository import STUDIES
+from tests.kernels.unpack.fake import ROOM, UNPACK, WORKLOADS
 
-UNPACK = STUDIES["unpack"]
-WORKLOADS = load_python(UNPACK, "workload")
-ROOM = 8
 LONGEST = UNPACK.constants["longest_fragment"]
 GUARD = WORKLOADS.GUARD
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "../several_gpus.h"
+#include "../../cudart.h"
 
 inline dim3 gridDim;
 inline dim3 blockDim;

@@ -1,4 +1,4 @@
-// Functions of several_gpus.cpp in addition to CUDA's.
+// Functions of cudart.cpp in addition to CUDA's.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,3 +13,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 // Lets the call with this number fail, of those that enqueue work or allocate memory; -1 for none.
 void fail_at(int call);
+
+extern int copies_until_failure;  // -1: none fails
+extern cudaError_t last_error;    // as cudaPeekAtLastError returns it
+extern cudaError_t event_status;  // as cudaEventQuery returns it
