@@ -13,12 +13,12 @@ import pynvml
 import pytest
 
 from analysis.base import gpu
-from analysis.measure import machine, topology
+from analysis.measure import machine
 
 QUERIES = sorted(
     {
         name
-        for module in (gpu, machine, topology)
+        for module in (gpu, machine)
         for name in re.findall(
             r"pynvml\.(nvml(?:Init|Device|System)\w*)", inspect.getsource(module)
         )

@@ -22,9 +22,8 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
-from analysis.measure.commit import commit_of
 from analysis.measure.journal import Journal
-from analysis.measure.machine import describe
+from analysis.measure.machine import commit_of, describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import (
@@ -36,7 +35,7 @@ from analysis.measure.plan import (
     wrong_variants,
 )
 from analysis.measure.publish import publish
-from analysis.measure.run import Ahead, Host, import_once, imported, run_rounds
+from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_study
 from analysis.study import Study
@@ -128,13 +127,13 @@ def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, st
     failures: dict[str, str] = {}
     digests = [plan.digest for plan in plans]
     for place, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
+        of_studies = f"study {place} of {len(plans)}, " if len(plans) > 1 else ""
         later_s = sum(later.budget_s for later in plans[place:])
         try:
-            others = other_users(plan.gpus, config.shared_gpu)
+            with_others = replace(host, others=other_users(plan.gpus, config.shared_gpu))
             require_same_code(plan, digest)
             journal = Journal(plan)
-            with_others = replace(host, others=others)
-            run_rounds(journal, with_others, Ahead(place, len(plans), later_s))
+            run_rounds(journal, with_others, of_studies, later_s)
             require_same_code(plan, digest)
             for line in publish(journal, with_others):
                 print(line, file=sys.stderr)

@@ -24,7 +24,7 @@ from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import remove, write_whole
-from analysis.measure.commit import COMMIT_VARIABLE, commit_of
+from analysis.measure.machine import COMMIT_VARIABLE, commit_of
 from analysis.results.store.copying import copy_runs, missing_runs
 from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config

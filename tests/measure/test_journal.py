@@ -13,6 +13,7 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import Plan, pending
 from analysis.measure.publish import publish
+from analysis.results.store.keys import Disturbance
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
@@ -77,7 +78,7 @@ def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
 def test_a_round_to_be_repeated_is_missing_from_then_on(
     finished: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Journal(finished).repeat(1, ["noise"])
+    Journal(finished).repeat(Disturbance(round=1, why=["noise"]))
     Journal(finished).clear(1)  # as its second try does, which may be stopped
     assert Journal(finished).missing() == [1]
     list(publish(measure(finished), host()))
@@ -96,7 +97,7 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
         for digit in "01"
     )
     begun = measure(first).begun
-    Journal(later).repeat(1, ["noise"])
+    Journal(later).repeat(Disturbance(round=1, why=["noise"]))
     monkeypatch.setattr("analysis.measure.journal.commit_of", None)
     list(publish(measure(later), host()))
     about = only_run(place, study).about
@@ -171,7 +172,9 @@ def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
     tmp_path: Path, place: Place
 ) -> None:
     study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
-    measure(plan_of(study, replace(place, managed=True))).repeat(1, ["noise"])
+    measure(plan_of(study, replace(place, managed=True))).repeat(
+        Disturbance(round=1, why=["noise"])
+    )
     list(publish(measure(plan_of(study, place)), host()))
     run = only_run(place, study)
     assert run.about.variants["two"].unmet is None

@@ -265,7 +265,7 @@ def test_code_that_changes_meanwhile_publishes_nothing(
 
 CRASH = "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
 HANG = "import time\n\n\ndef fill(out):\n    time.sleep(3600)\n"
-FULL = f"import os\n\n\ndef fill(out):\n    os._exit({os.EX_IOERR})\n"
+FULL = f"\n\ndef fill(out):\n    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
 
 
 def bad_study(folder: Path, source: str) -> Study:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from analysis.measure.round import (
 )
 from analysis.study import load_study
 from analysis.toolchain.modules import load_python
+from tests.measure.studies import GRID
 from tests.synthetic import RUN, description, write_description
 
 RECORDER = '''\
@@ -92,9 +95,9 @@ def test_the_engine_calls_a_workload_in_the_order_of_the_page(
     study = load_study(write_description(tmp_path, data))
     calls = load_python(study, "workload").CALLS
     out = tmp_path / "round.csv"
-    cases = {"only": ("n=1",)}
-    job = RoundJob(study, cases, 2, 1.0, RUN, 0, tmp_path, (), out)
-    bench = Bench(job, [])
+    grid = replace(GRID, samples=2, sample_budget_s=1.0)
+    job = RoundJob(study, study.variants, grid, RUN, 0, tmp_path, (), out)
+    bench = Bench(job, [], Mock())
     (cell,) = bench.schedule()
     bench.measure(cell)
 

@@ -15,7 +15,6 @@ import pytest
 
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, show_only
 from analysis.measure import nvbench, telemetry
-from analysis.measure import run as runs
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
 from analysis.measure.journal import RoundRecord
@@ -23,7 +22,7 @@ from analysis.measure.machine import describe
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import COLUMNS, read_telemetry, with_clocks
-from analysis.measure.topology import apart, topology
+from analysis.measure.machine import apart, topology
 from analysis.results.store.keys import HostKeys, Stages
 from analysis.results.store.records import Reading
 from analysis.results.store.runs import read_study
@@ -263,7 +262,7 @@ def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
 
     monkeypatch.setattr(nvbench, "run_under_nvbench", without_nvbench)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.001)
-    monkeypatch.setattr(runs, "TELEMETRY_S", 0.01)  # a fork keeps the pipe open that would end it
+    monkeypatch.setattr(telemetry, "END_S", 0.01)  # a fork keeps the pipe open that would end it
     study = write_study(tmp_path / "silent", {"name": "one"})
     (study.folder / "one.py").write_text(SLOW_FILL)
     with open_gpus([0]) as gpus:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,13 +22,13 @@ from analysis.measure.rig import Bound
 from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
 from analysis.study import Study
-from tests.measure.studies import plan_of, run, samples_at, write_study
+from tests.measure.studies import GRID, plan_of, run, samples_at, write_study
 from tests.synthetic import RUN
 
 
-def job(study: Study, number: int, grid: str = "default") -> RoundJob:
-    cases = {v.name: tuple(case.id for case in v.in_grid(grid)) for v in study.variants}
-    return RoundJob(study, cases, 1, 0.05, RUN, number, Path(), (), Path("round.csv"))
+def job(study: Study, number: int) -> RoundJob:
+    grid = replace(GRID, samples=1)
+    return RoundJob(study, study.variants, grid, RUN, number, Path(), (), Path("round.csv"))
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def many_cells(tmp_path: Path) -> Study:
 
 def order(study: Study, number: int) -> list[str]:
     """The cells of a round."""
-    return [str(cell) for cell in Bench(job(study, number), []).schedule()]
+    return [str(cell) for cell in Bench(job(study, number), [], Mock()).schedule()]
 
 
 def test_each_round_covers_every_cell_once_in_random_order(many_cells: Study) -> None:
@@ -66,7 +67,7 @@ def test_another_run_has_another_order_and_the_same_has_the_same(many_cells: Stu
     assert order(many_cells, 5) == order(many_cells, 5)
     first = job(many_cells, 0)
     orders = [
-        [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
+        [str(cell) for cell in Bench(replace(first, run=run), [], Mock()).schedule()]
         for run in (RUN, "2026-02-02T03:04:05Z")
     ]
     assert orders[0] != orders[1]
@@ -94,7 +95,7 @@ def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
 def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, place: Place) -> None:
     variants = {"name": "one"}, {"name": "other"}
     study = write_study(tmp_path / "often", *variants, sizes={"visits": 20})
-    order = list(Bench(job(study, 0), []).schedule())
+    order = list(Bench(job(study, 0), [], Mock()).schedule())
     assert Counter(map(str, order)) == {
         f"{name} n={n}": 20 for name in ("one", "other") for n in (1, 2)
     }
@@ -187,9 +188,7 @@ class Timed(Recorded):
 
 def rig_of(operation: Operation) -> SimpleNamespace:
     """Binds every variant to `operation`."""
-    return SimpleNamespace(
-        bind=lambda variant, case, stream: Bound(variant, operation, stream, lambda: None)
-    )
+    return SimpleNamespace(bind=lambda variant, case, stream: Bound(variant, operation, stream))
 
 
 def bench_of(
@@ -204,8 +203,8 @@ def bench_of(
 ) -> tuple[Bench, Cell]:
     """A bench that has warmed up, and a cell for which it binds `operation`."""
     study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
-    work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
-    bench = Bench(replace(work, sample_budget_s=sample_budget_s), gpus)
+    grid = replace(GRID, samples=samples, sample_budget_s=sample_budget_s)
+    bench = Bench(replace(job(study, 0), out=folder / "round.csv", grid=grid), gpus, Mock())
     monkeypatch.setattr(bench, "_rig", rig_of(operation))
     monkeypatch.setattr(bench, "_is_warm", True)
     return bench, Cell(study.variants[0], study.variants[0].cases[0])
@@ -233,8 +232,10 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(
     bench, cell = bench_of(tmp_path, Recorded(), monkeypatch, gpus=gpus)
     bench.measure(cell)
     bench.measure(cell)
-    assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
-    assert [(visit.variant, visit.case) for visit in bench.visits] == [("one", "n=1")] * 2
+    (row,) = bench.rows([cell])
+    assert (row.throttle, row.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
+    sent = [call.args[0].visit for call in bench._parent.send.call_args_list]  # type: ignore[attr-defined]
+    assert [(visit.variant, visit.case) for visit in sent] == [("one", "n=1")] * 2
 
 
 @pytest.mark.parametrize(
@@ -277,16 +278,17 @@ def test_host_times_follow_a_flush_of_the_l2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
 ) -> None:
     """Settling comes between the flush and the clock, so that no submission follows it."""
-    monkeypatch.setattr(rig, "_l2", lambda: (64, 128))
+    monkeypatch.setattr(memory, "l2_span", lambda: (64, 128))
     operation = Recorded()
-    monkeypatch.setattr(rig, "_flush", lambda *given: operation.events.append(f"flush {given}"))
+    note = operation.events.append
+    monkeypatch.setattr(memory, "flush_l2", lambda *given: note(f"flush {given}"))
     monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
     (plain,) = write_study(tmp_path / "a", {"name": "one", "host_work": host_work}).variants
     variant = replace(plain, needs=("gpu",))
-    (times,) = Bound(variant, operation, 7, lambda: None).host_times(1)
+    (times,) = Bound(variant, operation, 7).host_times(1)
     assert times == {"submit_time": 0.002, "host_time": 0.022}
     assert launcher.timed == [(7, 0, 0) if host_work else (7, 64, 128)]
-    assert operation.events == (["flush (7, (64, 128))", "settle"] if host_work else [])
+    assert operation.events == (["flush (7, 64, 128)", "settle"] if host_work else [])
 
 
 @pytest.mark.parametrize(

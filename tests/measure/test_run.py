@@ -25,7 +25,7 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import pending
 from analysis.measure.publish import publish
-from analysis.measure.run import Ahead, disturbed, imported, run_rounds
+from analysis.measure.run import disturbed, imported, progress, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
 from tests.measure.studies import (
@@ -124,9 +124,8 @@ def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, pl
     plan = plan_of(replace(study, budget_s=60), place)
     assert (plan.budget_s, replace(plan, place=replace(place, gpus=[GPU])).budget_s) == (30, 60)
     journal = Journal(plan)
-    assert Ahead().line(journal, 1) == "whole: round 2 of 3, about 30 s left"
-    shown = "whole: study 3 of 16, round 2 of 3, about 4 min left"
-    assert Ahead(3, 16, 210.0).line(journal, 1) == shown
+    assert progress(journal, 1) == "round 2 of 3, about 30 s left"
+    assert progress(journal, 1, 210.0) == "round 2 of 3, about 4 min left"
 
 
 def fail_in_round(folder: Path, number: int, trouble: str) -> None:
@@ -232,7 +231,7 @@ def test_telemetry_ends_with_its_run(
     journal.folder.mkdir(parents=True)
     monkeypatch.setattr(telemetry, "record", recording)
     before = multiprocessing.active_children()
-    with runs._telemetry(journal):
+    with telemetry.recording([0], journal.telemetry_file):
         (recorder,) = {*multiprocessing.active_children()} - {*before}
         wait_for(journal.telemetry_file.exists)
         assert recorder.pid is not None
@@ -313,9 +312,9 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
     joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
     monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
-    monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
-    job_on_gpu = runs.job_of
-    monkeypatch.setattr(runs, "job_of", lambda *asked: replace(job_on_gpu(*asked), gpu_keys=()))
+    monkeypatch.setattr(runs, "recording", lambda *_: nullcontext())
+    job_on_gpu = runs.RoundJob
+    monkeypatch.setattr(runs, "RoundJob", lambda **asked: job_on_gpu(**{**asked, "gpu_keys": ()}))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     journal = Journal(plan_of(study, replace(place, gpus=[GPU, GPU]), rounds=1))
     monkeypatch.setattr(Place, "in_use", lambda self, variants: (GPU, GPU))

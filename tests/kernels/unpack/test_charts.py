@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.measure.profile.timeline import normalised
+from analysis.measure.profile.session import normalised
 from analysis.results.store.records import Event
 from analysis.site.charts.parts import part_rows
 from analysis.site.charts.writing import write_chart

@@ -12,7 +12,7 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.records import write_records
 from analysis.measure.profile import ncu
 from analysis.measure.profile.__main__ import variants_by_case
-from analysis.measure.profile.timeline import direction, normalised
+from analysis.measure.profile.session import direction, normalised
 from analysis.results.store.records import Event
 from analysis.site.facts.captures import read_events
 from analysis.study import Case
