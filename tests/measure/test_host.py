@@ -20,10 +20,9 @@ from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import cores as cores_module
 from analysis.measure import machine
-from analysis.measure.machine import COMMIT_VARIABLE, Commit, commit_of
 from analysis.measure.conditions import conditions
 from analysis.measure.cores import cores, use_cpus
-from analysis.measure.machine import describe, host_id, slug
+from analysis.measure.machine import COMMIT_VARIABLE, Commit, commit_of, describe, host_id, slug
 from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
 from analysis.results.store.keys import UNKNOWN_HOST
 from tests.limited import QUOTAS

@@ -18,11 +18,10 @@ from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
 from analysis.measure.journal import RoundRecord
-from analysis.measure.machine import describe
+from analysis.measure.machine import apart, describe, topology
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import COLUMNS, read_telemetry, with_clocks
-from analysis.measure.machine import apart, topology
 from analysis.results.store.keys import HostKeys, Stages
 from analysis.results.store.records import Reading
 from analysis.results.store.runs import read_study

@@ -25,6 +25,7 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import pending
 from analysis.measure.publish import publish
+from analysis.measure.round import RoundJob
 from analysis.measure.run import disturbed, imported, progress, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
@@ -313,7 +314,7 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
     monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
     monkeypatch.setattr(runs, "recording", lambda *_: nullcontext())
-    job_on_gpu = runs.RoundJob
+    job_on_gpu = RoundJob
     monkeypatch.setattr(runs, "RoundJob", lambda **asked: job_on_gpu(**{**asked, "gpu_keys": ()}))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     journal = Journal(plan_of(study, replace(place, gpus=[GPU, GPU]), rounds=1))
