@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -105,33 +106,27 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     assert (about.run, about.commit) == (begun.run, begun.commit)
 
 
-def test_another_host_and_another_grid_have_a_journal_of_their_own(finished: Plan) -> None:
+def test_rounds_of_other_code_are_dropped_in_a_line(
+    finished: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another host and another grid have a journal of their own."""
     elsewhere = replace(finished, place=replace(finished.place, host="12345678"))
     full = replace(finished, grid=replace(GRID, name="full"))
     for other in (elsewhere, full):
         assert Journal(other).missing() == [0, 1, 2]
+    source = finished.study.folder / "one.py"
+    replace_in(source, '"""Fill at once."""', "# F.")
     assert Journal(finished).missing() == []
-
-
-@pytest.mark.parametrize(
-    ("change", "costs"),
-    [
-        (lambda plan: replace_in(plan.study.folder / "one.py", '"""Fill at once."""', "# F."), 0),
-        (lambda plan: replace_in(plan.study.folder / "one.py", "len(out)", "1 * len(out)"), 3),
-    ],
-)
-def test_rounds_of_other_code_are_dropped_in_a_line(
-    finished: Plan, capsys: pytest.CaptureFixture[str], change: Callable[[Plan], object], costs: int
-) -> None:
-    change(finished)
-    assert len(Journal(finished).missing()) == costs
-    assert ("rounds of an interrupted run of other code" in capsys.readouterr().out) == bool(costs)
-    assert finished.journal.exists() != bool(costs)
-
-
-def test_rounds_of_other_variants_are_dropped(finished: Plan) -> None:
-    fewer = replace(finished, variants=finished.variants[:1])
-    assert Journal(fewer).missing() == [0, 1, 2]
+    assert "interrupted run" not in capsys.readouterr().out
+    with_fewer = replace(finished, variants=finished.variants[:1])
+    kept = shutil.copytree(finished.journal, finished.journal.with_name("kept"))
+    for changed in (with_fewer, finished):
+        if changed is finished:
+            shutil.copytree(kept, finished.journal)
+            replace_in(source, "len(out)", "1 * len(out)")
+        assert Journal(changed).missing() == [0, 1, 2]
+        assert "rounds of an interrupted run of other code" in capsys.readouterr().out
+        assert not finished.journal.exists()
 
 
 @pytest.mark.parametrize("files", [("csv",), ("csv", "json")])
