@@ -57,9 +57,8 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     for name in names:
         require_known("study", name, sorted(config.studies))
     studies = [config.studies[name] for name in names]
-    if variant:
-        for study in studies:
-            study.variant(variant)  # FieldError for an unknown one, before anything is waited for
+    for study in studies if variant else ():
+        study.variant(variant or "")  # FieldError for an unknown one, before anything is waited for
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
@@ -90,13 +89,12 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
 
 def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> Plan | None:
     """The plan of `variant` again together with its baselines, or of every variant that lacks a
-    fresh sample. None if none does."""
+    fresh sample. None if none does. A line names each bad file of earlier results."""
     folder = place.folder / study.name
     require_room(folder)
     if variant:
-        plan: Plan | None = plan_again(study, config.grid, place, variant)
-    else:
-        plan = plan_pending(study, config.grid, place, config.runs)
+        return plan_again(study, config.grid, place, variant)
+    plan = plan_pending(study, config.grid, place, config.runs)
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
         return None

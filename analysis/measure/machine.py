@@ -8,7 +8,7 @@ import platform
 import re
 import resource
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from itertools import combinations
@@ -82,9 +82,12 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "python": platform.python_version(),
     }
     if gpus:
-        cuda = _of_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        host["driver"] = _of_system(pynvml.nvmlSystemGetDriverVersion) or None
-        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+        host |= {"driver": None, "cuda": None}
+        with suppress(pynvml.NVMLError):
+            host["driver"] = pynvml.nvmlSystemGetDriverVersion() or None
+        with suppress(pynvml.NVMLError):
+            cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+            host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
     described = [describe_gpu(gpu) for gpu in gpus]
     answers = [host, *described]
     for gpu in gpus:  # what runs record of it besides
@@ -92,13 +95,17 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
     unknown = {key for one in answers for key, value in one.items() if value is None}
     unknown.discard("gpu_numa_node")  # there may be one node
+    libraries = {}
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            libraries[name] = metadata.version(name)
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
         "gpus": described,
         **host,
         **topology(gpus),
-        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
+        "libraries": libraries,
         "limits": {
             "cores": allowed_cores(),
             "cpu_quota": cpu_quota(),
@@ -129,6 +136,10 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
     ecc = ask(pynvml.nvmlDeviceGetEccMode)
+    numa_node = None  # there may be but one
+    with suppress(OSError, ValueError):
+        node = int((gpu.sysfs / "numa_node").read_text())
+        numa_node = node if node >= 0 else None
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
@@ -141,15 +152,8 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
         "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration) or None,
         "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth) or None,
         **_pcie_sizes(gpu.sysfs / "config"),
-        "gpu_numa_node": _numa_node(gpu.sysfs / "numa_node"),
+        "gpu_numa_node": numa_node,
     }
-
-
-def _of_system(query: Callable[[], Any]) -> Any:
-    """The answer to a query of NVML about the driver; None if there is none."""
-    with suppress(pynvml.NVMLError):
-        return query()
-    return None
 
 
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
@@ -170,13 +174,6 @@ def _pcie_sizes(config: Path) -> dict[str, int | None]:
                 break
             at = data[at + 1]
     return sizes
-
-
-def _numa_node(file: Path) -> int | None:
-    """The host's NUMA node that a GPU is attached to; None if there is but one, or unknown."""
-    with suppress(OSError, ValueError):
-        return node if (node := int(file.read_text())) >= 0 else None
-    return None
 
 
 def _cpu_fields() -> dict[str, str]:
@@ -212,12 +209,6 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
             )
             found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
-
-
-def _version(name: str) -> str | None:
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(name)
-    return None
 
 
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
