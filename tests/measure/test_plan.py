@@ -18,7 +18,6 @@ from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending, with_companions
-from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_runs
 from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
 from analysis.study.config import load_config
@@ -35,12 +34,7 @@ from tests.nvml import Device, devices, fail, install
 from tests.repository import STUDIES
 from tests.study.described import description, load
 from tests.synthetic import (
-    CALLS,
     COPY,
-    add_run,
-    host_of,
-    provenance_of,
-    samples_of,
     set_capture,
     write_machine,
 )
@@ -319,31 +313,3 @@ def test_gpu_in_use_is_refused_or_recorded(
         fail(monkeypatch, "nvmlDeviceGetComputeRunningProcesses", pynvml.NVML_ERROR_NOT_SUPPORTED)
         assert other_users(gpus[1:], "refuse") == []
     assert capsys.readouterr().out == "GPU 3 does not say who uses it; it is measured anyway\n"
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        ({"gpu": None}, "gpus: expected 1 as in"),
-        ({"gpus": 2}, "gpus: expected 1 as in"),
-        ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
-        ({"sms": 114}, "sms: expected 132 as in"),
-        ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
-        ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
-        ({"pcie_generation": 1}, ""),  # an idle link
-    ],
-)
-def test_results_of_another_kind_of_machine_are_refused(
-    tmp_path: Path, other: dict[str, Any], message: str
-) -> None:
-    big = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
-    require_same_kind(host_of(big), tmp_path / "box", "config: machine")
-    variant = CALLS.variant("python")
-    provenance = provenance_of(CALLS, variant) | {"machine": big}
-    add_run(tmp_path, "box", "calls", "python", samples_of(CALLS, variant), provenance)
-    host = host_of({**big, **other})
-    if not message:
-        require_same_kind(host, tmp_path / "box", "config: machine")
-        return
-    with pytest.raises(HotpathError, match=f"config: machine: {message}"):
-        require_same_kind(host, tmp_path / "box", "config: machine")
