@@ -102,9 +102,10 @@ class Bound:
     def launch(self) -> None:
         """Do the work once, and wait until it is done."""
         self.operation.launch(self.stream)
-        self._wait()
+        self.wait()
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait for everything launched, if it is on a GPU."""
         if self.variant.on_gpu:
             from analysis.measure.memory import synchronize  # imports CUDA
 
@@ -150,7 +151,7 @@ class Bound:
         for _ in range(count):
             if reset:
                 reset(self.stream)
-                self._wait()
+                self.wait()
             if settle:
                 if self.variant.on_gpu:  # first, so that no submission follows the settling
                     memory.flush_l2(self.stream, *l2)

@@ -11,7 +11,7 @@ import time
 import traceback
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -129,7 +129,7 @@ def run_round(job: RoundJob, parent: Connection) -> None:
                 gpus = stack.enter_context(open_gpus(job.gpu_keys))
                 show_only(gpus)
             use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))
-            bench = Bench(job, gpus, parent)
+            bench = Bench(job, gpus, parent.send)
             cells = bench.schedule()
             gc.disable()
             if gpus and cells:  # NVBench cannot read an empty list of cells back
@@ -146,11 +146,13 @@ def run_round(job: RoundJob, parent: Connection) -> None:
 
 
 class Bench:
-    """Checks and times cells of one study in this process."""
+    """Checks and times cells of one study in this process; `tell` hears of every visit."""
 
-    def __init__(self, job: RoundJob, gpus: Sequence[Gpu], parent: Connection) -> None:
+    def __init__(
+        self, job: RoundJob, gpus: Sequence[Gpu], tell: Callable[[Started], object]
+    ) -> None:
         self.job, self.study, self.gpus = job, job.study, gpus
-        self._parent = parent
+        self._tell = tell
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._rig = Rig(self.study, job.modules, self._rng, job.variants)
         self._is_warm = False
@@ -188,7 +190,7 @@ class Bench:
             return
         position = f"cell {self._started_visits} of {self._visits}: {cell}"
         visit = Visit(started_at=utc_now(), variant=cell.variant.name, case=cell.case.id)
-        self._parent.send(Started(visit, position))
+        self._tell(Started(visit, position))
         cell.started_at = cell.started_at or visit.started_at
         try:
             with self._stage("prepare"):
@@ -235,8 +237,7 @@ class Bench:
     ) -> None:
         """Take all metrics of a cell whose output is correct. A call right after the check is no
         sample."""
-        affordable = max(1, int(self.job.grid.sample_budget_s / max(first_launch_s, 1e-9)))
-        count = min(self.job.grid.samples, affordable, cell.case.samples or affordable)
+        count = self.sample_count(cell, first_launch_s)
         needs_warm_up = first_launch_s < MIN_UNWARMED_S
         for _ in range(WARM_UP_LAUNCHES if needs_warm_up else 0):
             bound.warm_up()
@@ -263,6 +264,11 @@ class Bench:
             times = bound.host_times(discarded + count, warm=cell.case.warm)
             for taken in islice(times, discarded, None):
                 cell.values += ((name, taken[name]) for name in by_host)
+
+    def sample_count(self, cell: Cell, launch_s: float) -> int:
+        """Number of samples of a cell whose launch takes this long, at least one."""
+        affordable = max(1, int(self.job.grid.sample_budget_s / max(launch_s, 1e-9)))
+        return min(self.job.grid.samples, affordable, cell.case.samples or affordable)
 
     def _warm_up(self, bound: Bound) -> None:
         """Launch until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, for at most

@@ -35,7 +35,8 @@ def test_options_set_the_case(
     variant = study.variant(name)
     found, constants = case_of(study, variant, options(study, variant).parse_args(words.split()))
     assert found.id == case and payload in (None, found.payload_bytes)
-    assert constants == variant.constants | ({"row_bytes": 32} if "--row-bytes" in words else {})
+    more = {"row_bytes": 32} if "--row-bytes" in words else {}
+    assert constants == {**variant.constants, **more}
 
 
 def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
