@@ -29,6 +29,7 @@ from analysis.measure.round import RoundJob
 from analysis.measure.run import disturbed, imported, progress, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
+from tests.editing import replace_in
 from tests.measure.studies import (
     GPU,
     QUIET,
@@ -106,23 +107,18 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     # On a machine that has one now, the reason is outdated.
     assert pending(study, replace(place, gpus=[GPU]), "default") == [*study.variants]
     refusing = write_study(tmp_path / "refusing", {"name": "refuses"})
-    source = refusing.folder / "refuses.py"
-    source.write_text(source.read_text().replace("size > 8", "True"))
+    replace_in(refusing.folder / "refuses.py", "size > 8", "True")
     assert run(plan_of(refusing, place))[0] == "refusing/refuses: 0 samples"
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
-def test_imports_of_rounds_happen_once_before(tmp_path: Path) -> None:
+def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["torch"]})
     one, two = study.variants
-    assert imported(study, [one]) == []
-    assert imported(study, [one, two]) == ["torch"]
     assert imported(replace(study, imports=("json",)), [one]) == ["json"]
-
-
-def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
-    plan = plan_of(replace(study, budget_s=60), place)
+    assert imported(study, [one, two]) == ["torch"]
+    gpu = replace(two, needs=("gpu",))
+    plan = plan_of(replace(study, budget_s=60, variants=(one, gpu)), place)
     assert (plan.budget_s, replace(plan, place=replace(place, gpus=[GPU])).budget_s) == (30, 60)
     journal = Journal(plan)
     assert progress(journal, 1) == "round 2 of 3, about 30 s left"
@@ -202,17 +198,16 @@ def test_a_round_that_cannot_be_killed_is_reported(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("value", ["float('nan')", "-1.0", "1e19"])
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
-    tmp_path: Path, place: Place, value: str
+    tmp_path: Path, place: Place
 ) -> None:
-    study = write_study(tmp_path / "values", {"name": "one"})
-    workload = study.folder / "workload.py"
-    workload.write_text(workload.read_text().replace("[len(self.out)]", f"[{value}]"))
-    journal = Journal(plan_of(study, place))
-    with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
-        run_rounds(journal, host())
-    assert journal.missing() == [0, 1, 2]
+    for name, value in {"a": "float('nan')", "b": "-1.0", "c": "1e19"}.items():
+        study = write_study(tmp_path / name, {"name": "one"})
+        replace_in(study.folder / "workload.py", "[len(self.out)]", f"[{value}]")
+        journal = Journal(plan_of(study, place))
+        with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
+            run_rounds(journal, host())
+        assert journal.missing() == [0, 1, 2]
 
 
 def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
