@@ -147,4 +147,4 @@ def test_without_libfabric_only_its_variants_are_skipped() -> None:
             assert Place(Path(), "box", libfabric=True).unmet(variant) is None
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         without = replace(found_toolchain(), libfabric=None)
-        bindings_settings(STUDIES["rdma_write"]).for_compiler(without)
+        bindings_settings(STUDIES["rdma_write"]).for_tools(without)
