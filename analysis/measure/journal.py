@@ -23,8 +23,7 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, remove_together, write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_bytes, read_json
-from analysis.measure.clock import utc_now
-from analysis.measure.machine import commit_of
+from analysis.measure.machine import commit_of, utc_now
 from analysis.measure.plan import Plan
 from analysis.measure.round import Visit
 from analysis.results.store.keys import (

@@ -10,6 +10,7 @@ import resource
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib import metadata
 from itertools import combinations
 from pathlib import Path
@@ -64,6 +65,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 def slug(name: str) -> str:
     """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG].strip("-")
+
+
+def utc_now(timespec: str = "milliseconds") -> str:
+    """This moment in the format of the results, `2026-01-31T12:00:00.000Z`."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:

@@ -27,8 +27,8 @@ from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.keys import UtcTime
 from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Cell, PythonLauncher, Skip, TimeDevice
-from analysis.measure.clock import utc_now
 from analysis.measure.cores import use_cpus
+from analysis.measure.machine import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S

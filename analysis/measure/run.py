@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import psutil
@@ -16,9 +17,9 @@ import psutil
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
-from analysis.measure.clock import utc_now
 from analysis.measure.conditions import conditions
 from analysis.measure.journal import Journal, RoundRecord, digest_of
+from analysis.measure.machine import utc_now
 from analysis.measure.plan import StudyError
 from analysis.measure.round import DUMP_STACKS, RoundJob, Started, Visit, run_round
 from analysis.measure.telemetry import recording
@@ -161,8 +162,10 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
         return f"{where}: {why}; {end}"
 
     try:
-        with suppress(EOFError, OSError):  # until the process ends
-            while receiver.poll(max(0.0, until - time.monotonic())):
+        # A process that the round has forked may hold the other end of the pipe.
+        both: list[Connection | int] = [receiver, process.sentinel]
+        with suppress(EOFError, OSError):  # the process has ended, maybe within a message
+            while receiver in wait(both, max(0.0, until - time.monotonic())):
                 last = receiver.recv()
                 if isinstance(last, Started):
                     position = last.position

@@ -19,8 +19,8 @@ from analysis.base.errors import FieldError
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.base.processes import end_with_parent, killed
 from analysis.base.records import cells, parse_record
-from analysis.measure.clock import utc_now
 from analysis.measure.journal import RoundRecord
+from analysis.measure.machine import utc_now
 from analysis.results.disturbance import reasons
 from analysis.results.store.records import READING_COLUMNS, Reading
 from analysis.results.store.samples import Row
