@@ -21,8 +21,8 @@ import pynvml
 
 from analysis.base.errors import FieldError
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute, cuda_device
+from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
-from analysis.base.values import MAX_NUMBER
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 

@@ -11,7 +11,7 @@ import time
 import traceback
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -89,7 +89,8 @@ class Started(NamedTuple):
 class RoundJob:
     """Input of a round's process, passed to it by pickle: the variants that can run here, the run
     and the number of the round, the folder of built modules, the GPUs, and the file for samples.
-    `started_s` is the time of the monotonic clock when the process starts."""
+    `faults` are the reasons why cells have failed that stopped this round before, by variant and
+    case; `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
     variants: Sequence[Variant]
@@ -99,6 +100,7 @@ class RoundJob:
     modules: Path
     gpu_keys: Sequence[int | str]
     out: Path
+    faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
 
@@ -168,7 +170,8 @@ class Bench:
         for variant in self.job.variants:
             for case in variant.in_grid(self.job.grid.name):
                 if self.job.number % case.every == 0:
-                    cells[case.id].append(Cell(variant, case))
+                    fault = self.job.faults.get((variant.name, case.id), "")
+                    cells[case.id].append(Cell(variant, case, failure=fault))
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
@@ -186,12 +189,13 @@ class Bench:
         if not self._started_visits:
             self._stage_s["start"] = time.monotonic() - self.job.started_s
         self._started_visits += 1
+        started_at = utc_now()
+        cell.started_at = cell.started_at or started_at
         if cell.failure or cell.skipped:
             return
         position = f"cell {self._started_visits} of {self._visits}: {cell}"
-        visit = Visit(started_at=utc_now(), variant=cell.variant.name, case=cell.case.id)
+        visit = Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
         self._tell(Started(visit, position))
-        cell.started_at = cell.started_at or visit.started_at
         try:
             with self._stage("prepare"):
                 bound = self._rig.bind(cell.variant, cell.case, stream)

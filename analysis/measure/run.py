@@ -52,6 +52,14 @@ class Host:
     others: Sequence[int] = ()
 
 
+class RoundError(StudyError):
+    """A round that failed: where it was, the variant and case of that cell, and why."""
+
+    def __init__(self, text: str, where: str, cell: tuple[str, str], why: str) -> None:
+        super().__init__(text)
+        self.where, self.cell, self.why = where, cell, why
+
+
 def import_once(modules: Sequence[str]) -> None:
     """Import these modules and those of every round once, before any use of a GPU, instead of in
     every round.
@@ -80,14 +88,14 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
     if not plan.runnable or not journal.missing():
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
-    look = conditions()
+    look, faults = conditions(), dict[tuple[str, str], str]()
     recorded = bool(plan.gpus) and plan.study.telemetry
     gpu_keys = [gpu.key for gpu in plan.gpus]
     with recording(gpu_keys, journal.telemetry_file) if recorded else nullcontext():
         while missing := journal.missing():
             for number in missing:
                 print(f"{name}: {of_studies}{progress(journal, number, later_s)}", flush=True)
-                look = _run_one(journal, number, host, look)
+                look = _run_one(journal, number, host, look, faults)
             # Fewer than half of the rounds: where more are disturbed, another try is no better.
             repeats = (plan.grid.rounds - 1) // 2 - len(journal.begun.repeated)
             for entry in disturbed(journal)[: max(repeats, 0)]:
@@ -104,8 +112,14 @@ def progress(journal: Journal, number: int, later_s: float = 0.0) -> str:
     return f"round {number + 1} of {rounds}, about {left} left"
 
 
-def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
-    """Run a round in a process and keep its samples; returns the conditions after it."""
+def _run_one(
+    journal: Journal, number: int, host: Host, before: Look, faults: dict[tuple[str, str], str]
+) -> Look:
+    """Run a round in a process and keep its samples; returns the conditions after it.
+
+    If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
+    starts again without it.
+    """
     plan, samples = journal.plan, journal.round_file(number)
     journal.clear(number)
     energy, start, started = _energy_j(plan.gpus), utc_now(), time.monotonic()
@@ -118,8 +132,17 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
         modules=host.modules,
         gpu_keys=[gpu.key for gpu in plan.gpus],
         out=samples,
+        faults=faults,
     )
-    visits, stages, pid = _supervise(job, host.round_limit_s, kept=len(journal.records))
+    try:
+        visits, stages, pid = _supervise(job, host.round_limit_s, kept=len(journal.records))
+    except RoundError as error:
+        shipped = {one.name for one in plan.study.variants if one.role == "shipped"}
+        if error.cell in faults or error.cell[0] not in shipped:
+            raise
+        faults[error.cell] = error.why
+        print(f"{error.where}: {error.why}; the round starts again without it", file=sys.stderr)
+        return _run_one(journal, number, host, conditions(), faults)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     read_rows(samples)  # HotpathError for a value that no result may have
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
@@ -143,7 +166,7 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
 def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], Stages, int | None]:
     """Run a round in a process: its visits, the seconds of its stages, and the id of its process.
 
-    StudyError in the words of the round, after `limit_s`, or if its process ends otherwise;
+    RoundError in the words of the round, after `limit_s`, or if its process ends otherwise;
     HotpathError if the disk is full or the process cannot be ended. `kept` is the number of
     finished rounds.
     """
@@ -156,10 +179,13 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
     visits: list[Visit] = []
     position, last, why = "before its first cell", None, "interrupted"
 
+    def where() -> str:
+        return f"{job.study.name}: round {job.number + 1}: {position}"
+
     def report() -> str:
-        where = f"{job.study.name}: round {job.number + 1}: {position}"
-        end = f"finished rounds kept: {kept}; the same command resumes from there"
-        return f"{where}: {why}; {end}"
+        return (
+            f"{where()}: {why}; finished rounds kept: {kept}; the same command resumes from there"
+        )
 
     try:
         # A process that the round has forked may hold the other end of the pipe.
@@ -185,14 +211,14 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
                     f"; its process {process.pid} cannot be ended, and the GPU may need attention"
                 )
                 raise HotpathError(report())
-    if is_late:
-        raise StudyError(report())
-    why = last if isinstance(last, str) else f"its process ended with code {process.exitcode}"
+    if not is_late and process.exitcode == 0 and isinstance(last, Stages):
+        return visits, last, process.pid
+    if not is_late:
+        why = last if isinstance(last, str) else f"its process ended with code {process.exitcode}"
     if process.exitcode == os.EX_IOERR:
         raise HotpathError(report())
-    if process.exitcode != 0 or not isinstance(last, Stages):
-        raise StudyError(report())
-    return visits, last, process.pid
+    cell = (visits[-1].variant, visits[-1].case) if visits else ("", "")
+    raise RoundError(report(), where(), cell, why)
 
 
 def _energy_j(gpus: Sequence[Gpu]) -> float | None:

@@ -180,6 +180,22 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
+    tmp_path: Path, place: Place
+) -> None:
+    study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"})
+    trouble, one = study.variants
+    study = replace(study, variants=(replace(trouble, role="shipped"), one))
+    fail_in_round(study.folder, 1, "crash")
+    assert "WRONG OUTPUT in 1 cases" in run(plan_of(study, place))[0]
+    failed = [row for row in only_run(place, study).rows if row.status == "failed"]
+    assert {(row.variant, row.reason) for row in failed} == {
+        ("trouble", f"its process ended with code {-signal.SIGSEGV}")
+    }
+    assert [row.round for row in failed] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_round_that_cannot_be_killed_is_reported(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
