@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 import psutil
@@ -34,6 +33,9 @@ ROUND_MODULES = (
     *("analysis.api.measure", "analysis.api.memory"),
 )
 """Modules that every round imports."""
+
+LOOK_S = 0.5
+"""Time between two looks whether the process of a round that sends nothing is alive."""
 
 DUMP_S = 0.3
 """Time for a round's process to write the stacks of its threads before it is killed."""
@@ -188,14 +190,14 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
         )
 
     try:
-        # A process that the round has forked may hold the other end of the pipe.
-        both: list[Connection | int] = [receiver, process.sentinel]
         with suppress(EOFError, OSError):  # the process has ended, maybe within a message
-            while receiver in wait(both, max(0.0, until - time.monotonic())):
-                last = receiver.recv()
-                if isinstance(last, Started):
-                    position = last.position
-                    visits.append(last.visit)
+            # A process that the round has forked may hold the other end of the pipe.
+            while (process.is_alive() or receiver.poll()) and time.monotonic() < until:
+                if receiver.poll(LOOK_S):
+                    last = receiver.recv()
+                    if isinstance(last, Started):
+                        position = last.position
+                        visits.append(last.visit)
         process.join(max(0.0, until - time.monotonic()))
         why = f"took longer than {limit_s:g} s (round_limit_s)"
     finally:  # also where this process is interrupted

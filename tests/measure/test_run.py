@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -157,8 +158,10 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     fail_in_round(study.folder, 3, trouble)
     plan = plan_of(study, place)
     journal = Journal(plan)
+    began = time.monotonic()
     with pytest.raises(HotpathError) as caught:
         run_rounds(journal, host(limit_s=2 if trouble == "hang" else 60))
+    assert time.monotonic() - began < 55, "it waits for the process only"
     said = rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; "
     assert re.match(said + "finished rounds kept: 2; the same command", str(caught.value))
     error = capfd.readouterr().err
