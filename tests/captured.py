@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.measure.profile.ncu import parse
-from analysis.measure.profile.timeline import normalised
+from analysis.measure.profile.session import normalised
 from analysis.results.store.records import Counter
 from analysis.study import discover
 from tests.roots import make_root

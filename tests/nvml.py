@@ -13,18 +13,32 @@ import pynvml
 import pytest
 
 from analysis.base import gpu
-from analysis.measure import machine, topology
+from analysis.measure import machine
 
 QUERIES = sorted(
     {
         name
-        for module in (gpu, machine, topology)
+        for module in (gpu, machine)
         for name in re.findall(
             r"pynvml\.(nvml(?:Init|Device|System)\w*)", inspect.getsource(module)
         )
     }
 )
 """Every query of NVML in the code."""
+
+
+OF_BOARD = {
+    "DeviceGetPowerUsage": 300_000,
+    "DeviceGetTotalEnergyConsumption": 5000,
+    "DeviceGetTemperature": 40,
+    "DeviceGetMaxClockInfo": 1980,
+    "DeviceGetCurrentClocksEventReasons": pynvml.nvmlClocksEventReasonSwPowerCap,
+    "DeviceGetPcieThroughput": 7,
+    "DeviceGetEnforcedPowerLimit": 700_000,
+    "DeviceGetCurrPcieLinkGeneration": 5,
+    "DeviceGetCurrPcieLinkWidth": 16,
+}
+"""Answers that a MIG instance does not give."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ def install(
         types = (pynvml.NVML_NVLINK_DEVICE_TYPE_GPU, pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
         return int(types[is_switch])
 
-    answers = {
+    answers: dict[str, Callable[..., Any]] = {
         "Init": lambda: None,
         "Shutdown": lambda: None,
         "DeviceGetCount": lambda: len(found),
@@ -124,25 +138,16 @@ def install(
         "DeviceGetDeviceHandleFromMigDeviceHandle": lambda device: next(
             one for one in found if device in (one.instances or ())
         ),
-        "DeviceGetPowerUsage": lambda device: _of_board(device, 300_000),
-        "DeviceGetTotalEnergyConsumption": lambda device: _of_board(device, 5000),
-        "DeviceGetTemperature": lambda device, kind: _of_board(device, 40),
         "DeviceGetClockInfo": lambda device, kind: _of_board(
             device, 1980 if kind == pynvml.NVML_CLOCK_SM else 2600
         ),
-        "DeviceGetMaxClockInfo": lambda device, kind: _of_board(device, 1980),
-        "DeviceGetCurrentClocksEventReasons": lambda device: _of_board(
-            device, pynvml.nvmlClocksEventReasonSwPowerCap
-        ),
-        "DeviceGetPcieThroughput": lambda device, kind: _of_board(device, 7),
-        "DeviceGetEnforcedPowerLimit": lambda device: _of_board(device, 700_000),
         "DeviceGetMemoryInfo": lambda device: SimpleNamespace(total=2**37),
         "DeviceGetEccMode": lambda device: [1, 1],
-        "DeviceGetCurrPcieLinkGeneration": lambda device: _of_board(device, 5),
-        "DeviceGetCurrPcieLinkWidth": lambda device: _of_board(device, 16),
         "SystemGetCudaDriverVersion_v2": lambda: 13000,
         "SystemGetDriverVersion": lambda: "580.1",
     }
+    for name, value in OF_BOARD.items():
+        answers[name] = lambda device, *kind, value=value: _of_board(device, value)
     for name, answer in answers.items():
         monkeypatch.setattr(pynvml, f"nvml{name}", answer)
     assert {f"nvml{name}" for name in answers} >= {*QUERIES}

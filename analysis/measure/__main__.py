@@ -22,9 +22,8 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
-from analysis.measure.commit import commit_of
 from analysis.measure.journal import Journal
-from analysis.measure.machine import describe
+from analysis.measure.machine import commit_of, describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import (
@@ -36,7 +35,7 @@ from analysis.measure.plan import (
     wrong_variants,
 )
 from analysis.measure.publish import publish
-from analysis.measure.run import Ahead, Host, import_once, imported, run_rounds
+from analysis.measure.run import Host, import_once, imported, run_rounds
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_study
 from analysis.study import Study
@@ -58,9 +57,8 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     for name in names:
         require_known("study", name, sorted(config.studies))
     studies = [config.studies[name] for name in names]
-    if variant:
-        for study in studies:
-            study.variant(variant)  # FieldError for an unknown one, before anything is waited for
+    for study in studies if variant else ():
+        study.variant(variant or "")  # FieldError for an unknown one, before anything is waited for
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
@@ -91,13 +89,12 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
 
 def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> Plan | None:
     """The plan of `variant` again together with its baselines, or of every variant that lacks a
-    fresh sample. None if none does."""
+    fresh sample. None if none does. A line names each bad file of earlier results."""
     folder = place.folder / study.name
     require_room(folder)
     if variant:
-        plan: Plan | None = plan_again(study, config.grid, place, variant)
-    else:
-        plan = plan_pending(study, config.grid, place, config.runs)
+        return plan_again(study, config.grid, place, variant)
+    plan = plan_pending(study, config.grid, place, config.runs)
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
         return None
@@ -128,13 +125,13 @@ def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, st
     failures: dict[str, str] = {}
     digests = [plan.digest for plan in plans]
     for place, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
+        of_studies = f"study {place} of {len(plans)}, " if len(plans) > 1 else ""
         later_s = sum(later.budget_s for later in plans[place:])
         try:
-            others = other_users(plan.gpus, config.shared_gpu)
+            with_others = replace(host, others=other_users(plan.gpus, config.shared_gpu))
             require_same_code(plan, digest)
             journal = Journal(plan)
-            with_others = replace(host, others=others)
-            run_rounds(journal, with_others, Ahead(place, len(plans), later_s))
+            run_rounds(journal, with_others, of_studies, later_s)
             require_same_code(plan, digest)
             for line in publish(journal, with_others):
                 print(line, file=sys.stderr)

@@ -13,10 +13,9 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -38,26 +37,27 @@ PROGRAM = "python -m analysis.measure.bench"
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     """The command line of a variant: its case keys and constants, and how often to launch."""
-    parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {study.name} {variant.name}", description=variant.title
-    )
-    values = default_case(study, variant).values
-    for key, value in values.items():
-        known = sorted({case[key] for case in variant.cases if key in case.values}, key=str)
-        kind: dict[str, Any] = (
-            {"choices": known} if isinstance(value, str) else {"type": at_least(0)}
-        )
-        parser.add_argument(_option(key), default=value, help=f"default: {value}", **kind)
-    for key, number in study.constants.items():
-        if key not in values:
-            text = f"default: {number}, or the variant's"
-            parser.add_argument(_option(key), type=at_least(1), help=text)
-    for option, least, default, text in (
-        ("--iters", 1, 10, "timed launches (10)"),
-        ("--warmup", 0, 2, "launches before them (2)"),
-        ("--seed", 0, 0, "of data and indices (0)"),
-    ):
+    name = f"{PROGRAM} {study.name} {variant.name}"
+    parser = argparse.ArgumentParser(prog=name, description=variant.title)
+    headline = _default_case(study, variant).values
+
+    def number(key: str, least: int, default: int | None, text: str) -> None:
+        option = "--" + key.replace("_", "-")
         parser.add_argument(option, type=at_least(least), default=default, help=text)
+
+    for key, value in headline.items():
+        if isinstance(value, int):
+            number(key, 0, value, f"default: {value}")
+        else:
+            known = sorted({str(case[key]) for case in variant.cases if key in case.values})
+            text = f"default: {value}"
+            parser.add_argument(f"--{key}", choices=known, default=value, help=text)
+    for key, value in study.constants.items():
+        if key not in headline:
+            number(key, 1, None, f"default: {value}, or the variant's")
+    number("iters", 1, 10, "timed launches (10)")
+    number("warmup", 0, 2, "launches before them (2)")
+    number("seed", 0, 0, "of data and indices (0)")
     text = "indices of the GPUs (the first, and free ones)"
     parser.add_argument("--gpu", type=at_least(0), nargs="+", help=text)
     text = "overrides of config.yaml, as JSON"
@@ -67,13 +67,9 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     return parser
 
 
-def default_case(study: Study, variant: Variant) -> Case:
+def _default_case(study: Study, variant: Variant) -> Case:
     """The study's headline case if the variant has it, else its first case."""
     return variant.case(study.headline) or variant.cases[0]
-
-
-def _option(key: str) -> str:
-    return "--" + key.replace("_", "-")
 
 
 def case_of(
@@ -82,7 +78,7 @@ def case_of(
     """The case and constants that the command line asks for; they need not be in study.yaml.
     FieldError where they make no payload."""
     asked = vars(arguments)
-    values: dict[str, CaseValue] = {key: asked[key] for key in default_case(study, variant).values}
+    values: dict[str, CaseValue] = {key: asked[key] for key in _default_case(study, variant).values}
     given = {key: asked[key] for key in study.constants if asked.get(key) is not None}
     constants = {**variant.constants, **given}
     try:
@@ -121,70 +117,45 @@ def main(words: Sequence[str]) -> None:
         use_cpus(place.gpus[0].local_cpus() if place.gpus else os.sched_getaffinity(0))
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
         rig = Rig(study, modules, np.random.default_rng(arguments.seed), [variant])
-        bound = rig.bind(variant, case, _new_stream() if place.gpus else 0)
-        print(f"{study.name}/{variant.name} {case.id}")
-        print(f"payload: {case.payload_bytes} B")
+        stream = 0
+        if place.gpus:
+            from analysis.measure import memory  # imports CUDA, which a machine may lack
+
+            stream = memory.new_stream()
+        bound = rig.bind(variant, case, stream)
+        print(f"{study.name}/{variant.name} {case.id}\npayload: {case.payload_bytes} B")
         bound.poison_and_launch()
         if arguments.single_launch:
             return
         if wrong := bound.check():
             raise HotpathError(f"wrong output: {wrong}")
         print("output: every byte verified")
-        _time(study, bound, case, arguments)
+        for _ in range(arguments.warmup):
+            bound.launch()
+        _report(study, bound, case, arguments.iters)
 
 
-def _time(study: Study, bound: Bound, case: Case, arguments: argparse.Namespace) -> None:
-    """Warm up, time and print every metric of the study's that the variant has here."""
-    for _ in range(arguments.warmup):
-        bound.launch()
-    own_samples = bound.operation.own_samples(bound.stream, arguments.iters)
+def _report(study: Study, bound: Bound, case: Case, launches: int) -> None:
+    """Time and print every metric of the study's that the variant has here."""
+    own_samples = bound.operation.own_samples(bound.stream, launches)
+    seconds = {}
     if bound.variant.on_gpu and "gpu_time" in study.metrics:
-        report("device", statistics.mean(_device_seconds(bound, arguments.iters)), case)
+        from analysis.measure import memory
+
+        seconds["device"] = memory.device_seconds(bound.operation, bound.stream, launches)
     if "host_time" in study.metrics:
-        times = bound.host_times(arguments.iters, warm=case.warm)
-        report("host", statistics.median(taken["host_time"] for taken in times), case)
+        times = bound.host_times(launches, warm=case.warm)
+        seconds["host"] = statistics.median(taken["host_time"] for taken in times)
+    for clock, latency in seconds.items():
+        line = f"{clock}: latency {latency * 1e3:.4f} ms"
+        if case.payload_bytes:
+            rate = case.payload_bytes / latency
+            line += f", throughput {rate / 1e9:.2f} GB/s = {rate / 2**30:.2f} GiB/s"
+        print(line)
     for name, values in own_samples.items():
         require_known("own_samples", name, study.metrics)
         metric = study.metrics[name]
         print(f"{metric.label}: {metric.write(statistics.median(map(float, values)))}")
-
-
-def report(clock: str, seconds: float, case: Case) -> None:
-    """Print latency in ms and, where bytes move, throughput in GB/s (1e9) and GiB/s (2^30)."""
-    line = f"{clock}: latency {seconds * 1e3:.4f} ms"
-    if case.payload_bytes:
-        rate = case.payload_bytes / seconds
-        line += f", throughput {rate / 1e9:.2f} GB/s = {rate / 2**30:.2f} GiB/s"
-    print(line)
-
-
-def _new_stream() -> int:
-    from cuda.bindings import runtime as cudart  # here, as machines without a GPU lack it
-
-    from analysis.measure.memory import cuda
-
-    return int(cuda(cudart.cudaStreamCreate()))
-
-
-def _device_seconds(bound: Bound, launches: int) -> Iterator[float]:
-    """Seconds between two events around launches: one span of them all, as the write-ups measure;
-    one span each where something must come before a launch that is not timed."""
-    from cuda.bindings import runtime as cudart
-
-    from analysis.measure.memory import cuda
-
-    operation, stream = bound.operation, bound.stream
-    start, stop = cuda(cudart.cudaEventCreate()), cuda(cudart.cudaEventCreate())
-    spans = [1] * launches if operation.reset else [launches]
-    for count in spans:
-        if operation.reset:
-            operation.reset(stream)
-        cuda(cudart.cudaEventRecord(start, stream))
-        for _ in range(count):
-            operation.launch(stream)
-        cuda(cudart.cudaEventRecord(stop, stream))
-        cuda(cudart.cudaEventSynchronize(stop))
-        yield float(cuda(cudart.cudaEventElapsedTime(start, stop))) / 1e3 / count
 
 
 if __name__ == "__main__":

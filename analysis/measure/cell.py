@@ -162,9 +162,5 @@ class Cell:
     reasons: set[str] = field(default_factory=set)
     sm_mhz: float | None = None
 
-    @property
-    def throttle(self) -> str:
-        return "|".join(sorted(self.reasons))
-
     def __str__(self) -> str:
         return f"{self.variant.name} {self.case.id}"

@@ -24,15 +24,14 @@ from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import remove, write_whole
-from analysis.measure.commit import COMMIT_VARIABLE, commit_of
+from analysis.measure.machine import COMMIT_VARIABLE, commit_of
 from analysis.results.store.copying import copy_runs, missing_runs
 from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config
 
-NOT_COPIED = frozenset({"build", "results", "site", ".git", ".snakemake", ".venv", ".uv"})
-"""Not copied into a tree: each tree makes these, or does not need them."""
-KEPT = frozenset({"build", "results", ".snakemake"})
-"""Folders among these that a tree keeps from one measurement to the next."""
+MADE = frozenset({"build", "results", ".snakemake"})
+"""Made in each tree, which keeps them from one measurement to the next."""
+NOT_COPIED = MADE | {"site", ".git", ".venv", ".uv", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 
 
 def tree_of(machine: str, run: int) -> Path:
@@ -44,8 +43,7 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     """Measure on this node what the run still lacks. HotpathError if something failed."""
     asked = _machine(config, machine).gpus  # no others that the node has
     gpus = {"gpu": list(range(asked))} if asked else {}
-    tree = tree_of(machine, run)
-    copy_sources(tree)
+    copy_sources(tree := tree_of(machine, run))
     results = tree / config.results.relative_to(ROOT)  # so that it measures what they lack
     copy_runs(missing_runs(config.results, results, machine, config.studies, is_strict=False))
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
@@ -73,13 +71,11 @@ def _machine(config: Config, name: str) -> Machine:
 def copy_sources(tree: Path) -> None:
     """Make `tree` the sources of this repository. What was built and measured in it stays."""
     for old in tree.iterdir() if tree.exists() else ():
-        if old.name not in KEPT:
+        if old.name not in MADE:
             remove(old)
 
     def not_copied(folder: str, names: list[str]) -> set[str]:
-        if Path(folder) == ROOT:
-            return {name for name in names if name in NOT_COPIED or name.endswith("_cache")}
-        return {"__pycache__"}
+        return {*names} & NOT_COPIED if Path(folder) == ROOT else {"__pycache__"}
 
     shutil.copytree(ROOT, tree, symlinks=True, ignore=not_copied, dirs_exist_ok=True)
 

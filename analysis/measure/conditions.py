@@ -1,7 +1,5 @@
 """Conditions that change CPU times between hosts and within one, measured around every round.
 
-python -m analysis.measure.conditions
-
 The spin and the copy are the same work everywhere, so their times show how fast this core and
 this memory are now.
 """
@@ -16,7 +14,6 @@ from typing import Final
 import numpy as np
 import psutil
 
-from analysis.base.cli import fail_in_one_line
 from analysis.base.limits import throttled_periods
 from analysis.measure.cpu_cache import core_clock_hz
 from analysis.results.store.keys import Look
@@ -72,12 +69,3 @@ def _buffers() -> tuple[np.ndarray, np.ndarray]:
     """Source and target of the copies, kept because the first access to their pages takes longer
     than the copies."""
     return np.ones(COPY_BYTES, np.uint8), np.zeros(COPY_BYTES, np.uint8)
-
-
-def main() -> None:
-    """Print the conditions of this host."""
-    print(conditions().model_dump_json(indent=1))
-
-
-if __name__ == "__main__":
-    fail_in_one_line(main)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import ChainMap
-from collections.abc import Sequence
 from pathlib import Path
 
 from analysis import ROOT
@@ -24,10 +23,9 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, remove_together, write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_bytes, read_json
-from analysis.measure.clock import utc_now
-from analysis.measure.commit import commit_of
+from analysis.measure.machine import commit_of, utc_now
 from analysis.measure.plan import Plan
-from analysis.measure.round import RoundReport
+from analysis.measure.round import Visit
 from analysis.results.store.keys import (
     Bounds,
     Commit,
@@ -39,15 +37,16 @@ from analysis.results.store.keys import (
     Look,
     Natural,
     RunName,
+    Stages,
     name_of_run,
 )
 from analysis.results.store.samples import Row, read_rows
 
 
-class RoundRecord(RoundReport):
-    """A finished round: its report, number, start, end and seconds, the GPU's energy in joules if
-    counted, the host before and after it, new processes of others on the GPU, and the checksum of
-    its samples."""
+class RoundRecord(Keys):
+    """A finished round: number, start, end and seconds, the GPU's energy in joules if counted, the
+    host before and after it, new processes of others on the GPU, the checksum of its samples, its
+    visits to cells in their order, and the seconds of its stages."""
 
     round: Few
     start: UtcTime
@@ -58,6 +57,8 @@ class RoundRecord(RoundReport):
     after: Look
     newcomers: Listed[Natural]
     samples_sha256: Digest
+    visits: list[Visit]
+    stages_s: Stages
 
 
 class Begun(Keys):
@@ -81,9 +82,9 @@ class Journal:
         self.folder = plan.journal
         self.telemetry_file = self.folder / "telemetry.csv"
         self._file = self.folder / "journal.json"
-        self.begun = self._read() or self._begin()
+        self.begun = self._resume() or self._begin()
 
-    def _read(self) -> Begun | None:
+    def _resume(self) -> Begun | None:
         """The run with finished rounds, if there is one. A round with damaged samples is measured
         again. Files that no command can go on with are removed."""
         begun, study = None, self.plan.study.name
@@ -92,15 +93,14 @@ class Journal:
                 begun = keys.read(Begun, read_json(self._file), str(self._file))
         except HotpathError as error:
             print(f"{study}: {self._file} is damaged and removed: {error}", flush=True)
-        if begun and not self._is_published(begun.run):
-            if begun.plan == self.plan.digest:
-                begun.rounds = [record for record in begun.rounds if self._is_whole(record)]
-                if begun.rounds:
-                    return begun
-            else:
-                print(
-                    f"{study}: rounds of an interrupted run of other code are dropped", flush=True
-                )
+        if begun and self._is_published(begun.run):
+            begun = None
+        if begun and begun.plan != self.plan.digest:
+            print(f"{study}: rounds of an interrupted run of other code are dropped", flush=True)
+        elif begun:
+            begun.rounds = [record for record in begun.rounds if self._is_whole(record)]
+            if begun.rounds:
+                return begun
         if self.folder.exists():
             remove_together(self.folder)
         return None
@@ -162,15 +162,12 @@ class Journal:
     def finish(self, record: RoundRecord) -> None:
         """Keep a round whose samples are in its file."""
         self.begun.rounds.append(record)
-        self._write()
+        write_whole(self._file, self.begun.model_dump_json())
 
-    def repeat(self, number: int, why: Sequence[str]) -> None:
-        """Count a round as missing again, and note why."""
-        self.begun.rounds = [record for record in self.begun.rounds if record.round != number]
-        self.begun.repeated.append(Disturbance(round=number, why=list(why)))
-        self._write()
-
-    def _write(self) -> None:
+    def repeat(self, entry: Disturbance) -> None:
+        """Count a disturbed round as missing again, and note why."""
+        self.begun.rounds = [one for one in self.begun.rounds if one.round != entry.round]
+        self.begun.repeated.append(entry)
         write_whole(self._file, self.begun.model_dump_json())
 
     def rows(self) -> list[Row]:

@@ -1,4 +1,4 @@
-"""A description of this host, for every run."""
+"""What a run says of its host, its GPUs and how they are connected, and of the measured commit."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import os
 import platform
 import re
 import resource
-from collections.abc import Callable, Mapping, Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import psutil
 import pynvml
 
-from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute
+from analysis.base.errors import FieldError
+from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute, cuda_device
 from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
-from analysis.measure.topology import topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
@@ -40,10 +43,33 @@ MAX_SLUG = 90
 
 _PCIE_CAPABILITY = 0x10
 
+Pair = tuple[int, int]
+"""Two GPUs by their places among those that are measured, the first one first."""
+
+PATHS: Final[Mapping[int, str]] = {
+    pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
+    pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "several PCIe switches",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "one PCIe host bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "one NUMA node",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "several NUMA nodes",
+}
+"""The PCIe path between two GPUs."""
+
+COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
+"""Environment variable with the commit of a clean tree that was copied without its .git."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""The same form as `commit` in a run's description."""
+
 
 def slug(name: str) -> str:
     """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG].strip("-")
+
+
+def utc_now(timespec: str = "milliseconds") -> str:
+    """This moment in the format of the results, `2026-01-31T12:00:00.000Z`."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
@@ -62,9 +88,12 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "python": platform.python_version(),
     }
     if gpus:
-        cuda = _of_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        host["driver"] = _of_system(pynvml.nvmlSystemGetDriverVersion) or None
-        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+        host |= {"driver": None, "cuda": None}
+        with suppress(pynvml.NVMLError):
+            host["driver"] = pynvml.nvmlSystemGetDriverVersion() or None
+        with suppress(pynvml.NVMLError):
+            cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
+            host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
     described = [describe_gpu(gpu) for gpu in gpus]
     answers = [host, *described]
     for gpu in gpus:  # what runs record of it besides
@@ -72,13 +101,17 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
     unknown = {key for one in answers for key, value in one.items() if value is None}
     unknown.discard("gpu_numa_node")  # there may be one node
+    libraries = {}
+    for name in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            libraries[name] = metadata.version(name)
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
         "gpus": described,
         **host,
         **topology(gpus),
-        "libraries": {name: version for name in LIBRARIES if (version := _version(name))},
+        "libraries": libraries,
         "limits": {
             "cores": allowed_cores(),
             "cpu_quota": cpu_quota(),
@@ -109,6 +142,10 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
     power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
     ecc = ask(pynvml.nvmlDeviceGetEccMode)
+    numa_node = None  # there may be but one
+    with suppress(OSError, ValueError):
+        node = int((gpu.sysfs / "numa_node").read_text())
+        numa_node = node if node >= 0 else None
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
@@ -121,15 +158,8 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
         "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration) or None,
         "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth) or None,
         **_pcie_sizes(gpu.sysfs / "config"),
-        "gpu_numa_node": _numa_node(gpu),
+        "gpu_numa_node": numa_node,
     }
-
-
-def _of_system(query: Callable[[], Any]) -> Any:
-    """The answer to a query of NVML about the driver; None if there is none."""
-    with suppress(pynvml.NVMLError):
-        return query()
-    return None
 
 
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
@@ -150,14 +180,6 @@ def _pcie_sizes(config: Path) -> dict[str, int | None]:
                 break
             at = data[at + 1]
     return sizes
-
-
-def _numa_node(gpu: Gpu) -> int | None:
-    """The NUMA node of the host that the GPU hangs at; None where there is but one, or unknown."""
-    with suppress(OSError, ValueError):
-        node = int((gpu.sysfs / "numa_node").read_text())
-        return node if node >= 0 else None
-    return None
 
 
 def _cpu_fields() -> dict[str, str]:
@@ -195,7 +217,93 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     return found or None
 
 
-def _version(name: str) -> str | None:
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(name)
+def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
+    NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
+    asked = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path}
+    pairs = [*combinations(enumerate(gpus), 2)]
+    return {
+        key: {f"{i}-{j}": ask(gpu, peer) for (i, gpu), (j, peer) in pairs}
+        for key, ask in (asked if pairs else {}).items()
+    }
+
+
+def apart(gpus: Sequence[Gpu]) -> tuple[Pair, ...]:
+    """The pairs that are known not to access each other's memory."""
+    pairs = combinations(enumerate(gpus), 2)
+    return tuple((i, j) for (i, gpu), (j, peer) in pairs if peer_access(gpu, peer) is False)
+
+
+def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
+    """Whether each of the two can access the other's memory; asked of CUDA, which has the say. None
+    if it does not know one of them."""
+    from cuda.bindings import driver
+
+    devices = [cuda_device(one.pci_bus_id) for one in (gpu, peer)]
+    if None in devices:
+        return None
+    answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
+    return answers == [(driver.CUresult.CUDA_SUCCESS, 1)] * 2
+
+
+def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
+    """How many active NVLinks join the two, directly or over switches; None if one reports none."""
+    counts = []
+    for near, far in ((gpu, peer), (peer, gpu)):
+        reported = []
+        for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+            with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
+                leads = bool(pynvml.nvmlDeviceGetNvLinkState(near.handle, link))
+                remote = leads and pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(near.handle, link)
+                if leads and remote != pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
+                    end = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(near.handle, link)
+                    leads = end.busId == far.pci_bus_id
+                reported.append(leads)
+        if not reported:
+            return None
+        counts.append(sum(reported))
+    return min(counts)
+
+
+def _path(gpu: Gpu, peer: Gpu) -> str | None:
+    with suppress(pynvml.NVMLError):
+        return PATHS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, peer.handle))
     return None
+
+
+class Commit(NamedTuple):
+    """The commit of a tree and whether anything but results differs from it, or why both are not
+    known."""
+
+    name: str | None = None
+    dirty: bool | None = None
+    unknown: str = ""
+
+
+def commit_of(root: Path) -> Commit:
+    """The commit of a tree by git or, for a copied tree, by the environment. FieldError if results
+    may not name it."""
+    if named := os.environ.get(COMMIT_VARIABLE):
+        if not _NAME.fullmatch(named):
+            raise FieldError(COMMIT_VARIABLE, "a commit by its hash or a name without /", named)
+        return Commit(named, dirty=False)
+    # That of `root` itself, not of a repository around it. A kill leaves no lock.
+    alone = {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent), "GIT_OPTIONAL_LOCKS": "0"}
+
+    def git(*arguments: str) -> str:
+        return subprocess.check_output(
+            ["git", *arguments], cwd=root, env=os.environ | alone, stderr=subprocess.PIPE, text=True
+        ).strip()
+
+    try:
+        head = git("rev-parse", "HEAD")
+        return Commit(head, bool(git("status", "--porcelain", "--", ".", ":!results")))
+    except OSError as error:
+        why = f"git: {error.strerror}"
+    except subprocess.CalledProcessError as error:
+        line, *_ = error.stderr.splitlines() or ["it gave no reason"]
+        why = f"git: {line.removeprefix('fatal: ')}"
+        if "safe.directory" in error.stderr:
+            command = f"git config --global --add safe.directory {root}"
+            return Commit(unknown=f"{why}; `{command}` trusts its owner")
+    return Commit(unknown=f"{why}; {COMMIT_VARIABLE} can name it")

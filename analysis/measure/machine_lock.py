@@ -13,7 +13,7 @@ import psutil
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.locks import take
-from analysis.measure.clock import utc_now
+from analysis.measure.machine import utc_now
 
 FOLDERS: Final = ("/run/lock", "/tmp")
 """Folders in which every user may create a file; the first writable one is used."""

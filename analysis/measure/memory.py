@@ -15,6 +15,7 @@ from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
 from analysis.base.limits import allocatable_bytes
+from analysis.measure.cell import Operation
 
 Array = npt.NDArray[Any]
 
@@ -111,17 +112,44 @@ class DeviceArray:
             cudart.cudaFree(self.pointer)
 
 
+def new_stream() -> int:
+    """A cudaStream_t of the current GPU."""
+    return int(cuda(cudart.cudaStreamCreate()))
+
+
+def device_seconds(operation: Operation, stream: int, launches: int) -> float:
+    """Seconds of a launch between two events: of one span of `launches`, as the write-ups measure;
+    the mean of one span each if a reset must come before a launch."""
+    start, stop = cuda(cudart.cudaEventCreate()), cuda(cudart.cudaEventCreate())
+    seconds = 0.0
+    spans = [1] * launches if operation.reset else [launches]
+    for count in spans:
+        if operation.reset:
+            operation.reset(stream)
+        cuda(cudart.cudaEventRecord(start, stream))
+        for _ in range(count):
+            operation.launch(stream)
+        cuda(cudart.cudaEventRecord(stop, stream))
+        cuda(cudart.cudaEventSynchronize(stop))
+        seconds += float(cuda(cudart.cudaEventElapsedTime(start, stop))) / 1e3
+    return seconds / launches
+
+
 def synchronize(stream: int) -> None:
     cuda(cudart.cudaStreamSynchronize(stream))
 
 
 @cache
-def l2_buffer() -> DeviceArray:
-    """Device memory of the size of the first GPU's L2, whose memset flushes the L2. Kept until the
-    process ends."""
+def _l2_buffer() -> DeviceArray:
     attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
     size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
     return DeviceArray((size,), np.uint8, "flush of the L2")
+
+
+def l2_span() -> tuple[int, int]:
+    """Address and size of device memory as large as the first GPU's L2, whose memset flushes the
+    L2. Kept until the process ends."""
+    return _l2_buffer().pointer, _l2_buffer().nbytes
 
 
 def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:

@@ -24,40 +24,38 @@ def outcome(
     `logs` is the folder with `pending.log`, of all studies that are named in `pending`, and with a
     log for each variant that was asked for by name, in a folder of its study.
     """
-    skipped: defaultdict[str, list[str]] = defaultdict(list)
-    folders: list[Path] = []
+    skipped: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    folders: dict[Path, None] = {}
     for study in studies:
         written = [*(logs / study.name).glob("*.log")]
         written += [logs / "pending.log"] if study.name in pending else []
         log = max(written, key=_changed_s, default=None)
         if log is None or _changed_s(log) < since:
             continue
-        place = places[study.name]
-        # Runs that were published since; they may have begun before.
-        runs = (
-            run
-            for run in place.runs(study)
-            if _changed_s(place.folder / study.name / f"{run.about.run}.json") >= since
-        )
-        rows = [row for run in runs for row in run.rows]
+        folder = places[study.name].folder
+        rows = [
+            row
+            for run in places[study.name].runs(study)  # published since, maybe begun before
+            if _changed_s(folder / study.name / f"{run.about.run}.json") >= since
+            for row in run.rows
+        ]
         if not rows:
             yield f"{study.name}: not measured, see {log}"
             continue
-        folders.append(place.folder)
-        done = {row.cell for row in rows if row.status == "ok"}
+        folders[folder] = None
+        for row in rows:
+            if row.status == "skipped":
+                skipped[row.reason].add((study.name, row.variant))
+        measured = {row.cell for row in rows if row.status == "ok"}
         wrong = {row.cell for row in rows if row.status == "failed"}
-        for variant, reason in {
-            (row.variant, row.reason) for row in rows if row.status == "skipped"
-        }:
-            skipped[reason].append(f"{study.name}/{variant}")
-        if done or wrong:
-            variants = {variant for variant, _ in done}
-            line = f"{study.name}: {len(variants)} variants measured in {len(done)} cells"
+        if measured or wrong:
+            variants = {variant for variant, _ in measured}
+            line = f"{study.name}: {len(variants)} variants measured in {len(measured)} cells"
             yield line + (f", wrong output in {len(wrong)}, see {log}" if wrong else "")
     for reason, names in sorted(skipped.items()):
-        of = dict.fromkeys(name.split("/")[0] for name in sorted(names))
-        yield f"skipped: {len(names)} variants of {', '.join(of)}: {reason}"
-    for folder in dict.fromkeys(folders):
+        of = ", ".join(sorted({study for study, _ in names}))
+        yield f"skipped: {len(names)} variants of {of}: {reason}"
+    for folder in folders:
         yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from analysis import BUILD
 from analysis.base.gpu import Gpu, free_twins
-from analysis.measure.machine import host_id, slug
-from analysis.measure.topology import Pair, apart
+from analysis.measure.machine import Pair, apart, host_id, slug
 from analysis.results.store.keys import UNKNOWN_HOST
 from analysis.results.store.runs import FAULTS, Run, described, read, read_runs
 from analysis.study import Study, Variant

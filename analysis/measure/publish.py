@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -41,19 +41,15 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     readings, lacking = _telemetry(journal)
     rows = [*with_clocks(journal.rows(), readings)]
     measured = {row.variant for row in rows}  # their needs may have been met only until now
-    unmet = {
-        v.name: None if v.name in measured else plan.place.unmet(v)
-        for v in plan.variants
-        if v.in_grid(plan.grid.name)
-    }
+    variants = [v for v in plan.variants if v.in_grid(plan.grid.name)]
+    unmet = {v.name: None if v.name in measured else plan.place.unmet(v) for v in variants}
     rows += [
-        Row(name, case.id, 0, {}, 0, "skipped", without_private(reason), "", None, start_of(run))
-        for name, reason in unmet.items()
-        if reason
-        for case in study.variant(name).in_grid(plan.grid.name)
+        Row(v.name, case.id, 0, {}, 0, "skipped", without_private(reason), "", None, start_of(run))
+        for v in variants
+        if (reason := unmet[v.name])
+        for case in study.variant(v.name).in_grid(plan.grid.name)
     ]
-    is_skipped = all(row.status == "skipped" for row in rows)
-    if is_skipped:  # such a run has no rounds
+    if is_skipped := all(row.status == "skipped" for row in rows):  # such a run has no rounds
         rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
     texts = {f"{run}.csv": to_text(rows)}
     if readings:
@@ -68,11 +64,20 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
         remove_together(journal.folder)
     for deleted in discard_superfluous(plan.results, study, plan.place.host):
         yield f"{study.name}: {deleted} is deleted: enough newer runs have its cells"
-    yield from _outcome(study.name, rows, unmet)
+    wrong: dict[str, list[str]] = {}
+    for row in rows:
+        if row.status == "failed" and row.case not in wrong.setdefault(row.variant, []):
+            wrong[row.variant].append(row.case)
+    for name, reason in unmet.items():
+        samples = sum(len(v) for row in rows if row.variant == name for v in row.values.values())
+        cases = sorted(wrong.get(name, []))
+        outcome = f"skipped: {reason}" if reason else f"{samples} samples"
+        failed = f"; WRONG OUTPUT in {len(cases)} cases: {'; '.join(cases)}" if cases else ""
+        yield f"{study.name}/{name}: {outcome}{failed}"
     if seconds := sum(record.seconds for record in journal.records):
         yield f"{study.name}: measured for {seconds:.0f} s, budget {study.budget_s} s"
-    if wrong := sorted({row.variant for row in rows if row.status == "failed"}):
-        raise wrong_output(study.name, wrong)
+    if wrong:
+        raise wrong_output(study.name, sorted(wrong))
 
 
 def _telemetry(journal: Journal) -> tuple[list[Reading], str]:
@@ -88,19 +93,8 @@ def _telemetry(journal: Journal) -> tuple[list[Reading], str]:
     return readings, "no sample fell into a cell of this variant"
 
 
-def _outcome(study: str, rows: Sequence[Row], unmet: Mapping[str, str | None]) -> Iterator[str]:
-    """A line per variant."""
-    for name, reason in unmet.items():
-        of_variant = [row for row in rows if row.variant == name]
-        samples = sum(len(values) for row in of_variant for values in row.values.values())
-        failed = sorted({row.case for row in of_variant if row.status == "failed"})
-        outcome = f"skipped: {reason}" if reason else f"{samples} samples"
-        wrong = f"; WRONG OUTPUT in {len(failed)} cases: {'; '.join(failed)}" if failed else ""
-        yield f"{study}/{name}: {outcome}{wrong}"
-
-
 def _run_file(
-    journal: Journal, host: Host, unmet: Mapping[str, str | None], telemetry: Mapping[str, str]
+    journal: Journal, host: Host, unmet: Mapping[str, str | None], telemetry: dict[str, str]
 ) -> RunFile:
     """The description of the run, without its files."""
     plan, begun, records = journal.plan, journal.begun, journal.records
@@ -128,7 +122,7 @@ def _run_file(
         command=without_private(host.command),
         files={},
         host=describe(plan.place.gpus).model_copy(update={"id": plan.place.host}),
-        telemetry=dict(telemetry),
+        telemetry=telemetry,
         compiler=Compiler(
             nvcc=host.toolchain.version, cxx=host.toolchain.cxx_version, arch=host.arch
         ),

@@ -44,13 +44,13 @@ def touch_memory(size: int) -> None:
     """Write to every page of `size` bytes of new memory, for at most MAX_TOUCH_S, and free them.
 
     In a new virtual machine, the first access to memory takes several times as long as later ones,
-    because the host provides the page then.
+    because the host provides the page then. One thread only: a core that waits for memory compiles
+    nothing.
     """
     until = time.monotonic() + MAX_TOUCH_S
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        # One thread only: a core that waits for memory compiles nothing.
         pages = np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE]
         for start in range(0, len(pages), PIECE_PAGES):
             if time.monotonic() > until:

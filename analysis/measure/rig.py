@@ -6,12 +6,11 @@ Measuring, profiling and manual trials share this one order, so that none of the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
@@ -21,6 +20,9 @@ from analysis.toolchain.modules import load_module, load_python
 
 WorkloadKey = tuple[str, tuple[tuple[str, int], ...]]
 """The file of a workload and the constants it is made with."""
+
+NO_FLUSH: Final = (0, 0)
+"""Address and size of no memory, in the place of that whose memset flushes the L2."""
 
 
 class Rig:
@@ -38,10 +40,8 @@ class Rig:
 
         To be made before this process uses CUDA, for the sake of workloads with `before_cuda`.
         """
-        self._study = study
-        self._variants = variants
-        self._modules = modules
-        self._rng = rng
+        self._study, self._modules = study, modules
+        self._rng, self._variants = rng, variants
         files = {"workload"} | {variant.workload for variant in study.variants}
         self._types = {file: load_python(study, file).Workload for file in sorted(files)}
         for made in self._types.values():
@@ -52,7 +52,8 @@ class Rig:
         self._loaded: dict[str, ModuleType] = {}
 
     def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
-        """Bind the variant to this case's inputs, for launches on `stream`, a cudaStream_t.
+        """Bind the variant to this case's inputs, for launches on `stream`, a cudaStream_t; one
+        without a GPU gets stream 0.
 
         Only the result of the last call may be used, because a workload holds the inputs of one
         case. Skip if this machine cannot run it.
@@ -60,7 +61,7 @@ class Rig:
         inputs = self._prepare(variant, case)
         operation = inputs.bind(variant, self._module(variant))
         kept = inputs, self._workloads
-        return Bound(variant, operation, stream, _wait_of(variant, stream), kept)
+        return Bound(variant, operation, stream if variant.on_gpu else 0, kept)
 
     def _prepare(self, variant: Variant, case: Case) -> Binder:
         """The inputs of `case`, drawn again if the previous ones were for another case."""
@@ -88,33 +89,27 @@ class Rig:
         return self._loaded[variant.name]
 
 
-def _wait_of(variant: Variant, stream: int) -> Callable[[], None]:
-    """A function that waits for everything the variant has launched. It is created beforehand
-    because the wait is part of the timed code."""
-    if not variant.on_gpu:
-        return lambda: None
-    from analysis.measure.memory import synchronize  # imports CUDA, so only if it is needed
-
-    return partial(synchronize, stream)
-
-
 @dataclass(frozen=True)
 class Bound:
-    """A variant bound to a case. `wait` returns when everything launched is done.
-
-    `inputs` keeps alive what the operation works on: it may hold no more than addresses.
-    """
+    """A variant bound to a case. `inputs` keeps alive what the operation works on: it may hold no
+    more than addresses."""
 
     variant: Variant
     operation: Operation
     stream: int
-    wait: Callable[[], None]
     inputs: object = None
 
     def launch(self) -> None:
         """Do the work once, and wait until it is done."""
         self.operation.launch(self.stream)
         self.wait()
+
+    def wait(self) -> None:
+        """Wait for everything launched, if it is on a GPU."""
+        if self.variant.on_gpu:
+            from analysis.measure.memory import synchronize  # imports CUDA
+
+            synchronize(self.stream)
 
     def poison_and_launch(self) -> float:
         """Overwrite the output, then do the work once; returns the time of the work in seconds."""
@@ -145,38 +140,22 @@ class Bound:
 
         Before each call, outside of its time: the reset, then a flush of the L2, as before device
         times, unless the case is `warm`; data that the CPU itself reads is flushed from its caches.
-        A variant without a GPU gets stream 0.
         """
         launcher, reset = self.operation.launcher, self.operation.reset
         settle = self.operation.settle if self.variant.host_work else None
-        stream = self.stream if self.variant.on_gpu else 0
-        l2 = _l2() if self.variant.on_gpu and not warm else NO_L2
+        l2 = NO_FLUSH
+        if self.variant.on_gpu:
+            from analysis.measure import memory  # imports CUDA
+
+            l2 = NO_FLUSH if warm else memory.l2_span()
         for _ in range(count):
             if reset:
                 reset(self.stream)
                 self.wait()
             if settle:
                 if self.variant.on_gpu:  # first, so that no submission follows the settling
-                    _flush(stream, l2)
+                    memory.flush_l2(self.stream, *l2)
                 settle()
-            submit_time, host_time = launcher.time_launch(stream, *(NO_L2 if settle else l2))
+            flush = NO_FLUSH if settle else l2
+            submit_time, host_time = launcher.time_launch(self.stream, *flush)
             yield {"host_time": host_time, "submit_time": submit_time}
-
-
-L2 = tuple[int, int]
-"""Address and size of the memory whose memset flushes the L2."""
-
-NO_L2: L2 = (0, 0)
-
-
-def _l2() -> L2:
-    from analysis.measure.memory import l2_buffer
-
-    buffer = l2_buffer()
-    return buffer.pointer, buffer.nbytes
-
-
-def _flush(stream: int, l2: L2) -> None:
-    from analysis.measure.memory import flush_l2
-
-    flush_l2(stream, *l2)

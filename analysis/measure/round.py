@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import gc
 import os
@@ -10,13 +11,13 @@ import time
 import traceback
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pynvml
@@ -25,15 +26,16 @@ from analysis.base.errors import FieldError, HotpathError, os_error_message, req
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.keys import UtcTime
 from analysis.base.processes import end_with_parent
-from analysis.measure.cell import Cell, Operation, PythonLauncher, Skip, TimeDevice
-from analysis.measure.clock import utc_now
+from analysis.measure.cell import Cell, PythonLauncher, Skip, TimeDevice
 from analysis.measure.cores import use_cpus
+from analysis.measure.machine import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import CaseId, Keys, Name, Stages, without_private
 from analysis.results.store.samples import Metric, Row, write_rows
 from analysis.study import Study, Variant
+from analysis.study.config import Grid
 from analysis.study.description import HOST_TIMES
 
 WARM_UP_S = 0.3
@@ -47,6 +49,10 @@ WARM_UP_LAUNCHES = 2
 """Number of discarded launches of a short operation after its check. A check leaves the allocators
 and caches of the host in another state: the first calls after it may take twice as long."""
 
+DISCARDED_HOST_PASSES = 1
+"""Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
+several per cent slower than the next. Recorded in the run's file."""
+
 RECORDED = ("gpu_time", "host_time")
 """Metrics that the engine takes one after the other; the time of a submission is part of one."""
 
@@ -56,14 +62,12 @@ STDERR = 2
 DUMP_STACKS = signal.SIGUSR1
 """Has the process of a round write the stacks of its threads to the standard error."""
 
-DISCARDED_HOST_PASSES = 1
-"""Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
-several per cent slower than the next. Recorded in the provenance; older runs have 0."""
+EXPECTED = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
+"""Errors of a workload, a variant or a GPU: they need no traceback."""
 
 
-Content = Literal["cell", "report.json", "failure"]
-"""Files of a round beside its samples: the current cell, for a process that dies; the report of a
-round that ended well; the message of the error that ended the round."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""Errors after which nothing more can be kept."""
 
 
 class Visit(Keys):
@@ -74,65 +78,52 @@ class Visit(Keys):
     case: CaseId
 
 
-class RoundReport(Keys):
-    """Visits of a round to its cells, in their order, and the seconds of its stages."""
+class Started(NamedTuple):
+    """Message of a round that a visit begins, with the place of the cell in the round."""
 
-    visits: list[Visit]
-    stages_s: Stages
+    visit: Visit
+    position: str
 
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
-    measure, by variant; `faults` are the reasons why cells have failed that stopped this round
-    before, by variant and case; `started_s` is the time of the monotonic clock when the process
-    starts."""
+    """Input of a round's process, passed to it by pickle: the variants that can run here, the run
+    and the number of the round, the folder of built modules, the GPUs, and the file for samples.
+    `faults` are the reasons why cells have failed that stopped this round before, by variant and
+    case; `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
-    cases: Mapping[str, tuple[str, ...]]
-    samples: int
-    sample_budget_s: float
+    variants: Sequence[Variant]
+    grid: Grid
     run: str
     number: int
     modules: Path
-    gpu_keys: tuple[int | str, ...]
+    gpu_keys: Sequence[int | str]
     out: Path
     faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
-    def cells(self) -> list[Cell]:
-        """The cells of this round, by variant and case."""
-        return [
-            Cell(variant, case, failure=self.faults.get((variant.name, case.id), ""))
-            for variant in map(self.study.variant, self.cases)
-            for case in variant.cases
-            if case.id in self.cases[variant.name] and self.number % case.every == 0
-        ]
 
-    def file(self, content: Content) -> Path:
-        """The file of `content` beside the samples."""
-        return self.out.with_suffix(f".{content}")
-
-    @property
-    def where(self) -> str:
-        """The study, the round, and the cell that it is at."""
-        cell = self.text("cell") or "before its first cell"
-        return f"{self.study.name}: round {self.number + 1}: {cell}"
-
-    def text(self, content: Content) -> str:
-        """The text of this file; empty if it does not exist."""
-        file = self.file(content)
-        return file.read_text() if file.exists() else ""
-
-
-def run_round(job: RoundJob) -> None:
-    """Measure one round into `job.out`. An error ends the process and leaves its message in
-    `job.file("failure")`."""
-    # The parent also gets them, and ends this one.
+def run_round(job: RoundJob, parent: Connection) -> None:
+    """Measure one round into `job.out`. Sends every Started, then the Stages; or the text of the
+    error that ends the process."""
+    # The parent also gets them, and ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
-    enable_stacks()
+    faulthandler.enable(STDERR)
+    faulthandler.register(DUMP_STACKS, STDERR)
+
+    def fail(error: BaseException) -> NoReturn:
+        """End the process immediately: after a failed kernel, no further GPU call is reliable, not
+        even in destructors."""
+        message = os_error_message(error) if isinstance(error, OSError) else None
+        if message is None and not isinstance(error, EXPECTED):
+            traceback.print_exception(error)
+        parent.send(message or f"{error}" or repr(error))
+        is_full = isinstance(error, OSError) and error.errno in FULL
+        os._exit(os.EX_IOERR if is_full else 1)
+
     try:
         with ExitStack() as stack:
             gpus: tuple[Gpu, ...] = ()
@@ -140,82 +131,53 @@ def run_round(job: RoundJob) -> None:
                 gpus = stack.enter_context(open_gpus(job.gpu_keys))
                 show_only(gpus)
             use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))
-            bench = Bench(job, gpus)
+            bench = Bench(job, gpus, parent.send)
             cells = bench.schedule()
             gc.disable()
             if gpus and cells:  # NVBench cannot read an empty list of cells back
                 from analysis.measure.nvbench import run_under_nvbench
 
-                run_under_nvbench(cells, bench.measure, partial(fail, job), job.out)
+                run_under_nvbench(cells, bench.measure, fail, job.out)
             else:
                 for cell in cells:
                     bench.measure(cell)
-            report = RoundReport(visits=bench.visits, stages_s=bench.stages(cells))
-            job.file("report.json").write_text(report.model_dump_json())
             write_rows(job.out, bench.rows(cells))
+            parent.send(bench.stages(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
-        fail(job, error)
-
-
-def enable_stacks() -> None:
-    """Have this process write its threads' stacks to the standard error if it crashes, and on
-    DUMP_STACKS."""
-    faulthandler.enable(STDERR)
-    faulthandler.register(DUMP_STACKS, STDERR)
-
-
-def fail(job: RoundJob, error: BaseException) -> NoReturn:
-    """Leave the error's message for the parent and end the process immediately. After a failed
-    kernel, no further GPU call is reliable, not even in destructors."""
-    message = os_error_message(error) if isinstance(error, OSError) else None
-    expected = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
-    if message is None and not isinstance(error, expected):
-        traceback.print_exception(error)
-    try:
-        job.file("failure").write_text(message or f"{error}" or repr(error))
-    except OSError:
-        os._exit(os.EX_IOERR)
-    os._exit(1)
-
-
-def require_clock(variant: Variant, operation: Operation) -> None:
-    """FieldError unless study.yaml names the clock of the operation's host times."""
-    got = "python" if isinstance(operation.launcher, PythonLauncher) else "cpp"
-    if got != variant.clock:
-        expected = f"{got}, the clock of its launcher"
-        raise FieldError(f"variant {variant.name}: clock", expected, variant.clock)
+        fail(error)
 
 
 class Bench:
-    """Checks and times cells of one study in this process."""
+    """Checks and times cells of one study in this process; `tell` hears of every visit."""
 
-    def __init__(self, job: RoundJob, gpus: Sequence[Gpu]) -> None:
-        self.job = job
-        self.study = job.study
-        self.gpus = gpus
+    def __init__(
+        self, job: RoundJob, gpus: Sequence[Gpu], tell: Callable[[Started], object]
+    ) -> None:
+        self.job, self.study, self.gpus = job, job.study, gpus
+        self._tell = tell
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._variants = [self.study.variant(name) for name in job.cases]
-        self._rig = Rig(self.study, job.modules, self._rng, self._variants)
+        self._rig = Rig(self.study, job.modules, self._rng, job.variants)
         self._is_warm = False
         self._stage_s: defaultdict[str, float] = defaultdict(float)
-        self.visits: list[Visit] = []
-        self._scheduled_visits = 0
-        self._started_visits = 0
+        self._visits = self._started_visits = 0
 
     def schedule(self) -> list[Cell]:
         """Cells case by case, with the cases, and the variants within each case, in random order.
 
         A case with several visits is repeated that often in a row, in a new order each time.
         """
-        cells: dict[str, list[Cell]] = {}
-        for cell in self.job.cells():
-            cells.setdefault(cell.case.id, []).append(cell)
+        cells: defaultdict[str, list[Cell]] = defaultdict(list)
+        for variant in self.job.variants:
+            for case in variant.in_grid(self.job.grid.name):
+                if self.job.number % case.every == 0:
+                    fault = self.job.faults.get((variant.name, case.id), "")
+                    cells[case.id].append(Cell(variant, case, failure=fault))
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
             for _ in range(group[0].case.visits):
                 order += [group[i] for i in self._rng.permutation(len(group))]
-        self._scheduled_visits = len(order)
+        self._visits = len(order)
         return order
 
     def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
@@ -231,11 +193,9 @@ class Bench:
         cell.started_at = cell.started_at or started_at
         if cell.failure or cell.skipped:
             return
-        position = f"cell {self._started_visits} of {self._scheduled_visits}"
-        self.job.file("cell").write_text(f"{position}: {cell}")
-        self.visits.append(
-            Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
-        )
+        position = f"cell {self._started_visits} of {self._visits}: {cell}"
+        visit = Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
+        self._tell(Started(visit, position))
         try:
             with self._stage("prepare"):
                 bound = self._rig.bind(cell.variant, cell.case, stream)
@@ -281,7 +241,7 @@ class Bench:
     ) -> None:
         """Take all metrics of a cell whose output is correct. A call right after the check is no
         sample."""
-        count = self._sample_count(cell, first_launch_s)
+        count = self.sample_count(cell, first_launch_s)
         needs_warm_up = first_launch_s < MIN_UNWARMED_S
         for _ in range(WARM_UP_LAUNCHES if needs_warm_up else 0):
             bound.warm_up()
@@ -297,7 +257,10 @@ class Bench:
             time_device(bound.operation, count)
             self._read_clocks(cell)
         if by_host:
-            require_clock(cell.variant, bound.operation)
+            clock = "python" if isinstance(bound.operation.launcher, PythonLauncher) else "cpp"
+            if clock != cell.variant.clock:
+                field = f"variant {cell.variant.name}: clock"
+                raise FieldError(field, f"{clock}, the clock of its launcher", cell.variant.clock)
             # The first launch is slow, especially right after device times.
             if needs_warm_up:
                 bound.launch()
@@ -305,6 +268,11 @@ class Bench:
             times = bound.host_times(discarded + count, warm=cell.case.warm)
             for taken in islice(times, discarded, None):
                 cell.values += ((name, taken[name]) for name in by_host)
+
+    def sample_count(self, cell: Cell, launch_s: float) -> int:
+        """Number of samples of a cell whose launch takes this long, at least one."""
+        affordable = max(1, int(self.job.grid.sample_budget_s / max(launch_s, 1e-9)))
+        return min(self.job.grid.samples, affordable, cell.case.samples or affordable)
 
     def _warm_up(self, bound: Bound) -> None:
         """Launch until the first GPU has been at its highest clock for HIGHEST_CLOCK_S, for at most
@@ -318,11 +286,7 @@ class Bench:
             bound.launch()
         self._is_warm = True
 
-    def _sample_count(self, cell: Cell, launch_s: float) -> int:
-        affordable = max(1, int(self.job.sample_budget_s / max(launch_s, 1e-9)))
-        return min(self.job.samples, affordable, cell.case.samples or affordable)
-
-    def rows(self, cells: list[Cell]) -> Iterator[Row]:
+    def rows(self, cells: Sequence[Cell]) -> Iterator[Row]:
         """The rows of the round. A failed or skipped cell has a reason, and none of the samples of
         its earlier visits."""
         for cell in dict.fromkeys(cells):
@@ -340,7 +304,7 @@ class Bench:
                 verified=int(not reason),
                 status="skipped" if cell.skipped else "failed" if cell.failure else "ok",
                 reason=without_private(reason),
-                throttle=cell.throttle,
+                throttle="|".join(sorted(cell.reasons)),
                 sm_mhz=cell.sm_mhz,
                 started_at=cell.started_at,
             )

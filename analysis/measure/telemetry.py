@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import multiprocessing
 import signal
 import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,10 +17,10 @@ from statistics import median
 
 from analysis.base.errors import FieldError
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.base.processes import end_with_parent
+from analysis.base.processes import end_with_parent, killed
 from analysis.base.records import cells, parse_record
-from analysis.measure.clock import utc_now
 from analysis.measure.journal import RoundRecord
+from analysis.measure.machine import utc_now
 from analysis.results.disturbance import reasons
 from analysis.results.store.records import READING_COLUMNS, Reading
 from analysis.results.store.samples import Row
@@ -28,8 +29,28 @@ PERIOD_S = 0.08
 PCIE_EVERY = 6
 """Number of periods between queries of PCIe throughput, about 2 Hz: one query takes 20 ms."""
 
+END_S = 5.0
+"""Time for the process to end; it then waits for a GPU that no longer answers."""
+
 COLUMNS = READING_COLUMNS[READING_COLUMNS.index("time") :]
 """Columns of the process's file, which does not know the cells."""
+
+
+@contextmanager
+def recording(gpu_keys: Sequence[int | str], out: Path) -> Iterator[None]:
+    """Append telemetry of these GPUs to `out` meanwhile, in another process."""
+    context = multiprocessing.get_context("forkserver")
+    stop, stopping = context.Pipe(duplex=False)
+    process = context.Process(target=record, args=(gpu_keys, out, stop), daemon=True)
+    process.start()
+    stop.close()
+    try:
+        yield
+    finally:
+        stopping.close()
+        process.join(END_S)
+        if process.is_alive():
+            killed(process)
 
 
 def record(gpu_keys: Sequence[int | str], out: Path, stop: Connection) -> None:

@@ -21,8 +21,8 @@ from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, compiling, find_toolchain
-from analysis.toolchain.libfabric import MISSING, Libfabric
-from analysis.toolchain.packages import package_flags
+from analysis.toolchain.libfabric import MISSING
+from analysis.toolchain.packages import Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 STANDARD = "-std=c++17"
@@ -51,25 +51,17 @@ class CompileSettings:
         """The value of this program's option --settings."""
         return json.dumps({"macros": dict(self.macros), "flags": self.flags, "needs": self.needs})
 
-    def for_compiler(self, toolchain: Toolchain) -> list[str]:
-        """Flags for either compiler. HotpathError if libfabric is needed and not installed."""
-        includes, _ = package_flags(self.needs)
-        libfabric = self._libfabric(toolchain)
-        flags = [*defines(self.macros), *includes, *self.flags]
-        return flags + (libfabric.compile_flags if libfabric else [])
-
-    def for_linker(self, toolchain: Toolchain) -> list[str]:
-        """Flags for nvcc as the linker. HotpathError as for the compiler."""
-        _, link = package_flags(self.needs)
-        libfabric = self._libfabric(toolchain)
-        return link + (libfabric.link_flags if libfabric else [])
-
-    def _libfabric(self, toolchain: Toolchain) -> Libfabric | None:
-        if "libfabric" not in self.needs:
-            return None
-        if toolchain.libfabric is None:
-            raise HotpathError(MISSING)
-        return toolchain.libfabric
+    def for_tools(self, toolchain: Toolchain) -> Flags:
+        """Flags for either compiler, and for nvcc as the linker. HotpathError if libfabric is
+        needed and not installed."""
+        includes, link = package_flags(self.needs)
+        compiling = [*defines(self.macros), *includes, *self.flags]
+        if "libfabric" in self.needs:
+            if toolchain.libfabric is None:
+                raise HotpathError(MISSING)
+            compiling += toolchain.libfabric.compile_flags
+            link += toolchain.libfabric.link_flags
+        return compiling, link
 
 
 def defines(macros: Mapping[str, int | str]) -> list[str]:
@@ -93,7 +85,7 @@ def compile_object(
     """
     if not source.exists():
         raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
-    flags = settings.for_compiler(toolchain)
+    flags, _ = settings.for_tools(toolchain)
     if source.suffix != ".cu":
         includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
         command = [toolchain.cxx, HOST_STANDARD, optimisation, *HOST_FLAGS]
@@ -130,7 +122,8 @@ def compile_module(
     objects = [str(variant_object), str(bindings)]
     # No object has relocatable device code, so there is nothing to link for the device.
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
-    run([*nvcc, *objects, *libraries, *settings.for_linker(toolchain), "-o", str(out)])
+    _, link = settings.for_tools(toolchain)
+    run([*nvcc, *objects, *libraries, *link, "-o", str(out)])
     resources = parse_ptxas(report, study=out.parent.name, variant=out.stem)
     write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,28 +50,21 @@ def find_libfabric(where: str = "auto") -> Libfabric | None:
     """
     asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
     # A package unpacked by `dpkg -x` has its files under usr/.
-    prefixes = tuple(path for prefix in asked for path in (prefix, prefix / "usr"))
-    header = _first(prefix / HEADER for prefix in prefixes)
-    library = header and _library((header.parents[2], *prefixes, *PREFIXES))
-    if header is None or library is None:
-        if where == "auto":
-            return None
-        expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"
-        raise FieldError("config: libfabric", f"`auto` or {expected}", where)
-    return Libfabric(header.parents[1], library)
-
-
-def _library(prefixes: tuple[Path, ...]) -> Path | None:
-    return _first(
+    prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
+    with_header = [prefix for prefix in prefixes if (prefix / HEADER).is_file()][:1]
+    libraries = [
         prefix / folder / name
-        for prefix in prefixes
+        for prefix in (*with_header, *prefixes, *PREFIXES)
         for folder in LIBRARY_FOLDERS
         for name in LIBRARY_NAMES
-    )
-
-
-def _first(paths: Iterable[Path]) -> Path | None:
-    return next((path for path in paths if path.is_file()), None)
+    ]
+    library = next(filter(Path.is_file, libraries), None)
+    if with_header and library:
+        return Libfabric(with_header[0] / "include", library)
+    if where == "auto":
+        return None
+    expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"
+    raise FieldError("config: libfabric", f"`auto` or {expected}", where)
 
 
 def has_needed_libfabric(needs: Collection[str], libfabric: Libfabric | None) -> bool:

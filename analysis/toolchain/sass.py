@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import shutil
@@ -151,14 +152,11 @@ def write_code(
     path: Path, study: str, variant: str, kernels: Iterable[KernelCode], reason: str = ""
 ) -> None:
     """Write COLUMNS; a `reason` becomes a row by itself."""
-    rows: list[list[object]] = [
-        [
-            *(study, variant, code.arch, code.kernel),
-            *(counts[width] for counts in (code.loads, code.stores) for width in WIDTHS),
-            *(code.loads_in_flight, code.in_flight_bytes, ""),
-        ]
-        for code in kernels
-    ]
+    rows: list[list[object]] = []
+    for code in kernels:
+        counts = [of[width] for of in (code.loads, code.stores) for width in WIDTHS]
+        in_flight = code.loads_in_flight, code.in_flight_bytes
+        rows.append([study, variant, code.arch, code.kernel, *counts, *in_flight, ""])
     if reason:
         rows.append([study, variant, *[""] * (len(COLUMNS) - 3), reason])
     path.write_text(to_text(COLUMNS, rows), newline="")
@@ -167,21 +165,17 @@ def write_code(
 def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
     """The content of a file by `write_code`, by study and variant; empty without a file."""
     found: defaultdict[tuple[str, str], VariantCode] = defaultdict(VariantCode)
-    if not path.exists():
-        return {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            code = found[row["study"], row["variant"]]
-            code.reason = code.reason or row["reason"]
-            if row["kernel"]:
-                loads, stores = (
-                    Counter({width: int(row[f"{what}_{width}"]) for width in WIDTHS})
-                    for what in ("load", "store")
-                )
-                in_flight = int(row["loads_in_flight"]), int(row["in_flight_bytes"])
-                code.kernels.append(
-                    KernelCode(row["arch"], row["kernel"], loads, stores, *in_flight)
-                )
+    text = path.read_text() if path.exists() else ""
+    for study, variant, arch, kernel, *numbers, reason in list(csv.reader(io.StringIO(text)))[1:]:
+        code = found[study, variant]
+        code.reason = code.reason or reason
+        if kernel:
+            *counts, loads, size = map(int, numbers)
+            read, written = (
+                Counter(dict(zip(WIDTHS, part, strict=True)))
+                for part in (counts[: len(WIDTHS)], counts[len(WIDTHS) :])
+            )
+            code.kernels.append(KernelCode(arch, kernel, read, written, loads, size))
     return dict(found)
 
 

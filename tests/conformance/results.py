@@ -7,7 +7,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.measure.profile.timeline import normalised
+from analysis.measure.profile.session import normalised
 from analysis.results.model.fit import Fit
 from analysis.results.store.records import Counter, Event
 from analysis.results.tables.links import parameter_table

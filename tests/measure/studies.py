@@ -84,6 +84,7 @@ TROUBLE = '''\
 import ctypes
 import os
 import signal
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -101,6 +102,9 @@ def fill(out):
         case "raise":
             raise ValueError("no such luck")
         case "exit":
+            if not os.fork():  # holds what its parent had open, until the test goes on
+                while (HERE / "trouble").exists():
+                    time.sleep(0.01)
             os._exit(7)
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -12,52 +12,49 @@ from analysis.study import Study
 from tests import repository
 from tests.synthetic import COPY, STUDIES
 
-STRIDES = STUDIES["strides"]
+
+@pytest.mark.parametrize(
+    ("study", "name", "words", "case", "payload"),
+    [
+        (COPY, "in_flight", "", COPY.headline, None),
+        # Any number is accepted and sets the payload.
+        (
+            COPY,
+            "in_flight",
+            "--batch 3 --rows 5 --row-bytes 32",
+            "batch=3,rows=5,draw=repeated",
+            480,
+        ),
+        # A variant without the headline has the options of its first case.
+        (STUDIES["strides"], "engine", "--bytes 4096", "bytes=4096", 4096),
+    ],
+)
+def test_options_set_the_case(
+    study: Study, name: str, words: str, case: str, payload: int | None
+) -> None:
+    variant = study.variant(name)
+    found, constants = case_of(study, variant, options(study, variant).parse_args(words.split()))
+    assert found.id == case and payload in (None, found.payload_bytes)
+    more = {"row_bytes": 32} if "--row-bytes" in words else {}
+    assert constants == {**variant.constants, **more}
 
 
-def test_the_defaults_are_the_headline() -> None:
+def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
     variant = COPY.variant("in_flight")
-    case, constants = case_of(COPY, variant, options(COPY, variant).parse_args([]))
-    assert case.id == COPY.headline
-    assert constants == variant.constants
-
-
-def test_any_number_is_accepted_and_sets_the_payload() -> None:
-    variant = COPY.variant("in_flight")
-    words = ["--batch", "3", "--rows", "5", "--row-bytes", "32"]
-    case, constants = case_of(COPY, variant, options(COPY, variant).parse_args(words))
-    assert case.id == "batch=3,rows=5,draw=repeated"
-    assert (case.payload_bytes, constants["row_bytes"]) == (3 * 5 * 32, 32)
-
-
-def test_a_variant_without_the_headline_has_options_of_its_own() -> None:
-    variant = STRIDES.variant("engine")
-    parsed = options(STRIDES, variant).parse_args(["--bytes", "4096"])
-    case, _ = case_of(STRIDES, variant, parsed)
-    assert (case.id, case.payload_bytes) == ("bytes=4096", 4096)
-
-
-@pytest.mark.parametrize("words", [["--batch", "-1"], ["--batch", "x"], ["--draw", "sorted"]])
-def test_invalid_case_is_rejected(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        options(COPY, COPY.variant("in_flight")).parse_args(words)
-    assert words[0] in capsys.readouterr().err
-
-
-def test_invalid_payload_is_one_error() -> None:
-    variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
+    for words in (["--batch", "-1"], ["--batch", "x"], ["--draw", "sorted"]):
+        with pytest.raises(SystemExit):
+            options(COPY, variant).parse_args(words)
+        assert words[0] in capsys.readouterr().err
+    variant = replace(variant, payload="rows // (batch - 1) - 1")
     for batch, message in (("1", "by zero"), ("2000", "at least 0, got -1")):
         parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])
         with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{message}"):
             case_of(COPY, variant, parsed)
-
-
-def test_an_unknown_study_is_one_error() -> None:
     with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
         main(["gather"])
 
 
-@pytest.mark.parametrize("study", repository.STUDIES.values(), ids=lambda study: study.name)
-def test_every_variant_lists_its_options(study: Study) -> None:
-    for variant in study.variants:
-        assert "--iters" in options(study, variant).format_help()
+def test_every_variant_lists_its_options() -> None:
+    for study in repository.STUDIES.values():
+        for variant in study.variants:
+            assert "--iters" in options(study, variant).format_help()

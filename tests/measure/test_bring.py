@@ -25,9 +25,10 @@ from analysis.measure import cluster
 from analysis.measure.bring import ARCHIVE_LIMIT_BYTES, LIMIT_BYTES, bring
 from analysis.results.check import faults
 from analysis.results.collect import collect
+from analysis.results.store.copying import require_same_kind
 from analysis.study.config import Config, Machine, load_config
 from tests.measure.studies import contents
-from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, name_of, write_machine
+from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, host_of, name_of, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
 
@@ -58,12 +59,24 @@ def other_gpu(path: Path, **facts: Any) -> None:
 
 
 def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> None:
+    """Without what a killed process left, and never over a run of another content."""
     results = tmp_path / "results"
     for name, run in (("one", RUN), ("two", LATER)):
-        measured(tmp_path / name, run)
+        (first, *_) = measured(tmp_path / name, run)
+        first.with_name(f".{first.name}.partial").touch()
+        shutil.copy(first, first.with_name(first.name.replace("2026", "2025", 1)))  # alone
         assert list(bring(pack(tmp_path / name), results)) == [f"box: calls/{name_of(run)}.json"]
-    assert contents(tmp_path / "one").items() < contents(results).items()
-    assert list(bring(pack(tmp_path / "one"), results)) == ["box: every run is here already"]
+        brought = results / "box" / "calls" / first.name
+        assert brought.read_bytes() == first.read_bytes()
+    assert len(contents(results)) == 2 * len([*(tmp_path / "one").rglob("2026*.*")])
+    one = pack(tmp_path / "one")
+    assert list(bring(one, results)) == ["box: every run is here already"]
+    path = results / "box" / "calls" / f"{name_of(RUN)}.json"
+    edit_run(path, lambda run: run.update(command="another"))
+    before = contents(results)
+    with pytest.raises(HotpathError, match=r"expected the content of .* got 'another'"):
+        list(bring(one, results))
+    assert contents(results) == before
 
 
 def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path) -> None:
@@ -80,6 +93,33 @@ def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path)
     for name in ("../box", "/tmp/box", "a/b", "My Box", "published"):
         with pytest.raises(HotpathError, match="name of the machine: expected"):
             list(bring(archive, results, name))
+
+
+BIG = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"gpu": None}, "gpus: expected 1 as in"),
+        ({"gpus": 2}, "gpus: expected 1 as in"),
+        ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
+        ({"sms": 114}, "sms: expected 132 as in"),
+        ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
+        ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
+        ({"pcie_generation": 1}, ""),  # an idle link
+    ],
+)
+def test_results_of_another_kind_of_machine_are_refused(
+    tmp_path: Path, other: dict[str, Any], message: str
+) -> None:
+    host, where = host_of({**BIG, **other}), "config: machine"
+    require_same_kind(host, tmp_path / "box", where)  # the first of its folder
+    if not message:
+        require_same_kind(host, tmp_path / "box", where, host_of(BIG))
+        return
+    with pytest.raises(FieldError, match=f"{where}: {message}"):
+        require_same_kind(host, tmp_path / "box", where, host_of(BIG))
 
 
 def of_two_kinds(root: Path) -> None:
@@ -117,30 +157,6 @@ def test_one_bad_run_of_an_archive_keeps_all_out(
     assert not (tmp_path / "results").exists()
 
 
-def test_what_a_killed_process_left_is_not_brought(tmp_path: Path) -> None:
-    first, second = measured(tmp_path / "one", RUN, LATER)
-    second.with_suffix(".json").unlink()
-    second.with_name(f".{second.name}.partial").touch()
-    archive = pack(tmp_path / "one")
-    for _ in range(2):
-        assert list(bring(archive, tmp_path / "results")) == [f"box: calls/{first.stem}.json"]
-        brought = tmp_path / "results" / "box" / "calls" / first.name
-        assert brought.read_bytes() == first.read_bytes()
-        brought.unlink()
-
-
-def test_a_run_of_another_content_is_refused(tmp_path: Path) -> None:
-    measured(tmp_path / "one")
-    archive, results = pack(tmp_path / "one"), tmp_path / "results"
-    list(bring(archive, results))
-    (path,) = files_of(results, "box", "calls")
-    edit_run(path.with_suffix(".json"), lambda run: run.update(command="another"))
-    before = contents(results)
-    with pytest.raises(HotpathError, match=r"expected the content of .* got 'another'"):
-        list(bring(archive, results))
-    assert contents(results) == before
-
-
 def one_file(name: str, size: int = 1, method: int = ZIP_DEFLATED) -> Callable[[Path], None]:
     """An archive of one file of zeros."""
 
@@ -153,8 +169,8 @@ def one_file(name: str, size: int = 1, method: int = ZIP_DEFLATED) -> Callable[[
     return make
 
 
-def sparse(size: int) -> Callable[[Path], None]:
-    return lambda archive: os.truncate(os.open(archive, os.O_CREAT | os.O_WRONLY), size)
+def sparse(archive: Path) -> None:
+    os.truncate(os.open(archive, os.O_CREAT | os.O_WRONLY), ARCHIVE_LIMIT_BYTES + 1)
 
 
 def many_files(archive: Path) -> None:
@@ -162,10 +178,9 @@ def many_files(archive: Path) -> None:
     end = archive.read_bytes()[-22:]
     entry = archive.read_bytes()[archive.read_bytes().index(b"PK\1\2") : -22]
     count = ARCHIVE_LIMIT_BYTES // len(entry) // 2
-    sizes = [(count % 2**16).to_bytes(2, "little")] * 2 + [
-        (count * len(entry)).to_bytes(4, "little")
-    ]
-    archive.write_bytes(entry * count + end[:8] + b"".join(sizes) + bytes(6))
+    numbers = (count % 2**16, 2), (count % 2**16, 2), (count * len(entry), 4)
+    sizes = b"".join(number.to_bytes(width, "little") for number, width in numbers)
+    archive.write_bytes(entry * count + end[:8] + sizes + bytes(6))
 
 
 FILES = "expected files <machine>/<study>/<file>"
@@ -181,26 +196,26 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no description": (one_file(f"box/calls/{name_of(RUN)}.csv"), "runs of box, got 'none'"),
     "another method": (one_file("box/calls/a.csv", method=ZIP_BZIP2), FILES),
     "a bomb": (one_file("box/calls/a.csv", LIMIT_BYTES + 1), "bytes, unpacked, got 'more'"),
-    "a large archive": (sparse(ARCHIVE_LIMIT_BYTES + 1), f"at most {ARCHIVE_LIMIT_BYTES} bytes"),
+    "a large archive": (sparse, f"at most {ARCHIVE_LIMIT_BYTES} bytes"),
     "many files": (many_files, "archive of env/offline"),
 }
 """Archives, and how each is refused."""
+LIMITED = """\
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+from analysis.measure.bring import main
+from analysis.base.cli import fail_in_one_line
+fail_in_one_line(main)
+"""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_archive_is_one_line_in_little_memory(tmp_path: Path, name: str) -> None:
     make, says = HOSTILE[name]
-    archive = tmp_path / "hostile.zip"
+    archive, results = tmp_path / "hostile.zip", tmp_path / "results"
     make(archive)
-    program = (
-        "import resource\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
-        "from analysis.measure.bring import main\n"
-        "from analysis.base.cli import fail_in_one_line\n"
-        "fail_in_one_line(main)\n"
-    )
-    (tmp_path / "results").mkdir()
-    command = [sys.executable, "-c", program, str(archive), "--results", str(tmp_path / "results")]
+    results.mkdir()
+    command = [sys.executable, "-c", LIMITED, str(archive), "--results", str(results)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False
@@ -208,7 +223,7 @@ def test_a_hostile_archive_is_one_line_in_little_memory(tmp_path: Path, name: st
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert says in line and len(line) < 700
-    assert not list((tmp_path / "results").iterdir())
+    assert not list(results.iterdir())
 
 
 def test_a_damaged_archive_is_one_error_or_harmless(tmp_path: Path) -> None:
@@ -278,8 +293,6 @@ def test_a_node_measures_what_the_good_results_lack_on_the_gpus_that_were_asked_
     gpus: int,
     expected: list[int] | None,
 ) -> None:
-    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
-        cluster.measure(config, {}, "other", 1)
     bad, good = measured(tmp_path / "results", RUN, LATER)
     bad.write_text("")
     shutil.copytree(good.parent, good.parent.with_name("Calls"))
@@ -294,8 +307,10 @@ def test_a_node_measures_what_the_good_results_lack_on_the_gpus_that_were_asked_
     assert [path.stem for path in files_of(tree(1), "box", "calls")] == [good.stem]
 
 
-def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
-    measured(tree(2), LATER)
+def test_the_runs_of_nodes_of_one_kind_become_one_machine_and_come_once(
+    tmp_path: Path, config: Config
+) -> None:
+    (path,) = measured(tree(2), LATER)
     nothing = ["box: run 1: nothing new", "box: run 2: nothing new"]
     second = f"box: run 2: calls/{name_of(LATER)}.json"
     assert list(cluster.merge(config, "box")) == [nothing[0], second]
@@ -305,17 +320,12 @@ def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, conf
     before = contents(tmp_path / "results")
     assert list(cluster.merge(config, "box")) == nothing
     assert contents(tmp_path / "results") == before
-    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
-        list(cluster.merge(config, "other"))
-
-
-def test_a_node_of_another_kind_is_not_merged(tmp_path: Path, config: Config) -> None:
-    measured(tree(1))
-    (path,) = measured(tree(2), LATER)
     other_gpu(path, sms=114)
     with pytest.raises(FieldError, match="sms: expected 132 as in"):
         list(cluster.merge(config, "box"))
-    assert [path.stem for path in files_of(tmp_path / "results", "box", "calls")] == [name_of(RUN)]
+    assert contents(tmp_path / "results") == before
+    with pytest.raises(FieldError, match=r"machine: expected one of \['box'\], got 'other'"):
+        list(cluster.merge(config, "other"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import Plan, pending
 from analysis.measure.publish import publish
+from analysis.results.store.keys import Disturbance
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
@@ -77,7 +79,7 @@ def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
 def test_a_round_to_be_repeated_is_missing_from_then_on(
     finished: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Journal(finished).repeat(1, ["noise"])
+    Journal(finished).repeat(Disturbance(round=1, why=["noise"]))
     Journal(finished).clear(1)  # as its second try does, which may be stopped
     assert Journal(finished).missing() == [1]
     list(publish(measure(finished), host()))
@@ -95,7 +97,7 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
         claim._bounds = (digit * 12,)
     first, later = (plan_of(replace(study, claims=(claim,)), place) for claim in claims)
     begun = measure(first).begun
-    Journal(later).repeat(1, ["noise"])
+    Journal(later).repeat(Disturbance(round=1, why=["noise"]))
     monkeypatch.setattr("analysis.measure.journal.commit_of", None)
     list(publish(measure(later), host()))
     about = only_run(place, study).about
@@ -103,33 +105,27 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     assert (about.run, about.commit) == (begun.run, begun.commit)
 
 
-def test_another_host_and_another_grid_have_a_journal_of_their_own(finished: Plan) -> None:
+def test_rounds_of_other_code_are_dropped_in_a_line(
+    finished: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another host and another grid have a journal of their own."""
     elsewhere = replace(finished, place=replace(finished.place, host="12345678"))
     full = replace(finished, grid=replace(GRID, name="full"))
     for other in (elsewhere, full):
         assert Journal(other).missing() == [0, 1, 2]
+    source = finished.study.folder / "one.py"
+    replace_in(source, '"""Fill at once."""', "# F.")
     assert Journal(finished).missing() == []
-
-
-@pytest.mark.parametrize(
-    ("change", "costs"),
-    [
-        (lambda plan: replace_in(plan.study.folder / "one.py", '"""Fill at once."""', "# F."), 0),
-        (lambda plan: replace_in(plan.study.folder / "one.py", "len(out)", "1 * len(out)"), 3),
-    ],
-)
-def test_rounds_of_other_code_are_dropped_in_a_line(
-    finished: Plan, capsys: pytest.CaptureFixture[str], change: Callable[[Plan], object], costs: int
-) -> None:
-    change(finished)
-    assert len(Journal(finished).missing()) == costs
-    assert ("rounds of an interrupted run of other code" in capsys.readouterr().out) == bool(costs)
-    assert finished.journal.exists() != bool(costs)
-
-
-def test_rounds_of_other_variants_are_dropped(finished: Plan) -> None:
-    fewer = replace(finished, variants=finished.variants[:1])
-    assert Journal(fewer).missing() == [0, 1, 2]
+    assert "interrupted run" not in capsys.readouterr().out
+    with_fewer = replace(finished, variants=finished.variants[:1])
+    kept = shutil.copytree(finished.journal, finished.journal.with_name("kept"))
+    for changed in (with_fewer, finished):
+        if changed is finished:
+            shutil.copytree(kept, finished.journal)
+            replace_in(source, "len(out)", "1 * len(out)")
+        assert Journal(changed).missing() == [0, 1, 2]
+        assert "rounds of an interrupted run of other code" in capsys.readouterr().out
+        assert not finished.journal.exists()
 
 
 @pytest.mark.parametrize("files", [("csv",), ("csv", "json")])
@@ -170,7 +166,9 @@ def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
     tmp_path: Path, place: Place
 ) -> None:
     study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
-    measure(plan_of(study, replace(place, managed=True))).repeat(1, ["noise"])
+    measure(plan_of(study, replace(place, managed=True))).repeat(
+        Disturbance(round=1, why=["noise"])
+    )
     list(publish(measure(plan_of(study, place)), host()))
     run = only_run(place, study)
     assert run.about.variants["two"].unmet is None

@@ -137,17 +137,13 @@ def test_what_is_packed_is_said(
     assert done.stdout.strip() == said or (packed and str(archive) in done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [("bundle", "the name of an archive"), ("offline", "a name for the machine")],
-)
-def test_a_missing_argument_is_one_error(script: str, expected: str, tmp_path: Path) -> None:
-    done = run([ROOT / "env" / script], tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: expected {expected}, see env/{script}\n"
-
-
-def test_a_checkout_is_no_archive_and_another_python_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_call_is_one_error(tmp_path: Path) -> None:
+    """A checkout is no archive."""
+    for name, expected in (("bundle", "the name of an archive"), ("offline", "a name for the")):
+        done = run([ROOT / "env" / name], tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"error: expected {expected}") and f", see env/{name}" in line
     (tmp_path / "env").mkdir()
     script = shutil.copy(ROOT / "env" / "offline", tmp_path / "env")
     refusal = run([script, "box"], tmp_path, PYTHON=sys.executable).stderr

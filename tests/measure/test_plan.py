@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending, with_companions
-from analysis.results.store.copying import require_same_kind
 from analysis.results.store.runs import read_runs
 from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
 from analysis.study.config import load_config
@@ -25,6 +25,7 @@ from analysis.study.keys import PACKAGE_NEEDS
 from analysis.toolchain import arch
 from analysis.toolchain.arch import UnsupportedGpu, require_supported, resolve_arch
 from analysis.toolchain.compilers import DEFAULT_ARCH
+from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import PACKAGES
 from tests.compiled import toolchain
 from tests.editing import replace_in
@@ -33,18 +34,12 @@ from tests.nvml import Device, devices, fail, install
 from tests.repository import STUDIES
 from tests.study.described import description, load
 from tests.synthetic import (
-    CALLS,
     COPY,
-    add_run,
-    host_of,
-    provenance_of,
-    samples_of,
     set_capture,
     write_machine,
 )
 
 ALONE, PEERS = STUDIES["h2d_gather"], STUDIES["peers"]
-AT = Path()
 
 
 @pytest.fixture(autouse=True)
@@ -148,77 +143,73 @@ def variant_with(folder: Path, *needs: object) -> Variant:
     return load(folder / "copy", data).variant(entry["name"])
 
 
+PEER_NEEDS = ("gpu", {"peers": 2})
+
+
 @pytest.mark.parametrize(
-    ("need", "arch", "cuda", "reason"),
+    ("needs", "arches", "settings", "reason"),
     [
-        ("gpu", "sm_90", "13.0", None),
-        ("gpu", None, "13.0", "no GPU"),
-        ("sm_90", None, "13.0", "no GPU"),
-        ("sm_90", "sm_90", "13.0", None),
-        ("sm_90a", "sm_100", "13.0", None),
-        ("sm_90", "sm_89", "13.0", "needs sm_90, the GPU is sm_89"),
-        ("cuda>=12.8", None, "12.10", None),
-        ("cuda>=12.10", None, "12.9", "needs CUDA 12.10, modules are built with 12.9"),
-        ("cuda>=12.8", None, None, "needs CUDA 12.8, modules are built with None"),
-        ("managed", None, None, "managed memory is opt-in: managed=true"),
+        (("gpu",), ["sm_90"], {}, None),
+        (("gpu",), [], {}, "no GPU"),
+        (("sm_90",), [], {}, "no GPU"),
+        (("sm_90a",), ["sm_100"], {}, None),
+        (("sm_90",), ["sm_89"], {}, "needs sm_90, the GPU is sm_89"),
+        (("cuda>=12.8",), [], {"cuda": "12.10"}, None),
+        (
+            ("cuda>=12.10",),
+            [],
+            {"cuda": "12.9"},
+            "needs CUDA 12.10, modules are built with 12.9",
+        ),
+        (("cuda>=12.8",), [], {}, "needs CUDA 12.8, modules are built with None"),
+        (("managed",), [], {}, "managed memory is opt-in: managed=true"),
+        (("torch",), [], {}, "torch is not installed"),
+        (("rmm",), [], {}, "RMM is not installed"),
+        (("libfabric",), [], {}, MISSING),
+        (("libfabric",), [], {"libfabric": True}, None),
+        (PEER_NEEDS, [], {}, "no GPU"),
+        (
+            PEER_NEEDS,
+            ["sm_90"],
+            {},
+            "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them",
+        ),
+        (PEER_NEEDS, ["sm_90"] * 2, {}, None),
+        (
+            PEER_NEEDS,
+            ["sm_90"] * 2,
+            {"apart": ((0, 1),)},
+            "GPU 4 and GPU 5 cannot access each other's memory",
+        ),
+        (PEER_NEEDS, ["sm_90"] * 3, {"apart": ((0, 2), (1, 2))}, None),  # the third is not used
     ],
 )
 def test_need_is_met_or_has_a_reason(
-    tmp_path: Path, need: str, arch: str | None, cuda: str | None, reason: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    needs: tuple[object, ...],
+    arches: list[str],
+    settings: dict[str, Any],
+    reason: str | None,
 ) -> None:
-    gpus = [replace(GPU, arch=arch)] if arch else []
-    assert Place(AT, "box", gpus=gpus, cuda=cuda).unmet(variant_with(tmp_path, need)) == reason
-
-
-@pytest.mark.parametrize(("need", "name"), [("torch", "torch"), ("rmm", "librmm")])
-def test_package_is_available_if_python_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, need: str, name: str
-) -> None:
-    assert {*PACKAGE_NEEDS} == {*PACKAGES}
-    variant, place = variant_with(tmp_path, need), Place(AT, "box", gpus=[GPU])
-    monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
-    assert (place.unmet(variant) or "").lower() == f"{need} is not installed"
-    monkeypatch.delitem(sys.modules, name)
-    (tmp_path / f"{name}.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    assert place.unmet(variant) is None
-
-
-@pytest.mark.parametrize(
-    ("count", "apart", "reason"),
-    [
-        (0, (), "no GPU"),
-        (1, (), "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
-        (2, (), None),
-        (2, ((0, 1),), "GPU 4 and GPU 5 cannot access each other's memory"),
-        (3, ((0, 2), (1, 2)), None),  # the third is not used
-    ],
-)
-def test_peers_need_gpus_that_can_access_each_other(
-    tmp_path: Path, count: int, apart: tuple[tuple[int, int], ...], reason: str | None
-) -> None:
-    variant = variant_with(tmp_path, "gpu", {"peers": 2})
-    gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, "sm_90", "") for n in range(count)]
-    place = Place(AT, "box", gpus=gpus, apart=apart)
+    for name in ("torch", "librmm"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, arch, "") for n, arch in enumerate(arches)]
+    place = Place(Path(), "box", gpus=gpus, **settings)
+    variant = variant_with(tmp_path, *needs)
     assert place.unmet(variant) == reason
-    assert place.in_use([variant]) == tuple(gpus[:2])
-    assert place.in_use([]) == tuple(gpus[:1])
+    assert place.in_use([variant]) == tuple(gpus[: 2 if needs == PEER_NEEDS else 1])
+    assert {*PACKAGE_NEEDS} == {*PACKAGES}
 
 
-@pytest.mark.parametrize(
-    "need",
-    [
-        *("cuda", "sm_ninety", "gpus", "gpuu", "cuda>=13", "rocm", "peers: two", "", "gpu "),
-        *({"peers": 1}, {"peers": 65}, {"peers": 10**17}, {"peers": 2, "gpu": 1}, 7, None),
-    ],
-)
-def test_unknown_need_is_an_error_of_the_study(tmp_path: Path, need: object) -> None:
-    with pytest.raises(FieldError) as caught:
-        variant_with(tmp_path, need)
-    assert caught.value.field == "copy/study.yaml: variants.first.needs.0"
+def test_unknown_need_is_an_error_of_the_study(tmp_path: Path) -> None:
+    names = ["cuda", "sm_ninety", "gpus", "cuda>=13", "rocm", "peers: two", "", "gpu ", 7, None]
+    counts: list[object] = [{"peers": 1}, {"peers": 65}, {"peers": 10**17}, {"peers": 2, "gpu": 1}]
     expected = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <2 to 64>"
-    assert f": expected {expected}, got " in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for need in [*names, *counts]:
+        with pytest.raises(FieldError, match=re.escape(f": expected {expected}, got ")) as caught:
+            variant_with(tmp_path, need)
+        assert caught.value.field == "copy/study.yaml: variants.first.needs.0"
 
 
 @pytest.mark.usefixtures("quick")
@@ -261,10 +252,16 @@ def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place)
 
 @pytest.mark.usefixtures("quick")
 def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]})
+    """One without a case in the grid is left alone."""
+    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]}, {"name": "two"})
+    one, two = study.variants
+    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
+    study = replace(study, variants=(one, only_full))
+    assert pending(study, place, "default") == [one]
     run(plan_of(study, place, rounds=1))
     assert pending(study, place, "default") == pending(study, place, "default", runs=2) == []
-    assert pending(study, replace(place, managed=True), "default") == [*study.variants]
+    assert pending(study, replace(place, managed=True), "default") == [one]
+    assert samples_at(place, study, "one") and samples_at(place, study, "two") == []
 
 
 def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, place: Place) -> None:
@@ -283,18 +280,6 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, plac
     again = plan_again(study, GRID, place, "three")
     assert [variant.name for variant in again.variants] == ["two", "three", "limit"]
     assert again.asked == ("three",)
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_variant_without_a_case_in_the_grid_is_left_alone(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "grids", {"name": "one"}, {"name": "two"})
-    one, two = study.variants
-    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
-    study = replace(study, variants=(one, only_full))
-    assert pending(study, place, "default") == [one]
-    run(plan_of(study, place, rounds=1))
-    assert samples_at(place, study, "one")
-    assert samples_at(place, study, "two") == []
 
 
 def test_what_can_be_profiled_lacks_a_capture_until_it_has_one_of_its_code(tmp_path: Path) -> None:
@@ -328,31 +313,3 @@ def test_gpu_in_use_is_refused_or_recorded(
         fail(monkeypatch, "nvmlDeviceGetComputeRunningProcesses", pynvml.NVML_ERROR_NOT_SUPPORTED)
         assert other_users(gpus[1:], "refuse") == []
     assert capsys.readouterr().out == "GPU 3 does not say who uses it; it is measured anyway\n"
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        ({"gpu": None}, "gpus: expected 1 as in"),
-        ({"gpus": 2}, "gpus: expected 1 as in"),
-        ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
-        ({"sms": 114}, "sms: expected 132 as in"),
-        ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
-        ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
-        ({"pcie_generation": 1}, ""),  # an idle link
-    ],
-)
-def test_results_of_another_kind_of_machine_are_refused(
-    tmp_path: Path, other: dict[str, Any], message: str
-) -> None:
-    big = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
-    require_same_kind(host_of(big), tmp_path / "box", "config: machine")
-    variant = CALLS.variant("python")
-    provenance = provenance_of(CALLS, variant) | {"machine": big}
-    add_run(tmp_path, "box", "calls", "python", samples_of(CALLS, variant), provenance)
-    host = host_of({**big, **other})
-    if not message:
-        require_same_kind(host, tmp_path / "box", "config: machine")
-        return
-    with pytest.raises(HotpathError, match=f"config: machine: {message}"):
-        require_same_kind(host, tmp_path / "box", "config: machine")

@@ -15,15 +15,13 @@ import pytest
 
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, show_only
 from analysis.measure import nvbench, telemetry
-from analysis.measure import run as runs
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
 from analysis.measure.journal import RoundRecord
-from analysis.measure.machine import describe
+from analysis.measure.machine import apart, describe, topology
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import COLUMNS, read_telemetry, with_clocks
-from analysis.measure.topology import apart, topology
 from analysis.results.store.keys import HostKeys, Stages
 from analysis.results.store.records import Reading
 from analysis.results.store.runs import read_study
@@ -91,6 +89,7 @@ def recorded(
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.0)
     handler = signal.getsignal(signal.SIGINT)
     stop: Any = SimpleNamespace(poll=ends)
+    (folder / "rows").unlink(missing_ok=True)
     telemetry.record(gpu_keys, folder / "rows", stop)
     signal.signal(signal.SIGINT, handler)
     return [*csv.reader((folder / "rows").open())]
@@ -131,30 +130,27 @@ def hosted(count: int = 1) -> HostKeys:
         return describe(gpus)
 
 
-def new_unknowns(without: HostKeys, host: HostKeys) -> list[str]:
-    return sorted({*host.unsupported} - {*without.unsupported})
-
-
-@pytest.mark.parametrize("code", REFUSED)
 @pytest.mark.parametrize("query", [query for query in QUERIES if query not in OPENING])
 def test_a_query_without_an_answer_costs_its_own_column_only(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: str, code: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: str
 ) -> None:
     install(monkeypatch, devices(2))
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.setenv(name, "")
     whole = hosted(2)
-    fail(monkeypatch, query, code)
-    with open_gpus([0, 1]) as gpus:
-        assert [gpu.arch for gpu in gpus] == ["sm_90", "sm_90"]
-        host = describe(gpus)
-        assert new_unknowns(whole, host) == UNKNOWN.get(query, [])
-        assert HostKeys.model_validate_json(host.model_dump_json()) == host
-        assert other_users(gpus, "refuse") == []
-        row = row_of(gpus[:1], tmp_path, monkeypatch)
-        show_only(gpus)
-    empty = {name for name, value in row.items() if not value}
-    assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
+    for code in REFUSED:
+        fail(monkeypatch, query, code)
+        with open_gpus([0, 1]) as gpus:
+            assert [gpu.arch for gpu in gpus] == ["sm_90", "sm_90"]
+            host = describe(gpus)
+            new = sorted({*host.unsupported} - {*whole.unsupported})
+            assert new == UNKNOWN.get(query, [])
+            assert HostKeys.model_validate_json(host.model_dump_json()) == host
+            assert other_users(gpus, "refuse") == []
+            row = row_of(gpus[:1], tmp_path, monkeypatch)
+            show_only(gpus)
+        empty = {name for name, value in row.items() if not value}
+        assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
 
 
 def test_nothing_is_answered_but_who_the_gpu_is(
@@ -174,74 +170,52 @@ def test_nothing_is_answered_but_who_the_gpu_is(
     assert [name for name, value in row.items() if value] == ["time", "gpu"]
 
 
-@pytest.mark.parametrize("code", LOST)
-@pytest.mark.parametrize("query", OF_GPU)
+@pytest.mark.parametrize("query", [*OF_GPU, "nvmlDeviceGetHandleByIndex", "nvmlInit"])
 def test_a_lost_gpu_is_named_in_the_words_of_nvml(
-    monkeypatch: pytest.MonkeyPatch, query: str, code: int
+    monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    install(monkeypatch, devices(1))
-    fail(monkeypatch, query, code)
-    said = str(pynvml.NVMLError(code))
-    with pytest.raises(GpuError, match=f"^(GPU 0|the driver) no longer answers: {said}$"):
-        hosted()
+    """One that cannot be opened is not a missing one."""
+    refused = [] if query in OF_GPU else [pynvml.NVML_ERROR_NO_PERMISSION]
+    for code in (*LOST, *refused):
+        with monkeypatch.context() as patch:
+            install(patch, devices(1))
+            fail(patch, query, code)
+            said = r"(GPU 0|the driver) no longer answers" if query in OF_GPU else "GPU( 0)?"
+            with pytest.raises(GpuError, match=f"^{said}: {pynvml.NVMLError(code)}$") as caught:
+                hosted()
+            assert not isinstance(caught.value, NoGpu)
 
 
-@pytest.mark.parametrize("code", [*LOST, pynvml.NVML_ERROR_NO_PERMISSION])
-@pytest.mark.parametrize("query", ["nvmlDeviceGetHandleByIndex", "nvmlInit"])
-def test_a_gpu_that_cannot_be_opened_is_not_a_missing_one(
-    monkeypatch: pytest.MonkeyPatch, query: str, code: int
-) -> None:
-    install(monkeypatch, devices(1))
-    fail(monkeypatch, query, code)
-    with pytest.raises(GpuError, match=f"^GPU( 0)?: {pynvml.NVMLError(code)}$") as caught:
-        hosted()
-    assert not isinstance(caught.value, NoGpu)
-
-
-@pytest.mark.parametrize("value", [2**32 - 1, 2**64 - 1])
 @pytest.mark.parametrize("query", ["ClockInfo", "PowerUsage", "TotalEnergyConsumption"])
 def test_a_value_that_is_not_available_is_an_empty_column(
-    query: str, value: int, monkeypatch: pytest.MonkeyPatch
+    query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, devices(1))
-    monkeypatch.setattr(pynvml, f"nvmlDeviceGet{query}", lambda *arguments: value)
-    with open_gpus([0]) as (gpu,):
-        readings = gpu.readings()
-    unknown = {name for name, reading in readings.items() if reading is None}
-    of = {
-        "ClockInfo": {"sm_mhz", "memory_mhz"},
-        "PowerUsage": {"power_w"},
-        "TotalEnergyConsumption": {"energy_j"},
-    }
-    assert unknown == of[query]
+    for value in (2**32 - 1, 2**64 - 1):
+        monkeypatch.setattr(pynvml, f"nvmlDeviceGet{query}", lambda *_, value=value: value)
+        with open_gpus([0]) as (gpu,):
+            readings = gpu.readings()
+        unknown = sorted(name for name, reading in readings.items() if reading is None)
+        assert unknown == UNKNOWN[f"nvmlDeviceGet{query}"]
 
 
-@pytest.mark.parametrize("which", [0, "GPU-0", "MIG-8"])
-def test_a_divided_gpu_is_its_first_instance(
-    monkeypatch: pytest.MonkeyPatch, which: int | str
-) -> None:
+def test_a_divided_gpu_is_its_first_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Instance(8, "NVIDIA H200 MIG 1g.18gb"), Instance(9)]
-    install(monkeypatch, [Device(0, instances=parts)])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with open_gpus([which]) as (gpu,):
-        assert (gpu.uuid, gpu.name) == ("MIG-8", "NVIDIA H200 MIG 1g.18gb")
-        assert gpu.readings()["power_w"] == 300  # the board's
-        assert gpu.is_at_highest_clock()
-        assert "power_w" not in describe([gpu]).unsupported
-
-
-def test_a_divided_gpu_without_an_instance_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, [Device(0, instances=())])
-    with pytest.raises(GpuError, match=r"^GPU 0: MIG is on, and the GPU has no instance$"):
-        hosted()
+    install(monkeypatch, [Device(0, instances=parts), Device(1, instances=())])
+    for which in (0, "GPU-0", "MIG-8"):
+        with open_gpus([which]) as (gpu,):
+            assert (gpu.uuid, gpu.name) == ("MIG-8", "NVIDIA H200 MIG 1g.18gb")
+            assert gpu.readings()["power_w"] == 300  # the board's
+            assert gpu.is_at_highest_clock()
+            assert "power_w" not in describe([gpu]).unsupported
+    none = r"^GPU 1: MIG is on, and the GPU has no instance$"
+    with pytest.raises(GpuError, match=none), open_gpus([1]):
+        pass
 
 
 SILENT = {
-    "power": ["nvmlDeviceGetPowerUsage"],
     "energy": ["nvmlDeviceGetTotalEnergyConsumption"],
     "clocks": ["nvmlDeviceGetClockInfo", "nvmlDeviceGetMaxClockInfo"],
-    "throttle reasons": ["nvmlDeviceGetCurrentClocksEventReasons"],
-    "users": ["nvmlDeviceGetComputeRunningProcesses"],
     "everything": [query for query in QUERIES if query not in (*OPENING, *KNOWN)],
 }
 """Queries that fail on a machine, by what it does not report."""
@@ -263,7 +237,7 @@ def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
 
     monkeypatch.setattr(nvbench, "run_under_nvbench", without_nvbench)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.001)
-    monkeypatch.setattr(runs, "TELEMETRY_S", 0.01)  # a fork keeps the pipe open that would end it
+    monkeypatch.setattr(telemetry, "END_S", 0.01)  # a fork keeps the pipe open that would end it
     study = write_study(tmp_path / "silent", {"name": "one"})
     (study.folder / "one.py").write_text(SLOW_FILL)
     with open_gpus([0]) as gpus:
@@ -297,17 +271,8 @@ def test_one_row_per_gpu_until_one_is_lost(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", power)
     rows = recorded(["GPU-0", "GPU-1"], tmp_path, monkeypatch)
-    assert rows[0][1:] == [
-        "100.0",
-        "5.0",
-        "40",
-        "1980.0",
-        "2600",
-        "sw_power_cap",
-        "7000",
-        "7000",
-        "0",
-    ]
+    first = "100.0,5.0,40,1980.0,2600,sw_power_cap,7000,7000,0"
+    assert rows[0][1:] == first.split(",")
     powers = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
     assert powers == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]
 
@@ -364,6 +329,7 @@ def test_clocks_of_the_first_gpu_and_reasons_of_all_are_those_seen_within_the_ce
 
 
 def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links without a switch count for the GPU that they lead to."""
     install(monkeypatch, devices(3), can_access=lambda i, j: (i, j) != (2, 1))
     with open_gpus([0, 1, 2]) as gpus:
         assert (topology(gpus[:1]), apart(gpus[:1])) == ({}, ())
@@ -376,18 +342,10 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
     }
     host = host_of({"gpu": "NVIDIA H200", "gpus": 3, **found})
     facts = described_facts({"nvidia-h200-x3": host.described()})
-    assert facts["peer access, 1-2"] == ["no"]
-    assert facts["NVLinks, 0-1"] == ["2"]
-
-
-def test_links_without_a_switch_count_for_the_gpu_they_lead_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ends = [Device(index).bus_id for index in range(3)]
-    first = Device(0, links=[ends[1], ends[1], ends[2], None])
-    second = Device(1, links=[ends[0], ends[0], None, None])
-    third = Device(2, links=[ends[0], None, None, None])
-    install(monkeypatch, [first, second, third])
+    assert (facts["peer access, 1-2"], facts["NVLinks, 0-1"]) == (["no"], ["2"])
+    a, b, c = (Device(index).bus_id for index in range(3))
+    ends = [[b, b, c, None], [a, a, None, None], [a, None, None, None]]
+    install(monkeypatch, [Device(index, links=links) for index, links in enumerate(ends)])
     with open_gpus([0, 1, 2]) as gpus:
         assert topology(gpus)["nvlinks"] == {"0-1": 2, "0-2": 1, "1-2": 0}
     install(monkeypatch, devices(2, links=()))

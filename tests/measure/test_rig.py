@@ -1,159 +1,196 @@
-"""The rig: each case is prepared once, before any variant is bound to it."""
+"""The engine's calls of a workload: their order, as on the page, and how long inputs live."""
 
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from analysis import ROOT
 from analysis.measure.cell import Skip
 from analysis.measure.rig import Rig
+from analysis.measure.round import DISCARDED_HOST_PASSES, WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.study import Study
 from analysis.toolchain.modules import load_python
-from tests.measure.studies import write_study
+from tests.measure.studies import GRID, write_study
+from tests.synthetic import RUN
 
-NOTES = '''\
-"""Records its calls."""
+RECORDER = '''\
+"""Records every call, and with what."""
 
 from analysis.measure.cell import Operation, PythonLauncher, Skip
 
-EVENTS = []
-
-
-class Workload:
-    def __init__(self, constants, rng):
-        self.constants = dict(constants)
-        EVENTS.append(f"workload {self.constants}")
-
-    def prepare(self, case):
-        EVENTS.append(f"prepare {case.id}")
-        if case.id in REFUSED:
-            raise Skip("not here")
-        RETURNED
-
-    def bind(self, variant, module):
-        EVENTS.append(f"bind {variant.name} {module.__name__.rpartition('.')[2]}")
-        return Noted()
+CALLS = []
+REFUSED = ()
+WRONG = None
 
 
 class Inputs:
     def __init__(self, case):
         self.case = case
 
+    def before_bind(self, variants):
+        CALLS.append("before_bind " + " ".join(variant.name for variant, _ in variants))
+
     def bind(self, variant, module):
-        EVENTS.append(f"bind {variant.name} to {self.case.id}")
-        return Noted()
+        CALLS.append(f"bind {variant.name} {module.__name__.rpartition('.')[2]}")
+        return Recorded()
 
 
-class Noted(Operation):
-    launcher = PythonLauncher(lambda stream: EVENTS.append("launch"))
+class Workload(Inputs):
+    @classmethod
+    def before_cuda(cls):
+        CALLS.append("before_cuda")
+
+    def __init__(self, constants, rng):
+        CALLS.append(f"Workload {dict(constants)}")
+
+    def prepare(self, case):
+        CALLS.append(f"prepare {case.id}")
+        if case.id in REFUSED:
+            raise Skip("not here")
+        return MADE
+
+
+class Recorded(Operation):
+    launcher = PythonLauncher(lambda stream: CALLS.append("launch"))
 
     def poison(self):
-        EVENTS.append("poison")
+        CALLS.append("poison")
 
     def check(self):
-        EVENTS.append("check")
+        CALLS.append("check")
         return WRONG
 
+    def own_samples(self, stream, count):
+        CALLS.append("own_samples")
+        return {}
+
+    def reset(self, stream):
+        CALLS.append("reset")
+
     def settle(self):
-        EVENTS.append("settle")
-
-
-REFUSED = ()
-WRONG = None
+        CALLS.append("settle")
 '''
 
 
-def rig_in(
-    folder: Path, *variants: dict[str, Any], returned: str = "", **settings: object
-) -> tuple[Study, Rig, list[str]]:
-    """A study whose workload records its calls, its rig, and the record."""
+def recorded(
+    folder: Path, *names: str, made: str = "None", **settings: object
+) -> tuple[Study, list[str]]:
+    """A study whose workload records its calls, and the record; `made` is what it prepares."""
     folder.mkdir()
-    source = NOTES.replace("RETURNED", returned or "return None")
-    (folder / "workload.py").write_text(source)
-    study = write_study(folder, *variants)
-    rig = Rig(study, folder, np.random.default_rng(0))
+    (folder / "workload.py").write_text(RECORDER.replace("MADE", made))
+    study = write_study(folder, *({"name": name, "host_work": True} for name in names))
     workload = load_python(study, "workload")
     for name, value in settings.items():
         setattr(workload, name, value)
-    return study, rig, workload.EVENTS
+    return study, workload.CALLS
 
 
-def test_workload_gets_the_variants_of_a_case_once(tmp_path: Path) -> None:
-    study, _, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"}, {"name": "three"})
-    workload = load_python(study, "workload").Workload
-    workload.before_bind = lambda _, bound: events.append(
-        "before " + " ".join(f"{variant.name} {module.__name__[-3:]}" for variant, module in bound)
-    )
-    one, two, three = study.variants
-    first, second = one.cases
-    variants = [one, replace(two, cases=(first,)), replace(three, constants={"width": 2})]
-    rig = Rig(study, study.folder, np.random.default_rng(0), variants)
-    for variant, case in ((one, first), (two, first), (one, second)):
-        rig.bind(variant, case)
-    assert events == [
-        *("workload {}", "prepare n=1", "before one one two two", "bind one one", "bind two two"),
-        *("prepare n=2", "before one one", "bind one one"),
+def rig_of(study: Study) -> Rig:
+    return Rig(study, study.folder, np.random.default_rng(0), study.variants)
+
+
+def steps() -> dict[int, list[str]]:
+    """The calls in each numbered row of the page's table."""
+    page = (ROOT / "docs" / "workload.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| (.*?) \| [^|]* \|$", page, re.MULTILINE)
+    return {int(number): re.findall(r"`(?:\w+\.)?(\w+)\(", calls) for number, calls in rows}
+
+
+def test_the_engine_calls_a_workload_in_the_order_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.001)
+    study, calls = recorded(tmp_path / "a", "only")
+    out = tmp_path / "round.csv"
+    job = RoundJob(study, study.variants, GRID, RUN, 0, tmp_path, (), out)
+    bench = Bench(job, [], Mock())
+    cell, *_ = bench.schedule()
+    bench.measure(cell)
+    made = [call.split()[0] for call in calls]
+
+    order = steps()
+    assert list(order) == list(range(14))
+    on_gpu_only = 11
+    samples = order.pop(13)
+    assert order.pop(on_gpu_only) == ["reset", "launch"]
+    order[9] *= WARM_UP_LAUNCHES
+    once = [call for number in sorted(order) for call in order[number]]
+    # Warming up launches as often as it can.
+    warm_up = once.index("launch")
+    count = sum(name == "host_time" for name, _ in cell.values)
+    assert made[warm_up : warm_up + 2] == ["launch", "launch"]
+    assert [call for call, _ in groupby(made)] == [
+        *once,
+        *samples * (DISCARDED_HOST_PASSES + count),
     ]
+    assert count == GRID.samples
+
+    calls.clear()
+    bound = rig_of(study).bind(study.variants[0], study.variants[0].cases[0])
+    bound.poison_and_launch()
+    bound.check()
+    expected = [call for number in (0, 1, 2, 3, 5, 6, 7, 8) for call in order[number]]
+    assert [call.split()[0] for call in calls] == expected
 
 
-def test_a_case_is_prepared_once_for_all_that_are_bound_to_it(tmp_path: Path) -> None:
-    study, rig, events = rig_in(tmp_path / "a", {"name": "one"}, {"name": "two"})
+def test_a_case_is_prepared_once_for_all_variants_of_one_set_of_constants(tmp_path: Path) -> None:
+    study, calls = recorded(tmp_path / "a", "one", "two")
+    rig = rig_of(study)
     one, two = study.variants
     first, second = one.cases
     for variant, case in ((one, first), (two, first), (two, second), (one, first)):
         rig.bind(variant, case)
-    assert events == [
-        "workload {}",
-        *("prepare n=1", "bind one one", "bind two two"),
-        *("prepare n=2", "bind two two"),
-        *("prepare n=1", "bind one one"),
+    assert calls[1:] == [
+        *("Workload {}", "prepare n=1", "before_bind one two", "bind one one", "bind two two"),
+        *("prepare n=2", "before_bind one two", "bind two two"),
+        *("prepare n=1", "before_bind one two", "bind one one"),
     ]
+    calls.clear()
+    other = replace(two, constants={"width": 2})
+    for variant in (one, other, one, other):
+        rig.bind(variant, first)
+    kinds = [call for call in calls if call.startswith(("Workload", "prepare", "before"))]
+    assert kinds == ["Workload {'width': 2}", "prepare n=1", "before_bind "]
 
 
-def test_each_set_of_constants_has_a_workload_of_its_own(tmp_path: Path) -> None:
-    study, rig, events = rig_in(tmp_path / "c", {"name": "one"}, {"name": "two"})
-    one, two = study.variants
-    for variant in 2 * (one, replace(two, constants={"width": 2})):
-        rig.bind(variant, variant.cases[0])
-    made = [event for event in events if event.startswith(("workload", "prepare"))]
-    assert made == ["workload {}", "prepare n=1", "workload {'width': 2}", "prepare n=1"]
-
-
-def test_rejected_case_does_not_count_as_prepared(tmp_path: Path) -> None:
-    study, rig, events = rig_in(tmp_path / "d", {"name": "one"}, REFUSED=("n=2",))
-    variant = study.variants[0]
+def test_a_rejected_case_does_not_count_as_prepared(tmp_path: Path) -> None:
+    study, calls = recorded(tmp_path / "a", "one", REFUSED=("n=2",))
+    rig, variant = rig_of(study), study.variants[0]
     rig.bind(variant, variant.cases[0])
     for _ in range(2):
         with pytest.raises(Skip, match="not here"):
             rig.bind(variant, variant.cases[1])
     rig.bind(variant, variant.cases[0])
-    prepared = [event for event in events if event.startswith("prepare")]
+    prepared = [call for call in calls if call.startswith("prepare")]
     assert prepared == ["prepare n=1", "prepare n=2", "prepare n=2", "prepare n=1"]
 
 
 @pytest.mark.parametrize("wrong", ["", "byte 3: expected 1, got 165"])
 def test_output_is_poisoned_before_the_checked_launch(tmp_path: Path, wrong: str) -> None:
-    study, rig, events = rig_in(tmp_path / "e", {"name": "one"}, WRONG=wrong or None)
-    bound = rig.bind(study.variants[0], study.variants[0].cases[0])
-    events.clear()
+    study, calls = recorded(tmp_path / "a", "one", WRONG=wrong or None)
+    bound = rig_of(study).bind(study.variants[0], study.variants[0].cases[0])
+    calls.clear()
     assert bound.poison_and_launch() >= 0
     assert bound.check() == wrong
-    assert events == ["poison", "launch", "check", *([] if wrong else ["settle"])]
+    assert calls == ["poison", "launch", "check", *([] if wrong else ["settle"])]
 
 
-@pytest.mark.parametrize("returned", ["", "return Inputs(case)"])
-def test_inputs_live_as_long_as_their_operations(tmp_path: Path, returned: str) -> None:
-    study, rig, events = rig_in(tmp_path / "f", {"name": "one"}, returned=returned)
-    for case in study.variants[0].cases[::-1]:
+@pytest.mark.parametrize("made", ["None", "Inputs(case)"])
+def test_inputs_live_as_long_as_their_operations(tmp_path: Path, made: str) -> None:
+    study, _ = recorded(tmp_path / "a", "one", made=made)
+    rig = rig_of(study)
+    for case in study.variants[0].cases:
         bound = rig.bind(study.variants[0], case)
-    to = ["to n=2", "to n=1"] if returned else ["one", "one"]
-    assert [event.split(" ", 2)[2] for event in events if event.startswith("bind")] == to
     held: list[weakref.ref[Any]] = [
         weakref.ref(rig._workloads["workload", ()]),
         weakref.ref(rig._prepared["workload", ()][1]),

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.base.gpu import Gpu
-from analysis.measure import memory, rig
+from analysis.measure import memory
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
 from analysis.measure.places import Place
@@ -21,128 +21,64 @@ from analysis.measure.rig import Bound
 from analysis.measure.round import WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text
 from analysis.study import Study
-from tests.measure.studies import plan_of, run, samples_at, write_study
+from tests.measure.studies import GRID, plan_of, run, samples_at, write_study
 from tests.synthetic import RUN
 
 
-def job(study: Study, number: int, grid: str = "default") -> RoundJob:
-    cases = {v.name: tuple(case.id for case in v.in_grid(grid)) for v in study.variants}
-    return RoundJob(study, cases, 1, 0.05, RUN, number, Path(), (), Path("round.csv"))
+def bench(study: Study, number: int = 0, run: str = RUN, gpus: Any = (), **grid: Any) -> Bench:
+    effort = replace(GRID, **grid)
+    out = study.folder / "round.csv"
+    job = RoundJob(study, study.variants, effort, run, number, Path(), (), out)
+    return Bench(job, gpus, Mock())
 
 
-@pytest.fixture
-def many_cells(tmp_path: Path) -> Study:
-    """Two variants with nine cases, and one with a single case."""
+def test_rounds_have_all_cells_in_orders_that_run_and_round_decide(tmp_path: Path) -> None:
+    """Cases in any order, the variants of a case beside each other in any order."""
     variants = {"name": "one"}, {"name": "other"}, {"name": "few", "cases": ["few"]}
-    few = {"n": [7], "payload_bytes": "n * 8"}
-    return write_study(tmp_path / "many", *variants, sizes={"n": list(range(1, 10))}, few=few)
+    few = {"n": [99], "payload_bytes": "n * 8"}
+    study = write_study(tmp_path / "many", *variants, sizes={"n": list(range(1, 10))}, few=few)
+    seldom = replace(study.variants[2].cases[0], every=3)
+    last = replace(study.variants[2], cases=(seldom,))
+    study = replace(study, variants=(*study.variants[:2], last))
 
+    def order(number: int, run: str = RUN) -> list[tuple[str, str]]:
+        cells = bench(study, number, run).schedule()
+        return [(cell.variant.name, cell.case.id) for cell in cells]
 
-def order(study: Study, number: int) -> list[str]:
-    """The cells of a round."""
-    return [str(cell) for cell in Bench(job(study, number), []).schedule()]
-
-
-def test_each_round_covers_every_cell_once_in_random_order(many_cells: Study) -> None:
-    orders = [order(many_cells, number) for number in range(4)]
-    every = sorted(
-        f"{variant.name} {case.id}"
-        for variant in many_cells.variants
-        for case in variant.in_grid("default")
-    )
-    assert all(sorted(order) == every for order in orders)
-    assert len({tuple(order) for order in orders}) == len(orders)
-    assert len({tuple(dict.fromkeys(cell.split()[1] for cell in order)) for order in orders}) > 1
-    # The variants of a case are adjacent, in any order.
-    pairs = [[cell.split()[0] for cell in cells if cell.endswith("n=3")] for cells in orders]
-    assert all(sorted(pair) == ["one", "other"] for pair in pairs)
-    for cells in orders:
-        cases = [cell.split()[1] for cell in cells]
-        blocks = [case for case, before in zip(cases, ["", *cases], strict=False) if case != before]
-        assert len(blocks) == len(set(cases))
-
-
-def test_another_run_has_another_order_and_the_same_has_the_same(many_cells: Study) -> None:
-    assert order(many_cells, 5) == order(many_cells, 5)
-    first = job(many_cells, 0)
-    orders = [
-        [str(cell) for cell in Bench(replace(first, run=run), []).schedule()]
-        for run in (RUN, "2026-02-02T03:04:05Z")
-    ]
-    assert orders[0] != orders[1]
-
-
-def test_either_of_two_variants_may_come_first(many_cells: Study) -> None:
+    orders = [order(number) for number in range(20)]
+    every = {(name, f"n={n}") for name in ("one", "other") for n in range(1, 10)}
     leaders: Counter[str] = Counter()
-    for number in range(20):
-        first = next(cell for cell in order(many_cells, number) if cell.endswith("n=3"))
-        leaders[first.split()[0]] += 1
+    for number, cells in enumerate(orders):
+        of_round = {*every, *([("few", "n=99")] if number % 3 == 0 else [])}
+        assert sorted(cells) == sorted(of_round)
+        cases = [case for _, case in cells]
+        blocks = [case for case, before in zip(cases, ["", *cases], strict=False) if case != before]
+        assert len(blocks) == len({*cases})
+        leaders[next(variant for variant, case in cells if case == "n=3")] += 1
     assert min(leaders["one"], leaders["other"]) >= 4
-
-
-def test_a_case_may_be_measured_in_some_rounds_only(many_cells: Study) -> None:
-    few = replace(many_cells.variant("few").cases[0], every=3)
-    variants = (replace(v, cases=(few,)) if v.name == "few" else v for v in many_cells.variants)
-    seldom = replace(many_cells, variants=tuple(variants))
-    measured = [
-        sum(cell.startswith("few ") for cell in order(seldom, number)) for number in range(4)
-    ]
-    assert measured == [1, 0, 0, 1]
+    assert len({tuple(dict.fromkeys(case for _, case in cells)) for cells in orders}) > 10
+    assert order(5) == orders[5]
+    assert order(5, "2026-02-02T03:04:05Z") != orders[5]
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_case_may_be_visited_several_times_a_round(tmp_path: Path, place: Place) -> None:
-    variants = {"name": "one"}, {"name": "other"}
-    study = write_study(tmp_path / "often", *variants, sizes={"visits": 20})
-    order = list(Bench(job(study, 0), []).schedule())
-    assert Counter(map(str, order)) == {
-        f"{name} n={n}": 20 for name in ("one", "other") for n in (1, 2)
-    }
-    turns = [tuple(order[i : i + 2]) for i in range(0, len(order), 2)]
-    assert all(len({cell.case.id for cell in turn}) == 1 for turn in turns)
-    assert all({cell.variant.name for cell in turn} == {"one", "other"} for turn in turns)
-    assert len({turn[0].variant.name for turn in turns}) == 2
-    run(plan_of(study, place, rounds=2))
-    samples = [s for s in samples_at(place, study, "one") if s.case == "n=1"]
-    numbers = [(s.round, s.sample) for s in samples if s.metric == "host_time"]
-    assert sorted(numbers) == [(number, sample) for number in (0, 1) for sample in range(40)]
-    assert sum(s.metric == "filled" for s in samples) == 40
-
-
-@pytest.mark.usefixtures("quick")
-def test_case_selects_metrics_and_samples(tmp_path: Path, place: Place) -> None:
+def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
+    tmp_path: Path, place: Place
+) -> None:
     few = {"n": [3], "payload_bytes": 24, "metrics": ["host_time"], "samples": 1}
     none: dict[str, Any] = {"n": [4], "payload_bytes": 32, "metrics": []}
     variant = {"name": "one", "cases": ["sizes", "few", "none"]}
-    study = write_study(tmp_path / "named", variant, few=few, none=none)
-    run(plan_of(study, place, rounds=1))
+    sets: dict[str, Any] = {"sizes": {"visits": 20}, "few": few, "none": none}
+    study = write_study(tmp_path / "often", variant, {"name": "other"}, **sets)
+    order = bench(study).schedule()
+    turns = [tuple(order[i : i + 2]) for i in range(0, 80, 2) if len(order[i].case.id) == 3]
+    leaders = {turn[0].variant.name for turn in turns if turn[0].case.visits == 20}
+    assert Counter(map(str, order))["other n=2"] == 20 and leaders == {"one", "other"}
+    run(plan_of(study, place, rounds=2))
     counts = Counter((s.case, s.metric) for s in samples_at(place, study, "one"))
-    assert {key: count for key, count in counts.items() if key[1] == "host_time"} == {
-        ("n=1", "host_time"): 2,
-        ("n=2", "host_time"): 2,
-        ("n=3", "host_time"): 1,
-    }
-    # Samples of the workload are not affected.
-    assert all(counts[f"n={n}", "filled"] == 1 for n in (1, 2, 3, 4))
-
-
-class Recorded(PythonOperation):
-    """Records its calls."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-
-    def poison(self) -> None:
-        self.events.append("poison")
-
-    def check(self) -> None:
-        self.events.append("check")
-
-    def launch(self, stream: int) -> None:
-        self.events.append("launch")
-
-    def settle(self) -> None:
-        self.events.append("settle")
+    assert {n: counts[f"n={n}", "host_time"] for n in (1, 2, 3, 4)} == {1: 80, 2: 80, 3: 2, 4: 0}
+    # Samples of the workload are one a visit.
+    assert [counts[f"n={n}", "filled"] for n in (1, 2, 3, 4)] == [40, 40, 2, 2]
 
 
 class Clock:
@@ -157,8 +93,7 @@ class Clock:
     def perf_counter_ns(self) -> int:
         return round(self.now_s * 1e9)
 
-    def monotonic(self) -> float:
-        return self.now_s
+    monotonic = perf_counter
 
     def advance(self, seconds: float) -> None:
         self.now_s += seconds
@@ -166,96 +101,33 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Clocks of the rig and of Python's launches."""
+    """The clock of the round, the rig and Python's launches."""
     clock = Clock()
-    monkeypatch.setattr(rig, "time", clock)
-    monkeypatch.setattr("analysis.measure.cell.time", clock)
+    for module in ("round", "rig", "cell"):
+        monkeypatch.setattr(f"analysis.measure.{module}.time", clock)
     return clock
 
 
-class Timed(Recorded):
-    """An operation with a known time of its launch."""
+class Timed(PythonOperation):
+    """Records its calls; its launch takes a known time."""
 
-    def __init__(self, clock: Clock, launch_s: float) -> None:
-        super().__init__()
-        self.clock, self.launch_s = clock, launch_s
+    def __init__(self, clock: Clock | None = None, launch_s: float = 0.0) -> None:
+        self.events: list[str] = []
+        self.clock, self.launch_s = clock or Clock(), launch_s
+
+    def poison(self) -> None:
+        self.events.append("poison")
+
+    def check(self) -> str | None:
+        self.events.append("check")
+        return None
 
     def launch(self, stream: int) -> None:
-        super().launch(stream)
+        self.events.append("launch")
         self.clock.advance(self.launch_s)
 
-
-def rig_of(operation: Operation) -> SimpleNamespace:
-    """Binds every variant to `operation`."""
-    return SimpleNamespace(
-        bind=lambda variant, case, stream: Bound(variant, operation, stream, lambda: None)
-    )
-
-
-def bench_of(
-    folder: Path,
-    operation: Operation,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    gpus: Sequence[Gpu] = (),
-    host_work: bool = False,
-    samples: int = 2,
-    sample_budget_s: float = 0.05,
-) -> tuple[Bench, Cell]:
-    """A bench that has warmed up, and a cell for which it binds `operation`."""
-    study = write_study(folder / "recorded", {"name": "one", "host_work": host_work})
-    work = replace(job(study, 0), out=folder / "round.csv", samples=samples)
-    bench = Bench(replace(work, sample_budget_s=sample_budget_s), gpus)
-    monkeypatch.setattr(bench, "_rig", rig_of(operation))
-    monkeypatch.setattr(bench, "_is_warm", True)
-    return bench, Cell(study.variants[0], study.variants[0].cases[0])
-
-
-def measured(
-    folder: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch, **settings: Any
-) -> Cell:
-    """The cell of `operation` after it was measured; `settings` as of `bench_of`."""
-    bench, cell = bench_of(folder, operation, monkeypatch, **settings)
-    bench.measure(cell)
-    return cell
-
-
-def test_clocks_and_reasons_are_looked_at_through_all_visits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clocks = iter([1980, 1500, 1700, 1600])
-    reasons = iter(["", "hw_slowdown", "", "sw_power_cap"])
-    first = SimpleNamespace(
-        sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons)
-    )
-    second = SimpleNamespace(throttle_reasons=lambda: "sync_boost")
-    gpus = cast(Sequence[Gpu], [first, second])
-    bench, cell = bench_of(tmp_path, Recorded(), monkeypatch, gpus=gpus)
-    bench.measure(cell)
-    bench.measure(cell)
-    assert (cell.throttle, cell.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
-    assert [(visit.variant, visit.case) for visit in bench.visits] == [("one", "n=1")] * 2
-
-
-@pytest.mark.parametrize(
-    ("clocks", "launches"), [([True] * 99, 3), ([True, False, *[True] * 97], 4), ([False] * 99, 6)]
-)
-def test_warm_up_ends_early_once_the_clock_has_been_the_highest_for_a_while(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: Clock,
-    clocks: Sequence[bool],
-    launches: int,
-) -> None:
-    for name, seconds in (("WARM_UP_S", 0.75), ("HIGHEST_CLOCK_S", 0.25)):
-        monkeypatch.setattr(rounds, name, seconds)
-    looks = iter(clocks)
-    gpu = SimpleNamespace(is_at_highest_clock=lambda: next(looks))
-    monkeypatch.setattr(rounds, "time", clock)
-    bench, _ = bench_of(tmp_path, Recorded(), monkeypatch, gpus=cast(Sequence[Gpu], [gpu]))
-    operation = Timed(clock, launch_s=0.125)
-    bench._warm_up(cast(Bound, SimpleNamespace(launch=lambda: operation.launch(0))))
-    assert operation.events == ["launch"] * launches
+    def settle(self) -> None:
+        self.events.append("settle")
 
 
 class Compiled:
@@ -272,117 +144,143 @@ class Compiled:
         return 0.002, 0.022
 
 
-@pytest.mark.parametrize("host_work", [False, True])
-def test_host_times_follow_a_flush_of_the_l2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
-) -> None:
-    """Settling comes between the flush and the clock, so that no submission follows it."""
-    monkeypatch.setattr(rig, "_l2", lambda: (64, 128))
-    operation = Recorded()
-    monkeypatch.setattr(rig, "_flush", lambda *given: operation.events.append(f"flush {given}"))
-    monkeypatch.setattr(Recorded, "launcher", launcher := Compiled())
-    (plain,) = write_study(tmp_path / "a", {"name": "one", "host_work": host_work}).variants
-    variant = replace(plain, needs=("gpu",))
-    (times,) = Bound(variant, operation, 7, lambda: None).host_times(1)
-    assert times == {"submit_time": 0.002, "host_time": 0.022}
-    assert launcher.timed == [(7, 0, 0) if host_work else (7, 64, 128)]
-    assert operation.events == (["flush (7, (64, 128))", "settle"] if host_work else [])
+def bench_of(
+    folder: Path, operation: Operation, *, gpus: Sequence[object] = (), **grid: Any
+) -> tuple[Bench, Cell]:
+    """A bench that has warmed up, and a cell for which it binds `operation`."""
+    study = write_study(folder / "recorded", {"name": "one"})
+    made = bench(study, gpus=gpus, **grid)
+    made._rig = cast(
+        Any, SimpleNamespace(bind=lambda variant, case, stream: Bound(variant, operation, stream))
+    )
+    made._is_warm = True
+    return made, Cell(study.variants[0], study.variants[0].cases[0])
+
+
+def test_clocks_and_reasons_are_looked_at_through_all_visits(tmp_path: Path) -> None:
+    clocks, reasons = iter([1980, 1500, 1700, 1600]), iter(["", "hw_slowdown", "", "sw_power_cap"])
+    first = SimpleNamespace(
+        sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons)
+    )
+    second = SimpleNamespace(throttle_reasons=lambda: "sync_boost")
+    made, cell = bench_of(tmp_path, Timed(), gpus=[first, second])
+    for _ in range(2):
+        made.measure(cell)
+    (row,) = made.rows([cell])
+    assert (row.throttle, row.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
+    visits = [call.args[0].visit for call in cast(Mock, made._tell).call_args_list]
+    assert [(visit.variant, visit.case) for visit in visits] == [("one", "n=1")] * 2
 
 
 @pytest.mark.parametrize(
-    ("clock_of", "launcher"), [("cpp", PythonLauncher(lambda stream: None)), ("python", Compiled())]
+    ("clocks", "launches"), [([True] * 99, 3), ([True, False, *[True] * 97], 4), ([False] * 99, 6)]
 )
-def test_a_clock_that_study_yaml_does_not_name_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_of: Any, launcher: Any
+def test_warm_up_ends_early_once_the_clock_has_been_the_highest_for_a_while(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    clocks: Sequence[bool],
+    launches: int,
 ) -> None:
-    operation = Recorded()
-    monkeypatch.setattr(Recorded, "launcher", launcher)
-    bench, cell = bench_of(tmp_path, operation, monkeypatch)
-    cell.variant = replace(cell.variant, clock=clock_of)
-    with pytest.raises(FieldError, match=f"variant one: clock: expected .*, got '{clock_of}'"):
-        bench.measure(cell)
-
-
-def test_clocks_rise_before_the_first_cell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
-) -> None:
-    monkeypatch.setattr(rounds, "time", clock)
-    operation = Timed(clock, launch_s=0.002)
-    bench, cell = bench_of(tmp_path, operation, monkeypatch)
-    monkeypatch.setattr(bench, "_is_warm", False)
+    for name, seconds in (("WARM_UP_S", 0.75), ("HIGHEST_CLOCK_S", 0.25)):
+        monkeypatch.setattr(rounds, name, seconds)
+    looks = iter(clocks)
+    gpu = SimpleNamespace(
+        is_at_highest_clock=lambda: next(looks),
+        sm_clock_mhz=lambda: None,
+        throttle_reasons=lambda: None,
+    )
+    operation = Timed(clock, launch_s=0.125)
+    made, cell = bench_of(tmp_path, operation, gpus=[gpu])
+    made._is_warm = False
     for _ in range(2):
-        bench.measure(Cell(cell.variant, cell.case))
-    idle_s = 0.002 * operation.events.index("poison")
-    assert idle_s >= 0.1 and operation.events[:2] == ["launch", "launch"]
-    assert operation.events.count("launch") < 1.5 * operation.events.index("poison")
+        made.measure(Cell(cell.variant, cell.case))
+    assert operation.events.index("poison") == launches
+    assert operation.events.count("launch") == launches + 2 * (1 + 1), "warmed up once"
 
 
 def test_a_wrong_output_is_not_timed_again_and_discards_times_of_earlier_visits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    class WrongLater(Recorded):
-        def check(self) -> str | None:  # type: ignore[override]
+    class WrongLater(Timed):
+        def check(self) -> str | None:
             super().check()
             return "byte 0: expected 1, got 165" if self.events.count("check") > 1 else None
 
     operation = WrongLater()
-    bench, cell = bench_of(tmp_path, operation, monkeypatch)
-    bench.measure(cell)
-    assert {row.status for row in bench.rows([cell])} == {"ok"}
+    made, cell = bench_of(tmp_path, operation)
+    made.measure(cell)
+    assert {row.status for row in made.rows([cell])} == {"ok"}
     before = len(operation.events)
-    bench.measure(cell)
-    bench.measure(cell)
+    for _ in range(2):
+        made.measure(cell)
     assert operation.events[before:] == ["poison", "launch", "check"]
-    rows = list(bench.rows([cell, cell]))
+    rows = list(made.rows([cell, cell]))
     assert [(row.status, row.values) for row in rows] == [("failed", {})]
     assert to_text(rows)
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
 def test_slow_cell_takes_fewer_samples_but_at_least_one_and_needs_no_warm_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: float, count: int
+    tmp_path: Path, clock: Clock, seconds: float, count: int
 ) -> None:
     class Counting(Timed):
         def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
             return {"filled": [self.events.count("launch")]}
 
-    slow = Counting(clock, launch_s=seconds)
-    cell = measured(tmp_path, slow, monkeypatch, samples=5, sample_budget_s=0.08)
+    made, cell = bench_of(tmp_path, Counting(clock, seconds), samples=5, sample_budget_s=0.08)
+    made.measure(cell)
     times = [value for metric, value in cell.values if metric == "host_time"]
     assert times == pytest.approx([seconds] * count)
     assert ("filled", 1 + (WARM_UP_LAUNCHES if seconds < 0.01 else 0)) in cell.values
 
 
-def test_a_workload_may_skip_a_cell_and_takes_only_metrics_of_the_study(
+def test_a_workload_may_skip_a_cell_and_takes_only_metrics_and_the_clock_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class RunsOut(Recorded):
-        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-            raise Skip("no huge pages left")
-
-    class Misnamed(Recorded):
-        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-            return {"filed": [1.0]}
-
-    cell = measured(tmp_path, RunsOut(), monkeypatch)
+    operation = Timed()
+    made, cell = bench_of(tmp_path, operation)
+    operation.own_samples = Mock(side_effect=Skip("no huge pages left"))  # type: ignore[method-assign]
+    made.measure(cell)
     assert (cell.skipped, cell.failure, cell.values) == ("no huge pages left", "", [])
+    operation.own_samples = Mock(return_value={"filed": [1.0]})  # type: ignore[method-assign]
     with pytest.raises(FieldError, match=r"own_samples: expected one of .*'host_time'.* 'filed'"):
-        measured(tmp_path / "misnamed", Misnamed(), monkeypatch)
+        made.measure(Cell(cell.variant, cell.case))
+    operation.own_samples = Mock(return_value={})  # type: ignore[method-assign]
+    launchers = {"cpp": PythonLauncher(lambda stream: None), "python": Compiled()}
+    for named, launcher in launchers.items():
+        monkeypatch.setattr(Timed, "launcher", launcher)
+        other = Cell(replace(cell.variant, clock=named), cell.case)  # type: ignore[arg-type]
+        with pytest.raises(FieldError, match=f"variant one: clock: expected .*, got '{named}'"):
+            made.measure(other)
+
+
+@pytest.mark.parametrize("host_work", [False, True])
+def test_host_times_follow_a_flush_of_the_l2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host_work: bool
+) -> None:
+    """Settling comes between the flush and the clock, so that no submission follows it."""
+    operation = Timed()
+    note = operation.events.append
+    monkeypatch.setattr(memory, "l2_span", lambda: (64, 128))
+    monkeypatch.setattr(memory, "flush_l2", lambda *given: note(f"flush {given}"))
+    monkeypatch.setattr(Timed, "launcher", launcher := Compiled())
+    (plain,) = write_study(tmp_path / "a", {"name": "one", "host_work": host_work}).variants
+    for needs, warm in (("gpu",), False), (("gpu",), True), ((), False):
+        launcher.timed, operation.events[:] = [], []
+        bound = Bound(replace(plain, needs=needs), operation, 7 if needs else 0)
+        (times,) = bound.host_times(1, warm=warm)
+        assert times == {"submit_time": 0.002, "host_time": 0.022}
+        span = (0, 0) if warm or not needs else (64, 128)
+        assert launcher.timed == [(bound.stream, *((0, 0) if host_work else span))]
+        flush = [f"flush {(7, *span)}"] if needs else []
+        assert operation.events == ([*flush, "settle"] if host_work else [])
 
 
 def test_the_time_to_submit_is_a_part_of_the_time_until_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
     monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
     times = Timed(clock, launch_s=0.002).launcher.time_launch(7, 0, 64)
     assert times == pytest.approx((0.002, 0.022))
-    launcher = Compiled()
-    monkeypatch.setattr(Recorded, "launcher", launcher)
-    bench, cell = bench_of(tmp_path, Recorded(), monkeypatch)
-    cell.variant = replace(cell.variant, clock="cpp")
-    metrics = dict.fromkeys(("host_time", "submit_time"), bench.study.metrics["host_time"])
-    bench.study = replace(bench.study, metrics=metrics)
-    bench.measure(cell)
-    assert dict(cell.values) == pytest.approx({"host_time": 0.022, "submit_time": 0.002})
-    assert {*launcher.timed} == {(0, 0, 0)}  # of the CPU alone

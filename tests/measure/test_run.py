@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -25,9 +26,11 @@ from analysis.measure.journal import Journal
 from analysis.measure.places import Place
 from analysis.measure.plan import pending
 from analysis.measure.publish import publish
-from analysis.measure.run import Ahead, disturbed, imported, run_rounds
+from analysis.measure.round import RoundJob
+from analysis.measure.run import disturbed, imported, progress, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
+from tests.editing import replace_in
 from tests.measure.studies import (
     GPU,
     QUIET,
@@ -105,28 +108,22 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     # On a machine that has one now, the reason is outdated.
     assert pending(study, replace(place, gpus=[GPU]), "default") == [*study.variants]
     refusing = write_study(tmp_path / "refusing", {"name": "refuses"})
-    source = refusing.folder / "refuses.py"
-    source.write_text(source.read_text().replace("size > 8", "True"))
+    replace_in(refusing.folder / "refuses.py", "size > 8", "True")
     assert run(plan_of(refusing, place))[0] == "refusing/refuses: 0 samples"
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
-def test_imports_of_rounds_happen_once_before(tmp_path: Path) -> None:
+def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
     study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["torch"]})
     one, two = study.variants
-    assert imported(study, [one]) == []
-    assert imported(study, [one, two]) == ["torch"]
     assert imported(replace(study, imports=("json",)), [one]) == ["json"]
-
-
-def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
-    study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["gpu"]})
-    plan = plan_of(replace(study, budget_s=60), place)
+    assert imported(study, [one, two]) == ["torch"]
+    gpu = replace(two, needs=("gpu",))
+    plan = plan_of(replace(study, budget_s=60, variants=(one, gpu)), place)
     assert (plan.budget_s, replace(plan, place=replace(place, gpus=[GPU])).budget_s) == (30, 60)
     journal = Journal(plan)
-    assert Ahead().line(journal, 1) == "whole: round 2 of 3, about 30 s left"
-    shown = "whole: study 3 of 16, round 2 of 3, about 4 min left"
-    assert Ahead(3, 16, 210.0).line(journal, 1) == shown
+    assert progress(journal, 1) == "round 2 of 3, about 30 s left"
+    assert progress(journal, 1, 210.0) == "round 2 of 3, about 4 min left"
 
 
 def fail_in_round(folder: Path, number: int, trouble: str) -> None:
@@ -161,8 +158,10 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     fail_in_round(study.folder, 3, trouble)
     plan = plan_of(study, place)
     journal = Journal(plan)
+    began = time.monotonic()
     with pytest.raises(HotpathError) as caught:
         run_rounds(journal, host(limit_s=2 if trouble == "hang" else 60))
+    assert time.monotonic() - began < 55, "it waits for the process only"
     said = rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; "
     assert re.match(said + "finished rounds kept: 2; the same command", str(caught.value))
     error = capfd.readouterr().err
@@ -184,6 +183,22 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
+    tmp_path: Path, place: Place
+) -> None:
+    study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"})
+    trouble, one = study.variants
+    study = replace(study, variants=(replace(trouble, role="shipped"), one))
+    fail_in_round(study.folder, 1, "crash")
+    assert "WRONG OUTPUT in 1 cases" in run(plan_of(study, place))[0]
+    failed = [row for row in only_run(place, study).rows if row.status == "failed"]
+    assert {(row.variant, row.reason) for row in failed} == {
+        ("trouble", f"its process ended with code {-signal.SIGSEGV}")
+    }
+    assert [row.round for row in failed] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_round_that_cannot_be_killed_is_reported(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,17 +217,16 @@ def test_a_round_that_cannot_be_killed_is_reported(
 
 
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("value", ["float('nan')", "-1.0", "1e19"])
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
-    tmp_path: Path, place: Place, value: str
+    tmp_path: Path, place: Place
 ) -> None:
-    study = write_study(tmp_path / "values", {"name": "one"})
-    workload = study.folder / "workload.py"
-    workload.write_text(workload.read_text().replace("[len(self.out)]", f"[{value}]"))
-    journal = Journal(plan_of(study, place))
-    with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
-        run_rounds(journal, host())
-    assert journal.missing() == [0, 1, 2]
+    for name, value in {"a": "float('nan')", "b": "-1.0", "c": "1e19"}.items():
+        study = write_study(tmp_path / name, {"name": "one"})
+        replace_in(study.folder / "workload.py", "[len(self.out)]", f"[{value}]")
+        journal = Journal(plan_of(study, place))
+        with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
+            run_rounds(journal, host())
+        assert journal.missing() == [0, 1, 2]
 
 
 def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
@@ -232,7 +246,7 @@ def test_telemetry_ends_with_its_run(
     journal.folder.mkdir(parents=True)
     monkeypatch.setattr(telemetry, "record", recording)
     before = multiprocessing.active_children()
-    with runs._telemetry(journal):
+    with telemetry.recording([0], journal.telemetry_file):
         (recorder,) = {*multiprocessing.active_children()} - {*before}
         wait_for(journal.telemetry_file.exists)
         assert recorder.pid is not None
@@ -313,9 +327,9 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     monkeypatch.setattr(Gpu, "other_processes", lambda self: [4, 5, *pids])
     joules = iter([100.0, 2000.0, 130.0, 2005.0])  # of both GPUs, before and after
     monkeypatch.setattr(Gpu, "energy_j", lambda self: next(joules))
-    monkeypatch.setattr(runs, "_telemetry", lambda *_: nullcontext())
-    job_on_gpu = runs.job_of
-    monkeypatch.setattr(runs, "job_of", lambda *asked: replace(job_on_gpu(*asked), gpu_keys=()))
+    monkeypatch.setattr(runs, "recording", lambda *_: nullcontext())
+    job_on_gpu = RoundJob
+    monkeypatch.setattr(runs, "RoundJob", lambda **asked: job_on_gpu(**{**asked, "gpu_keys": ()}))
     study = write_study(tmp_path / "noisy", {"name": "one"})
     journal = Journal(plan_of(study, replace(place, gpus=[GPU, GPU]), rounds=1))
     monkeypatch.setattr(Place, "in_use", lambda self, variants: (GPU, GPU))

@@ -17,7 +17,7 @@ from analysis.measure.cell import Cell, TimeDevice
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import discover
-from analysis.study.config import load_config
+from analysis.study.config import Grid, load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 from tests.second_clock.cells import CELLS, TOLERANCE, Timed
@@ -53,7 +53,7 @@ class BothClocks(Bench):
     """The engine's visit to a cell, each within two of the second clock."""
 
     def __init__(self, job: RoundJob, gpus: tuple[Gpu, ...], library: Path) -> None:
-        super().__init__(job, gpus)
+        super().__init__(job, gpus, tell=lambda started: None)
         self._clock = SecondClock(library)
         self.second: dict[Cell, dict[str, list[float]]] = {}
 
@@ -61,7 +61,7 @@ class BothClocks(Bench):
         self, cell: Cell, bound: Bound, first_launch_s: float, time_device: TimeDevice | None
     ) -> None:
         timed = next(each for each in CELLS if is_of(each, cell))
-        count = self._sample_count(cell, first_launch_s)
+        count = self.sample_count(cell, first_launch_s)
         # Half of the samples on either side of the engine's, because hosts drift. The engine first
         # brings an allocator into its steady state.
         launched = [metric for metric in timed.metrics if metric != "op_time"]
@@ -104,9 +104,8 @@ def compare(study_name: str, library: Path) -> Iterable[Compared]:
         os.sched_setaffinity(0, gpus[0].local_cpus())
         job = RoundJob(
             study=study,
-            cases={cell.variant.name: () for cell in cells},
-            samples=SAMPLES,
-            sample_budget_s=BUDGET_S,
+            variants=list({cell.variant.name: cell.variant for cell in cells}.values()),
+            grid=Grid(name="full", rounds=1, samples=SAMPLES, sample_budget_s=BUDGET_S),
             run="second clock",
             number=0,
             modules=built_modules(resolve_arch(config.arch, config.gpus)),

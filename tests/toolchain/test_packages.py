@@ -43,23 +43,6 @@ def install(site: Path, module: str, distribution: str, version: str) -> Path:
     return site / module
 
 
-def test_a_variant_that_needs_torch_finds_its_headers_where_it_is_installed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    needs = ["gpu", "torch"]
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    assert package_flags(needs) == ([], [])
-    monkeypatch.delitem(sys.modules, "torch")
-    root = install(tmp_path, "torch", "torch", "2.9.1")
-    monkeypatch.syspath_prepend(tmp_path)
-    includes, link = package_flags(needs)
-    assert includes == ["-isystem", str(root / "include")]
-    assert f"-L{root / 'lib'}" in link
-    assert package_versions(needs) == {"torch": "2.9.1"}
-    assert package_flags(["gpu"]) == ([], [])
-    assert package_versions(["gpu"]) == {}
-
-
 def test_a_package_of_several_distributions_is_linked_unless_it_is_too_old(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -68,7 +51,16 @@ def test_a_package_of_several_distributions_is_linked_unless_it_is_too_old(
     assert (package.root, package.version) == (None, None)
     assert package.unmet == "Boxes is not installed"
     install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
+    torch = install(tmp_path, "torch", "torch", "2.9.1")
+    needs = ["gpu", "torch"]
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    assert package_flags(needs) == ([], [])
+    monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.syspath_prepend(tmp_path)
+    includes, link = package_flags(needs)
+    assert includes == ["-isystem", str(torch / "include")]
+    assert f"-L{torch / 'lib'}" in link
+    assert package_versions(needs) == {"torch": "2.9.1"}
     assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
     newer = replace(package, oldest=(26, 10))
     assert newer.unmet == "needs Boxes 26.10 or newer, 26.6.0 is installed"

@@ -9,7 +9,7 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,7 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
-from analysis.measure.clock import utc_now
-from analysis.measure.commit import commit_of
-from analysis.measure.machine import describe
+from analysis.measure.machine import commit_of, describe, utc_now
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
@@ -63,9 +61,18 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
         variants: dict[str, CapturedVariant] = {}
         for case, captured in by_case.items():
             if names := [variant.name for variant in captured if kind in variant.captures]:
-                found, outcomes = capture(kind, study, case, names, built_modules(arch))
+                found, reason = capture(kind, study, case, names, built_modules(arch))
                 records += found
-                variants |= outcomes
+                seen = {record.variant for record in found}
+                for name in names:
+                    status = CAPTURED if name in seen else f"not captured: {reason}"
+                    print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
+                    variants[name] = CapturedVariant(
+                        case=case,
+                        source_sha256=fingerprint(study, study.variant(name)),
+                        status=status,
+                        bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
+                    )
         if not variants:
             continue
         about = CaptureFile(
@@ -104,42 +111,29 @@ def variants_by_case(
 
 def capture(
     kind: CaptureKind, study: Study, case: str, names: Sequence[str], modules: Path
-) -> tuple[list[Any], Mapping[str, CapturedVariant]]:
-    """The records of one kind of these variants in a case, and the outcome of each variant."""
+) -> tuple[list[Counter] | list[Event], str]:
+    """The records of one kind of these variants in a case, and why a variant has none."""
     folder = BUILD / "captures" / study.name / kind
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
     folder.mkdir(parents=True)
     words = [kind, study.name, case, str(modules), str(folder), *names]
     session = [sys.executable, "-m", "analysis.measure.profile.session", *words]
-    records: list[Counter] | list[Event] = []
-    reason = NO_KERNEL
     try:
         if kind == "counters":
             text = ncu.capture(session)
-            (BUILD / "logs" / "profile").mkdir(parents=True, exist_ok=True)
-            (BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv").write_text(text)
-            records = list(ncu.parse(text, case))
-        else:
-            done = subprocess.run(session, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
-            files = sorted(folder.glob("*.csv"))
-            records = [event for path in files for event in read_records(path, Event)]
+            log = BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv"
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text(text)
+            return list(ncu.parse(text, case)), NO_KERNEL
+        done = subprocess.run(session, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
+        files = sorted(folder.glob("*.csv"))
+        return [event for path in files for event in read_records(path, Event)], NO_KERNEL
     except HotpathError as error:
-        reason = without_private(str(error))
-    shutil.rmtree(folder)
-    captured = {record.variant for record in records}
-    outcomes = {}
-    for name in names:
-        status = CAPTURED if name in captured else f"not captured: {reason}"
-        print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-        outcomes[name] = CapturedVariant(
-            case=case,
-            source_sha256=fingerprint(study, study.variant(name)),
-            status=status,
-            bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
-        )
-    return records, outcomes
+        return [], without_private(str(error))
+    finally:
+        shutil.rmtree(folder)
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -47,14 +47,6 @@ METRICS = (
 )
 
 
-def find_ncu() -> str:
-    """Path of the tool; HotpathError if it is not installed."""
-    path = shutil.which("ncu")
-    if path is None:
-        raise HotpathError("ncu is not in PATH")
-    return path
-
-
 def known_metrics(ncu: str) -> list[str]:
     """The METRICS that the tool supports for this GPU, in order.
 
@@ -81,7 +73,9 @@ def capture(command: Sequence[str]) -> str:
 
     HotpathError contains the tool's message, such as a missing permission for counters.
     """
-    ncu = find_ncu()
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise HotpathError("ncu is not in PATH")
     options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]
     options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
     options += ["--target-processes", "all", "--metrics", ",".join(known_metrics(ncu))]

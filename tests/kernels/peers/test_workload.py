@@ -11,8 +11,8 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure.cell import Skip
+from analysis.measure.machine import apart
 from analysis.measure.places import Place
-from analysis.measure.topology import apart
 from analysis.study import Case
 from kernels.common import shared_pool
 from tests import nvml

@@ -12,7 +12,7 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.records import write_records
 from analysis.measure.profile import ncu
 from analysis.measure.profile.__main__ import variants_by_case
-from analysis.measure.profile.timeline import direction, normalised
+from analysis.measure.profile.session import direction, normalised
 from analysis.results.store.records import Event
 from analysis.site.facts.captures import read_events
 from analysis.study import Case
@@ -93,7 +93,7 @@ def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the
         with pytest.raises(HotpathError, match=f"^{said}$"):
             ncu.capture(["true"])
         return
-    known = ncu.known_metrics(ncu.find_ncu())
+    known = ncu.known_metrics("ncu")
     counted = [metric for metric in known if not metric.startswith("launch__")]
     assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
 
