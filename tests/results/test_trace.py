@@ -141,7 +141,7 @@ def path_of_a_sample(work: Path) -> tuple[dict[str, list[str]], list[str]]:
     folder.mkdir()
     (folder / "workload.py").write_text(WORKLOAD)
     (folder / "marked.py").write_text(MARKED)
-    study = write_study(folder, {"name": "marked"})
+    study = write_study(folder, {"name": "marked"}, sizes={"payload_bytes": 0})
     studies = {study.name: study}
     place = Place(work / "results", "test-box", cuda="13.0")
     journal = measure(plan_of(study, place, rounds=2))
