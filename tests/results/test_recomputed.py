@@ -268,7 +268,8 @@ def made_up(results: Path, study: Study) -> None:
             about = variants[variant.name] = provenance_of(study, variant, run=run)
             about["machine"] |= {"host": host * 8}
             about["disturbed"] = [{"round": number % 5, "why": ["heat"]}]
-            if draw.random() < 0.15 or (variant.name, machine) == ("looping", "other"):
+            is_gone = (variant.name, machine) == ("looping", "other")
+            if is_gone or draw.random() < 0.15:
                 about["source_sha256"] = "0" * 64
             samples: list[Sample] = []
             for one in samples_of(study, variant, run=run, rounds=5, noise=0.0):
@@ -284,7 +285,7 @@ def made_up(results: Path, study: Study) -> None:
                     samples.append(replace(one, metric="blocks_used", unit="1", value=blocks))
             none: Row = {"value": None, "verified": 0}
             first = samples[0]
-            match draw.randrange(8):
+            match -1 if is_gone else draw.randrange(8):
                 case 0:
                     skipped = none | {"status": "skipped", "reason": "no room"}
                     samples = [
