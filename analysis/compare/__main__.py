@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +30,7 @@ from analysis.results.store.keys import RUN
 from analysis.results.store.runs import run_of
 
 STDIN: Final = "-"
-EXIT_CODES: Final = (
-    "The exit code is 0, 1 if B is slower somewhere, or 2 if the runs cannot decide that."
-)
-
+EXIT_CODES: Final = "The exit code is 0, 1 if B is slower somewhere, or 2 if that is undecided."
 RUNS: Final = re.compile(r"-?0*[1-9]\d{0,2}|\d{4}[\dTZa-f:-]*", re.ASCII)
 """A selection of runs: a number of newest ones, or the start of a time."""
 
@@ -88,13 +85,9 @@ def read(text: str, metric: str = "") -> Side:
         path, runs = path.parent, run_of(path)
     if study_folders(path):
         return read_results(text, path, runs, metric)
-    if files := [path] if path.is_file() else sorted(path.glob("*.json")):
-        return _read_files(text, files, runs, metric)
-    raise HotpathError(f"{text}: expected run files of this project, or JSON files of NVBench")
-
-
-def _read_files(text: str, files: Sequence[Path], runs: str, metric: str) -> Side:
-    """The side of NVBench's files, whose runs and times cannot be chosen."""
+    files = [path] if path.is_file() else sorted(path.glob("*.json"))
+    if not files:
+        raise HotpathError(f"{text}: expected run files of this project, or JSON files of NVBench")
     if runs or metric:
         raise FieldError(text, "results of this project, for @ and --metric", "NVBench's files")
     return read_files(text, files)
@@ -102,13 +95,10 @@ def _read_files(text: str, files: Sequence[Path], runs: str, metric: str) -> Sid
 
 def _percent(text: str) -> float:
     """A share, given in percent."""
-    try:
-        value = float(text) / 100
-    except ValueError:
-        value = -1
-    if not 0 < value < 1:
-        raise ArgumentTypeError(f"expected a number of percent above 0 and below 100, got {text!r}")
-    return value
+    with suppress(ValueError):
+        if 0 < (share := float(text) / 100) < 1:
+            return share
+    raise ArgumentTypeError(f"expected a number of percent above 0 and below 100, got {text!r}")
 
 
 def run() -> None:

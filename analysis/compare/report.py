@@ -113,7 +113,7 @@ def as_json(found: Comparison) -> str:
 
 def as_text(found: Comparison) -> str:
     """A table with all that was judged, and facts beside it."""
-    table = [("", *HEAD), *((_verdict(row), *_cells(row)) for row in found.judged)]
+    table = [("", *HEAD), *map(_cells, found.judged)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -122,16 +122,11 @@ def as_text(found: Comparison) -> str:
     return "\n".join([*(lines if found.judged else []), "", *_words(found)])
 
 
-def _verdict(row: Judged) -> str:
-    """`different, slower`, `equal` or `undecided`."""
-    return ", ".join(filter(None, (row.verdict, row.direction)))
-
-
 def _cells(row: Judged) -> tuple[str, ...]:
-    ends = f"{_change(row.low)} to {_change(row.high)}"
-    runs = f"{row.runs[0]}, {row.runs[1]}"
-    times = (quantity(row.a, "s"), quantity(row.b, "s"))
-    return _change(row.ratio), ends, *times, runs, " ".join(filter(None, row.row))
+    verdict = ", ".join(filter(None, (row.verdict, row.direction)))
+    interval = f"{_change(row.low)} to {_change(row.high)}"
+    times, runs = (quantity(row.a, "s"), quantity(row.b, "s")), f"{row.runs[0]}, {row.runs[1]}"
+    return verdict, _change(row.ratio), interval, *times, runs, " ".join(filter(None, row.row))
 
 
 def _change(ratio: float) -> str:

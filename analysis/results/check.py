@@ -37,7 +37,7 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
             if not about.exists():
                 raise HotpathError(f"{path}: expected {about.name} beside it, got none")
             described[about] = None
-        except FAULTS as error:
+        except HotpathError as error:
             yield visible(str(error))
     newest: dict[Path, HostKeys] = {}
     for about in described:

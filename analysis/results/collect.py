@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from analysis.base.errors import FieldError, HotpathError, visible
@@ -67,16 +66,6 @@ class Collected:
             runs=[run for run in self.runs if run.machine == machine],
             captures=[one for one in self.captures if one.about.machine == machine],
         )
-
-    def without(self, runs: Collection[RunFile], metrics: Collection[str] = ()) -> Collected:
-        """All but these runs or, of these runs, all but these metrics."""
-        key = ["machine", "study", "run"]
-        gone = [(run.machine, run.study, run.run) for run in runs]
-        is_gone = pd.MultiIndex.from_frame(self.samples[key]).isin(gone)
-        if metrics:
-            is_gone &= self.samples["metric"].isin([*metrics]).to_numpy()
-        kept = self.runs if metrics else [run for run in self.runs if run not in runs]
-        return replace(self, samples=self.samples[~is_gone], runs=kept)
 
 
 def collect(
@@ -176,52 +165,6 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
     table["value"] = np.concatenate([[], *(values for *_, values in cells)])
     table["sample"] = np.concatenate([np.arange(0), *map(np.arange, counts)])
     return table
-
-
-def visits(samples: pd.DataFrame, studies: Mapping[str, Study]) -> npt.NDArray[np.int64]:
-    """The index, from 0, of the visit within its round in which each of `samples` was taken.
-
-    All visits to a cell in one round take the same number of samples, one visit after the other.
-    """
-    planned = {
-        (study.name, case.id): case.visits
-        for study in studies.values()
-        for variant in study.variants
-        for case in variant.cases
-    }
-    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
-    of_round = np.array([planned.get(pair, 1) for pair in pairs])
-    cell = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
-    before = cell.rank(method="first").to_numpy() - 1
-    numbers: npt.NDArray[np.int64] = (
-        before * of_round // cell.transform("size").to_numpy()
-    ).astype(np.int64)
-    return numbers
-
-
-def chosen(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
-    newest run.
-
-    A run that skipped the case counts only where no other did better. Where the output was wrong in
-    any round of these, only the rows that say so are left: such a cell has no figure.
-    """
-    cell = samples.groupby(CELL, sort=False).ngroup()
-    kept, is_stale = samples, samples["stale"].astype(bool)
-    if is_stale.any():
-        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
-        all_stale = is_stale.groupby(cell).transform("all")
-        kept = samples[~is_stale | (all_stale & is_newest)]
-    is_skipped = kept["status"] == "skipped"
-    kept = kept[~is_skipped | is_skipped.groupby(cell).transform("all")]
-    has_failed = kept["status"] == "failed"
-    kept = kept[has_failed | ~has_failed.groupby(cell).transform("any")]
-    return kept.reset_index(drop=True)
-
-
-def fresh(kept: pd.DataFrame) -> pd.DataFrame:
-    """The samples among `kept` that have a value and belong to the current code."""
-    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
 
 
 class Taken(NamedTuple):

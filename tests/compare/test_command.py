@@ -56,14 +56,6 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(capsys, base, once)[0] == 0, "the margin is 5 % by default"
 
 
-def test_the_form_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = files(tmp_path / "a", {}), files(tmp_path / "b", {"1": 0.1})
-    code, out, _ = run(capsys, a, b, "--json")
-    document = json.loads(out)
-    assert (code, document["exit_code"], document["rows"][0]["verdict"]) == (1, 1, "different")
-    assert len(json.loads(run(capsys, a, b, "--json", "--only", "case=1")[1])["rows"]) == 3
-
-
 SELECTION = "expected @3, @-3 or the start of a run's time, such as @2026-11, got "
 NO_SELECTION = "expected results of this project, for @ and --metric, got"
 

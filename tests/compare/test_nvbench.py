@@ -58,13 +58,6 @@ def test_times_are_medians_of_samples(file: Path) -> None:
     assert runs_of([file], "sum case=1")[0].spread == pytest.approx(0, abs=1e-6)
 
 
-def test_every_file_of_a_side_is_a_run(file: Path, tmp_path: Path) -> None:
-    second = tmp_path / "b.json"
-    write_nvbench(second, {row: [1.1 * one for one in times] for row, times in ROWS.items()})
-    runs = runs_of([file, second])
-    assert runs[1].seconds / runs[0].seconds == pytest.approx(1.1)
-
-
 def without(*unless: str) -> Callable[[Any], object]:
     """Drop the summaries whose tags have none of these parts."""
 
@@ -84,14 +77,6 @@ def test_summaries_do_without_samples(file: Path) -> None:
     changed(file, without("/mean", "relative"))  # as older files
     changed(file, lambda d: state(d)["summaries"][0]["data"][0].update(value="4e-05"))
     assert runs_of([file])[0].seconds == 4e-5
-
-
-def test_a_skipped_state_has_its_reason(file: Path) -> None:
-    def skip(document: Any) -> None:
-        state(document).update(is_skipped=True, skip_reason="too large")
-
-    side = read_files("a", [changed(file, skip)])
-    assert side.absent["trial", "copy", "case=1", "device=0"] == "too large"
 
 
 def _filename(document: Any, name: str) -> None:
@@ -222,32 +207,6 @@ def test_other_clocks_and_statistics_have_no_verdict(
     assert f"no verdict, 1: copy case=1 (A has {said})" in as_text(found)
 
 
-@pytest.mark.parametrize("device", [None, -1, 0, 7])
-def test_cpu_only_rows_have_no_gpu(tmp_path: Path, device: int | None) -> None:
-    def cpu_only(document: Any) -> None:
-        _summaries(document, {"mean": "2e-5"}, "nv/cpu_only/time/cpu")
-        state(document).update(device=device)
-
-    a, b = tmp_path / "a.json", tmp_path / "b.json"
-    for path in (a, b):
-        write_nvbench(path, ROWS)
-    changed(a, cpu_only)
-    found = compared(
-        a, changed(b, lambda d: _summaries(d, {"mean": "2e-5"}, "nv/cpu_only/time/cpu"))
-    )
-    only = (found.unjudged["only in A"], found.unjudged["only in B"])
-    assert len(found.judged) == 3 and not any(only)
-
-    def with_samples(document: Any) -> None:
-        state(document).update(device=-1)
-        for one in state(document)["summaries"]:
-            one["tag"] = one["tag"].replace("nv/cold", "nv/cpu_only")
-
-    write_nvbench(a, ROWS)
-    runs = read_files("a", [changed(a, with_samples)]).runs
-    assert ("trial", "copy", "case=1", "", "cpu_only_time median") in runs
-
-
 def on_devices(path: Path, devices: list[int], times: list[float]) -> Path:
     write_nvbench(path, STEADY)
 
@@ -313,40 +272,11 @@ def test_a_number_on_an_axis_is_itself_in_any_form(
     assert bool(compared(a, b).judged) == is_same
 
 
-def test_files_without_a_program_are_none_of_a_named_one(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{number}.json" for number in range(3)]
-    for path in paths:
-        write_nvbench(path, STEADY)
-    changed(paths[0], lambda d: d.pop("meta"))
-    assert {len(runs) for runs in read_files("a", paths).runs.values()} == {1, 2}
-    (judged,) = compare(read_files("a", paths[:1]), read_files("b", paths[1:]), 0.01).judged
-    assert judged.runs == (1, 2)
-    for of_side, unnamed in ((paths, True), (paths[:1], False), (paths[1:], False)):
-        notes = " ".join(read_files("a", of_side).notes)
-        assert ("files that name no program count as runs of one program" in notes) == unnamed
-
-
-def test_a_run_whose_gpu_has_no_id_is_one_of_the_only_gpu(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{number}.json" for number in range(3)]
-    for path in paths:
-        write_nvbench(path, STEADY)
-    changed(paths[0], lambda d: state(d).pop("device"))
-    (judged,) = compare(read_files("a", paths[:2]), read_files("b", paths[2:]), 0.01).judged
-    assert judged.runs == (2, 1)
-
-
 def test_repeated_states_are_compared_in_their_order(tmp_path: Path) -> None:
     a = on_devices(tmp_path / "a.json", [0, 0], [1e-5, 5e-5])
     b = on_devices(tmp_path / "b.json", [0, 0], [2e-5, 5e-5])
     found = compared(a, b)
     assert {one.row[2]: round(one.ratio) for one in found.judged} == {"case=1": 2, "case=1 #2": 1}
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"benchmarks": NaN}', "[" * 100_000])
-def test_no_json_is_refused(file: Path, text: str) -> None:
-    file.write_text(text)
-    with pytest.raises(HotpathError, match=r"a\.json"):
-        read_files("a", [file])
 
 
 @pytest.mark.parametrize("time", ["0", "-1e-5"])

@@ -41,9 +41,3 @@ def test_the_example_of_ci_calls_the_gate() -> None:
     for name in re.findall(r"([a-z0-9_]+/[a-z0-9_]+) ", called.partition("nvidia-h200")[2]):
         study, variant = name.split("/")
         assert STUDIES[study].variant(variant)
-
-
-@pytest.mark.parametrize("arguments", [[], ["main", "my-box"]])
-def test_the_gate_needs_its_arguments(arguments: list[str]) -> None:
-    done = subprocess.run([ROOT / "env" / "gate", *arguments], capture_output=True, text=True)
-    assert (done.returncode, done.stderr[:15]) == (2, "usage: env/gate")

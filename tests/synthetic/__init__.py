@@ -242,7 +242,7 @@ def write_machine(
             samples += found
             known[variant.name] = provenance_of(study, variant, run=run)
     if known:
-        _write(root, machine, study.name, samples, known)
+        write_run(root, machine, study.name, samples, known)
 
 
 def add_run(
@@ -254,10 +254,10 @@ def add_run(
     provenance: Mapping[str, Any],
 ) -> None:
     """Put a variant into a run of a machine, which may have other variants already."""
-    _write(root, machine, study, samples, {variant: provenance})
+    write_run(root, machine, study, samples, {variant: provenance})
 
 
-def _write(
+def write_run(
     root: Path,
     machine: str,
     study: str,

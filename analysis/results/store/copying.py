@@ -77,15 +77,16 @@ def require_same_kind(
     host: HostKeys, folder: Path, where: str, newest: HostKeys | None = None
 ) -> None:
     """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
-    another kind of GPU, number of GPUs or SMs, or PCIe link than `host`."""
+    another kind of GPU, number of GPUs or SMs, or PCIe link than `host`. What either does not know
+    differs from nothing."""
     newest = newest or newest_host(folder)
+    if newest is None:
+        return
     here = _kind_of(host)
-    for key, expected in _kind_of(newest).items() if newest else ():
-        got = here.get(key)
-        if got is not None and expected is not None and expected != got:
-            raise FieldError(
-                f"{where}: {key}", f"{expected!r} as in {folder}; give another name, see --as", got
-            )
+    for key, expected in _kind_of(newest).items():
+        if None not in (got := here.get(key), expected) and got != expected:
+            wanted = f"{expected!r} as in {folder}; give another name, see --as"
+            raise FieldError(f"{where}: {key}", wanted, got)
 
 
 def _kind_of(host: HostKeys) -> dict[str, object]:

@@ -12,9 +12,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
-from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, is_utc_time
+from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, is_utc_time, only
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -46,14 +46,14 @@ _PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 
 def without_private(text: str) -> str:
     """`text` with only the last name of each path, and with UUIDs named so."""
-    while (public := PRIVATE.sub(_last_name, text)) != text:  # a last name may be a UUID
+
+    def last_name(found: re.Match[str]) -> str:
+        *folders, last = re.split(r"[/\\]", found[0])
+        return last if folders else "UUID"
+
+    while (public := PRIVATE.sub(last_name, text)) != text:  # a last name may be a UUID
         text = public
     return text
-
-
-def _last_name(found: re.Match[str]) -> str:
-    *folders, last = re.split(r"[/\\]", found[0])
-    return last if folders else "UUID"
 
 
 def name_of_run(start: str, host: str) -> str:
@@ -66,50 +66,29 @@ def start_of(run: str) -> str:
     return re.sub(r"(....)(..)(..T..)(..)(..Z).*", r"\1-\2-\3:\4:\5", run)
 
 
-def _past(time: str) -> str:
-    if datetime.fromisoformat(time) > datetime.now(UTC) + MAX_CLOCK_ERROR:
-        raise Fault("a time that does not lie in the future", time)
-    if time < EARLIEST:
-        raise Fault(f"a time from {EARLIEST} on", time)
-    return time
+def _is_past(time: str) -> bool:
+    latest = datetime.now(UTC) + MAX_CLOCK_ERROR
+    return is_utc_time(time) and time >= EARLIEST and datetime.fromisoformat(time) <= latest
 
 
-def _run(name: str) -> str:
-    if not is_utc_time(start_of(name)):
-        raise Fault("a time that exists", name)
-    _past(start_of(name))
-    return name
+_PAST: Final = f"a time from {EARLIEST} on that does not lie in the future"
+_PUBLIC: Final = only(lambda text: not PRIVATE.search(text), "text without a path or UUID")
 
-
-def _public(text: str) -> str:
-    if PRIVATE.search(text):
-        raise Fault("text without a path or UUID", text)
-    return text
-
-
-def _like(pattern: str, expected: str) -> AfterValidator:
-    """A check of the form of a text."""
-
-    def checked(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise Fault(expected, text)
-        return text
-
-    return AfterValidator(checked)
-
-
-PastTime = Annotated[UtcTime, AfterValidator(_past)]
-RunName = Annotated[str, Field(pattern=f"^{RUN.pattern}$"), AfterValidator(_run)]
+PastTime = Annotated[UtcTime, only(_is_past, _PAST)]
+RunName = Annotated[
+    str, Field(pattern=f"^{RUN.pattern}$"), only(lambda run: _is_past(start_of(run)), _PAST)
+]
+Format = Annotated[int, Field(ge=FORMAT, le=FORMAT)]
 HostId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
-Word = Annotated[str, Field(max_length=1000), AfterValidator(_public)]
-Text = Annotated[str, Field(max_length=4000), AfterValidator(_public)]
+Word = Annotated[str, Field(max_length=1000), _PUBLIC]
+Text = Annotated[str, Field(max_length=4000), _PUBLIC]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
 CaseId = Annotated[
     str,
     Field(max_length=1000),
-    _like(f"({_PAIR}(,{_PAIR})*)?", "key=value pairs joined by commas"),
+    only(re.compile(f"({_PAIR}(,{_PAIR})*)?").fullmatch, "key=value pairs joined by commas"),
 ]
-Reasons = Annotated[str, Field(max_length=1000), _like(r"([a-z_]+(\|[a-z_]+)*)?", "words and bars")]
+Reasons = Annotated[str, Field(max_length=1000, pattern=r"^([a-z_]+(\|[a-z_]+)*)?$")]
 """Reasons for lowered clocks, joined by a bar."""
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
@@ -122,8 +101,9 @@ Seconds = Annotated[float, Field(ge=0, le=LONGEST_S)]
 Megahertz = Annotated[float, Field(ge=0, le=100_000)]
 Listed = Annotated[list[T], Field(max_length=1001)]
 Package = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,60}$")]
-Pair = Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")]
-ByPair = Annotated[dict[Pair, T], Field(max_length=1000)]
+ByPair = Annotated[
+    dict[Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")], T], Field(max_length=1000)
+]
 """By two GPUs, such as `0-1`."""
 ByVariant = Annotated[dict[Name, T], Field(max_length=1000)]
 Bounds = ByVariant[Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]]]
@@ -252,7 +232,7 @@ class Stages(Keys):
 class RunFile(Keys):
     """`<run>.json`: one run of one study. A run that skipped everything has no rounds."""
 
-    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
+    format: Format
     method_version: Few
     machine: MachineName
     study: Name
@@ -324,7 +304,7 @@ class CapturedVariant(Keys):
 class CaptureFile(Keys):
     """`<time>-<host>.<kind>.json`: a capture of the variants of one study."""
 
-    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
+    format: Format
     kind: CaptureKind
     machine: MachineName
     study: Name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -32,12 +33,10 @@ class PrintedRow:
 
     def check(self) -> None:
         require_known("unit_meant", self.unit_meant, list(SI))
-        try:
-            is_figure = finite_number(self.printed) >= SMALLEST
-        except ValueError:
-            is_figure = False
-        if not is_figure:
-            raise FieldError("printed", "a number above 0", self.printed)
+        with suppress(ValueError):
+            if finite_number(self.printed) >= SMALLEST:
+                return
+        raise FieldError("printed", "a number above 0", self.printed)
 
     @property
     def is_time(self) -> bool:

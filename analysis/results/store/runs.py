@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter as Count
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,9 +79,8 @@ class Capture:
 
 def listed(folder: Path) -> list[Path]:
     """Content of a folder, in alphabetical order, without half written files; nothing of a link."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.suffix != PARTIAL)
+    is_folder = folder.is_dir() and not folder.is_symlink()
+    return sorted(p for p in folder.iterdir() if p.suffix != PARTIAL) if is_folder else []
 
 
 def _is_plain(path: Path) -> bool:
@@ -159,31 +158,31 @@ def read(path: Path, study: Study | None) -> Run | Capture:
     if path.name != f"{run_of(path)}.json":
         capture = read_about(path, CaptureFile)
         record: type[Any] = {"counters": Counter, "timeline": Event}[capture.kind]
-        for text in _texts(path, capture.files, {csv.name}):
+        for text in _texts(path, capture.files, {csv.name}).values():
             parse_records(csv, text, record)
         return Capture(capture, csv)
     about = read_about(path, RunFile)
-    if csv.name not in about.files:
-        raise FieldError(f"{path}: files", csv.name, sorted(about.files))
-    samples, *readings = _texts(path, about.files, {csv.name, telemetry.name})
-    rows = parse_rows(csv, samples)
-    for text in readings:
-        parse_records(telemetry, text, Reading)
+    texts = _texts(path, about.files, {csv.name, telemetry.name})
+    if csv.name not in texts:
+        raise FieldError(f"{path}: files", csv.name, sorted(texts))
+    rows = parse_rows(csv, texts[csv.name])
+    if telemetry.name in texts:
+        parse_records(telemetry, texts[telemetry.name], Reading)
     _check_rows(csv, rows, about, study)
     return Run(about, rows)
 
 
-def _texts(path: Path, files: Mapping[str, str], known: Collection[str]) -> list[str]:
+def _texts(path: Path, files: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
     """The texts of the files beside a description, by name; FieldError if one is another."""
     if not files.keys() <= {*known}:
         raise FieldError(f"{path}: files", f"{sorted(known)}", sorted(files))
-    texts = []
-    for name, digest in sorted(files.items()):
+    texts = {}
+    for name, digest in files.items():
         file = path.with_name(name)
         content = read_bytes(file, CSV_LIMIT_BYTES)
         if (got := hashlib.sha256(content).hexdigest()) != digest:
             raise FieldError(f"{file}: checksum", f"{digest!r} as in {path.name}", got)
-        texts.append(decoded(file, content))
+        texts[name] = decoded(file, content)
     return texts
 
 
@@ -316,22 +315,22 @@ def superfluous(held: Mapping[str, Held], *, of_captures: bool = False) -> list[
     replacing = {"measured"} if of_captures else {"measured", "skipped", "empty"}
     states = [item for _, cells in held.values() for item in cells.items()]
     replaced = {cell for cell, state in states if state in replacing}
-    newer: Count[tuple[Cell, str]] = Count()
-    seen: set[tuple[Cell, str, str]] = set()
+    hosts: defaultdict[tuple[Cell, State], list[str]] = defaultdict(list)  # of newer files
+
+    def is_needed(host: str, cell: Cell, state: State) -> bool:
+        if state == "stale":
+            return cell not in replaced
+        newer = hosts[cell, state]
+        return host not in newer or (state != "empty" and len(newer) < KEPT_RUNS)
+
     found = []
     for name, (host, cells) in sorted(held.items(), reverse=True):
-        is_needed = False
-        for cell, state in cells.items():
-            if state == "stale":
-                is_needed |= cell not in replaced
-                continue
-            is_enough = state == "empty" or newer[cell, state] >= KEPT_RUNS
-            is_needed |= not (is_enough and (cell, state, host) in seen)
-            for counted in {state} if state == "empty" else {state, "skipped"}:
-                newer[cell, counted] += 1
-                seen.add((cell, counted, host))
-        if not is_needed:
+        if not any(is_needed(host, *item) for item in cells.items()):
             found.append(name)
+        for cell, state in cells.items():
+            hosts[cell, state].append(host)
+            if state == "measured":
+                hosts[cell, "skipped"].append(host)
     return found[::-1]
 
 
@@ -356,7 +355,7 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
 
 def _held(one: Run | Capture, study: Study) -> Held:
     """The cells of a run or capture. An old failure to capture is of no use."""
-    codes, host = codes_of(study), one.about.host.id
+    codes = codes_of(study)
     cells: dict[Cell, State] = {}
     if isinstance(one, Run):
         is_fresh = {v: one.about.is_fresh(v, codes.get(v)) for v in one.about.variants}
@@ -375,4 +374,4 @@ def _held(one: Run | Capture, study: Study) -> Held:
             elif is_captured:
                 cells[name, entry.case] = "stale"
     known = {(v.name, case.id) for v in study.variants for case in v.cases}
-    return host, {cell: state for cell, state in cells.items() if cell in known}
+    return one.about.host.id, {cell: state for cell, state in cells.items() if cell in known}

@@ -24,17 +24,7 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_text
-from analysis.results.store.keys import (
-    LARGEST,
-    LONGEST_S,
-    SMALLEST,
-    CaseId,
-    Few,
-    Megahertz,
-    Name,
-    Reasons,
-    Word,
-)
+from analysis.results.store import keys
 from analysis.study import NAME
 
 CSV_LIMIT_BYTES: Final = 4 * 2**20
@@ -67,12 +57,12 @@ def _values(cells: Mapping[Metric, str]) -> Mapping[Metric, Values]:
     """The samples in the cells of metrics that have any."""
     found = {}
     for (name, unit), text in cells.items():
-        largest = LONGEST_S if unit == "s" else LARGEST
+        largest = keys.LONGEST_S if unit == "s" else keys.LARGEST
         is_list = _NUMBERS.fullmatch(text)
         values = np.array(text.split(" ") if is_list else [], float)
-        is_within = (values == 0) | ((values >= SMALLEST) & (values <= largest))
+        is_within = (values == 0) | ((values >= keys.SMALLEST) & (values <= largest))
         if text and not (is_list and is_within.all()):
-            limits = f"0 or numbers from {SMALLEST:g} to {largest:g} {unit}"
+            limits = f"0 or numbers from {keys.SMALLEST:g} to {largest:g} {unit}"
             raise FieldError(name, limits, text[:200])
         if text:
             found[name, unit] = values
@@ -86,15 +76,15 @@ class Row:
     A case that was skipped or has failed has no values, but a reason.
     """
 
-    variant: Name
-    case: CaseId
-    round: Few
+    variant: keys.Name
+    case: keys.CaseId
+    round: keys.Few
     values: Annotated[Mapping[Metric, Sequence[float] | Values], PlainValidator(_values)]
     verified: Annotated[int, Field(ge=0, le=1)]
     status: Annotated[str, Field(pattern="^(ok|skipped|failed)$")]
-    reason: Word
-    throttle: Reasons
-    sm_mhz: Megahertz | None
+    reason: keys.Word
+    throttle: keys.Reasons
+    sm_mhz: keys.Megahertz | None
     started_at: UtcTime
 
     def check(self) -> None:
@@ -114,9 +104,9 @@ class Row:
         return self.variant, self.case, self.round
 
 
-_KEY: Final = ("variant", "case", "round")
-_REST: Final = records.columns(Row)[len(_KEY) + 1 :]
-FILE_COLUMNS: Final = (*_KEY, "<metric> [<unit>]", *_REST)
+_COLUMNS: Final = records.columns(Row)
+_PLACE: Final = _COLUMNS.index("values")
+FILE_COLUMNS: Final = (*_COLUMNS[:_PLACE], "<metric> [<unit>]", *_COLUMNS[_PLACE + 1 :])
 """Columns of a file; the one in angle brackets stands for one per metric."""
 
 
@@ -126,16 +116,16 @@ def to_text(rows: Iterable[Row]) -> str:
     if len({row.key for row in rows}) < len(rows):
         raise ValueError("expected one row per variant, case, round, got several")
     metrics = list(dict.fromkeys(chain.from_iterable(row.values for row in rows)))
-    header = [*_KEY, *(f"{name} [{unit}]" for name, unit in metrics), *_REST]
+    names = [f"{name} [{unit}]" for name, unit in metrics]
     table = (
         [
             *row.key,
             *(" ".join(f"{v:{_DIGITS}}" for v in row.values.get(metric, ())) for metric in metrics),
-            *(getattr(row, name) for name in _REST),
+            *(getattr(row, name) for name in _COLUMNS[_PLACE + 1 :]),
         ]
         for row in rows
     )
-    return records.to_text(header, table, _DIGITS)
+    return records.to_text([*_COLUMNS[:_PLACE], *names, *_COLUMNS[_PLACE + 1 :]], table, _DIGITS)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -155,18 +145,18 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     samples = 0
     try:
         header = next(reader, [])
-        first, end = len(_KEY), len(header) - len(_REST)
-        found = [_METRIC.fullmatch(column) for column in header[first:end]]
+        end = len(header) - len(_COLUMNS[_PLACE + 1 :])
+        found = [_METRIC.fullmatch(column) for column in header[_PLACE:end]]
         metrics = [(match[1], match[2]) for match in found if match]
-        fixed = (*header[:first], *header[end:])
-        if fixed != (*_KEY, *_REST) or len(dict(metrics)) < len(found):
+        is_known = (*header[:_PLACE], "values", *header[end:]) == _COLUMNS
+        if not is_known or len(dict(metrics)) < len(found):
             raise ValueError(f"expected the columns {','.join(FILE_COLUMNS)}, every metric once")
         for fields in reader:
             if len(fields) != len(header):
                 raise ValueError(f"expected {len(header)} fields, got {len(fields)}")
-            cells: dict[str, Any] = dict(zip(header, fields, strict=True))
-            cells["values"] = dict(zip(metrics, fields[first:end], strict=True))
-            row = records.parse_record(Row, {name: cells[name] for name in records.columns(Row)})
+            values = dict(zip(metrics, fields[_PLACE:end], strict=True))
+            cells = [*fields[:_PLACE], values, *fields[end:]]
+            row = records.parse_record(Row, dict(zip(_COLUMNS, cells, strict=True)))
             samples += max(1, sum(map(len, row.values.values())))
             if samples > MACHINE_LIMIT_SAMPLES:
                 raise ValueError(f"expected at most {MACHINE_LIMIT_SAMPLES} samples, got more")

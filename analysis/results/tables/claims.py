@@ -70,77 +70,73 @@ def _judged(
     The figure shown is that of all runs.
     """
     published = math.nan if claim.published is None else claim.published
+    none = Figure(math.nan, math.nan, math.nan, published)
     key: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
-    without = key | _figures(None, None, published)
+    of_none = key | _figures(none, none)
     if not claim.tests:
-        return ClaimRow(**without, verdict=NOT_TESTED, reason=claim.untested), []
+        return ClaimRow(**of_none, verdict=NOT_TESTED, reason=claim.untested), []
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
-        bound = AFTERWARDS
         naming = known.judging(claim)
-        if naming.has(claim):
-            judges, bound = naming, BEFORE
+        judges, bound = (naming, BEFORE) if naming.has(claim) else (known, AFTERWARDS)
     outcomes = [test.judge(judges, claim.published) for test in claim.tests]
     of_all = outcomes
     if judges is not known:
         of_all = [test.judge(known, claim.published) for test in claim.tests]
-    units = known.study.units
     judged = [
-        key
-        | {"verdict": outcome.verdict, "reason": outcome.reason}
-        | _figures(shown.figure, outcome.figure, published)
-        | {"unit": test.figure_unit(units), "case": test.case}
+        {
+            **key,
+            **_figures(shown.figure or none, outcome.figure or none),
+            "verdict": outcome.verdict,
+            "reason": outcome.reason,
+            "unit": test.figure_unit(known.study.units),
+            "case": test.case,
+        }
         for test, outcome, shown in zip(claim.tests, outcomes, of_all, strict=True)
     ]
     verdict = together(outcome.verdict for outcome in outcomes)
     on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
-    counts: dict[str, Any] = {"bound": bound}
+    about: dict[str, Any] = {"bound": bound}
     if on_average != verdict:  # else the means decide no more than the figures
-        counts["on_average"] = on_average
+        about["on_average"] = on_average
     if bound:
-        counts |= _counts(known, of_all, "runs", "hosts")
+        about["runs"], about["hosts"] = _basis(known, of_all)
     if bound == BEFORE:
-        counts |= _counts(known, outcomes, "judging", "judging_hosts")
+        about["judging"], about["judging_hosts"] = _basis(known, outcomes)
     if len(judged) == 1:
-        return ClaimRow(**judged[0] | counts), []
+        return ClaimRow(**judged[0] | about), []
     # No one figure speaks for several comparisons: each has a row, and its words in the reason.
     decisive = sorted(
-        enumerate(zip(claim.tests, outcomes, strict=True)), key=lambda n: _room(*n[1])
+        enumerate(zip(claim.tests, outcomes, strict=True)), key=lambda part: _room(*part[1])
     )
     parts = [
         ClaimPartRow(part=index + 1, comparison=test.title, **judged[index])
         for index, (test, _) in decisive
     ]
     reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
-    return ClaimRow(**without | counts, verdict=verdict, reason=reason), parts
+    return ClaimRow(**of_none | about, verdict=verdict, reason=reason), parts
 
 
-def _counts(
-    known: MachineResults, outcomes: Sequence[Outcome], runs: str, hosts: str
-) -> dict[str, int]:
-    """The number of runs that measured any of `outcomes`, and that of their hosts, in the columns
-    `runs` and `hosts`."""
-    measured = frozenset().union(*(outcome.runs for outcome in outcomes))
-    return {runs: len(measured), hosts: known.hosts_of(measured)}
+def _basis(known: MachineResults, outcomes: Sequence[Outcome]) -> tuple[int, int]:
+    """The number of runs that measured any of `outcomes`, and that of their hosts."""
+    measured = frozenset[str]().union(*(outcome.runs for outcome in outcomes))
+    return len(measured), known.hosts_of(measured)
 
 
-def _figures(figure: Figure | None, judged: Figure | None, published: float) -> dict[str, Any]:
-    """The columns of figures of both tables; `published` is the claim's, `figure` that of all runs
-    and `judged` that of those that may judge."""
-    none = Figure(math.nan, math.nan, math.nan, published)
-    shown, decisive = figure or none, judged or none
+def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
+    """The columns of figures of both tables: that of all runs, and that of those that judge."""
     return {
-        "published": (figure or decisive).published,
-        "measured": shown.value,
-        "ci_low": shown.low,
-        "ci_high": shown.high,
+        "published": of_all.published,
+        "measured": of_all.value,
+        "ci_low": of_all.low,
+        "ci_high": of_all.high,
         "unit": "",
         "case": "",
         "judged": decisive.value,
         "judged_low": decisive.low,
         "judged_high": decisive.high,
-        "by_run": runs_text(shown.by_run),
-        "hosts": shown.hosts,
+        "by_run": runs_text(of_all.by_run),
+        "hosts": of_all.hosts,
     }
 
 

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import median
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Kind, estimate, mean_estimate
-from analysis.results.collect import chosen, fresh, visits
 from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
+from analysis.results.tables.medians import (
+    Rounds,
+    by_visit,
+    chosen,
+    chosen_and_fresh,
+    medians_of,
+    rounds_by_run,
+)
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.evidence import Check, Statement
 from analysis.study.claims.verdicts import Figure, Missing, NotTested
 
-Rounds = Mapping[str, list[float]]
-"""Medians of the rounds of each run, oldest first."""
 MAX_SLOWED_SHARE: Final = 0.5
 """Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
 
 
 @dataclass(frozen=True)
 class MachineResults:
-    """Evidence for the claims of one study on one machine.
-
-    Rows about this study and machine: `samples` of the collected samples, `counted` of
-    `counts`, `model` of the model's table. `published` has the study's published figures.
+    """`Evidence` for the claims of one study on one machine, of which all tables are: `samples` as
+    collected, `counted` by `counts`, `model` the predictions, `published` the published figures.
     """
 
     study: Study
@@ -39,77 +43,69 @@ class MachineResults:
     published: pd.DataFrame
     model: pd.DataFrame
     counted: pd.DataFrame
-
-    @cached_property
-    def used(self) -> pd.DataFrame:
-        """Samples of all fresh runs, as used by the summary."""
-        return chosen(self.samples)
-
-    @cached_property
-    def by_visit(self) -> pd.Series:
-        """Medians of fresh, checked samples by variant, case, metric, run, round and visit."""
-        good = fresh(self.used)
-        good = good[good["verified"] == 1]
-        good = good.assign(visit=visits(good, {self.study.name: self.study}))
-        keys = ["variant", "case", "metric", "run", "round", "visit"]
-        medians: pd.Series = good.groupby(keys)["value"].median()
-        return medians
+    _parts: dict[frozenset[str], MachineResults] = field(default_factory=dict)
 
     def judging(self, claim: Claim) -> MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
-        needed = claim.bounds_by_variant
-        others = {
-            run
-            for variant, run, recorded in self._recorded
-            if not needed.get(variant, frozenset()) <= recorded
-        }
-        evidence = self._without(frozenset(others))
+        runs = self._recorded
+        others = frozenset(runs.loc[~_records(runs, claim), "run"])
+        if others and others not in self._parts:  # many claims are judged by the same runs
+            kept = self.samples[~self.samples["run"].isin(others)]
+            self._parts[others] = replace(self, samples=kept, _parts={})
+        evidence = self._parts[others] if others else self
         if not claim.on_counters:
             return evidence
-        pairs = zip(self.counted["variant"], self.counted["named"], strict=True)
-        is_recorded = [needed.get(variant, frozenset()) <= recorded for variant, recorded in pairs]
-        return replace(evidence, counted=self.counted[is_recorded])
-
-    @cached_property
-    def _recorded(self) -> list[tuple[str, str, frozenset[str]]]:
-        """Each variant and run, with the digests of current claims that the run records."""
-        rows = self.samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
-        return list(rows.itertuples(index=False, name=None))
-
-    @cached_property
-    def _without(self) -> Callable[[frozenset[str]], MachineResults]:
-        """Evidence without some runs. Cached, because many claims are judged by the same runs."""
-
-        @cache
-        def without(runs: frozenset[str]) -> MachineResults:
-            kept = self.samples[~self.samples["run"].isin(runs)]
-            return replace(self, samples=kept) if runs else self
-
-        return without
+        return replace(evidence, counted=self.counted[_records(self.counted, claim)])
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
         with its current code."""
-        known = frozenset(self.counted["variant"]) if claim.on_counters else self._measured
-        return known.issuperset(claim.variants)
+        return {*claim.variants} <= ({*self.counted["variant"]} if claim.on_counters else self._run)
 
     @cached_property
-    def _measured(self) -> frozenset[str]:
-        is_measured = (self.used["status"] != "skipped") & ~self.used["stale"].astype(bool)
-        return frozenset(self.used.loc[is_measured, "variant"])
+    def _recorded(self) -> pd.DataFrame:
+        """Each variant and run, with the digests of current claims that the run records."""
+        return self.samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
+
+    @cached_property
+    def _run(self) -> frozenset[str]:
+        """The variants that were run with their current code."""
+        is_run = (self._used["status"] != "skipped") & ~self._used["stale"].astype(bool)
+        return frozenset(self._used.loc[is_run, "variant"])
+
+    @cached_property
+    def _used(self) -> pd.DataFrame:
+        """Samples of all fresh runs, as used by the summary."""
+        return chosen(self.samples)
+
+    @cached_property
+    def _by_visit(self) -> pd.Series:
+        """Medians of fresh, checked samples by variant, case, metric, run, round and visit."""
+        good = chosen_and_fresh(self.samples)
+        medians = by_visit(good[good["verified"] == 1], {self.study.name: self.study})
+        return medians.droplevel(["machine", "study", "unit", "host"])
+
+    @cached_property
+    def _rows(self) -> Mapping[Any, Any]:
+        """Positions of rows in `_used`, by variant and case."""
+        return self._used.groupby(["variant", "case"]).indices
 
     def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
-        rows: pd.DataFrame = self.used.iloc[self._cells.get((variant, case), [])]
+        rows: pd.DataFrame = self._used.iloc[self._rows.get((variant, case), [])]
         return rows
 
     @cached_property
-    def _cells(self) -> Mapping[Any, Any]:
-        """Row positions in `used`, by variant and case."""
-        return self.used.groupby(["variant", "case"]).indices
+    def _hosts(self) -> Mapping[str, str]:
+        """Host of each run."""
+        return dict(zip(self.samples["run"], self.samples["host"], strict=True))
+
+    def hosts_of(self, runs: Iterable[str]) -> int:
+        """Number of hosts of `runs`."""
+        return len({self._hosts[run] for run in runs})
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         try:
-            found: pd.Series = self.by_visit.loc[variant, case, metric]
+            found: pd.Series = self._by_visit.loc[variant, case, metric]
         except KeyError:
             raise self._absence(variant, case, metric) from None
         share = slowed_share(self._rows_of(variant, case)["throttle"])
@@ -150,41 +146,34 @@ class MachineResults:
         return TIME if metric == "" or self.kind(metric) is TIME else COUNT
 
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
-        runs = medians_by_run(by_visit)
-        figure = self._based_on(Figure(*estimate([*runs.values()], kind)), runs)
-        by_host = self._by_host(runs)
-        if len(by_host) < MIN_RUNS:
-            return figure
-        return replace(figure, mean=mean_estimate(by_host, kind)[1:])
+        runs, by_host = self._runs_and_hosts(by_visit)
+        mean = mean_estimate(by_host, kind)[1:] if len(by_host) >= MIN_RUNS else (math.nan,) * 2
+        return self._figure(Figure(*estimate([*runs.values()], kind), mean=mean), runs)
 
     def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
-        runs = medians_by_run(by_visit)
-        by_host = self._by_host(runs)
+        runs, by_host = self._runs_and_hosts(by_visit)
         if len(by_host) < MIN_RUNS:
             needed = f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}"
             raise NotTested(needed, runs)
-        return self._based_on(Figure(*mean_estimate(by_host, kind)), runs)
+        return self._figure(Figure(*mean_estimate(by_host, kind)), runs)
 
-    def _by_host(self, runs: Rounds) -> list[float]:
-        """The median over its runs of each host, which is the unit of a mean over hosts."""
-        found: dict[str, list[float]] = {}
-        for run, rounds in runs.items():
-            found.setdefault(self._hosts[run], []).append(median(rounds))
-        return [median(found[host]) for host in sorted(found)]
+    def _runs_and_hosts(self, by_visit: pd.Series) -> tuple[Rounds, list[float]]:
+        """The medians of the rounds of each run, and the median over its runs of each host."""
+        rounds = by_visit.groupby(["run", "round"]).median()
+        runs = rounds_by_run(rounds).get((), {})
+        of_host: dict[str, list[float]] = {}
+        for run, one in zip(runs, medians_of(runs), strict=True):
+            of_host.setdefault(self._hosts[run], []).append(one)
+        return runs, [median(of_host[host]) for host in sorted(of_host)]
 
-    def _based_on(self, figure: Figure, runs: Rounds) -> Figure:
+    def _figure(self, figure: Figure, runs: Rounds) -> Figure:
         """`figure` with its runs and hosts."""
-        by_run = tuple(map(median, runs.values()))
-        return replace(figure, by_run=by_run, runs=frozenset(runs), hosts=self.hosts_of(runs))
-
-    def hosts_of(self, runs: Iterable[str]) -> int:
-        """Number of hosts of `runs`."""
-        return len({self._hosts[run] for run in runs})
-
-    @cached_property
-    def _hosts(self) -> Mapping[str, str]:
-        """Host of each run."""
-        return dict(zip(self.samples["run"], self.samples["host"], strict=True))
+        return replace(
+            figure,
+            by_run=tuple(medians_of(runs)),
+            runs=frozenset(runs),
+            hosts=self.hosts_of(runs),
+        )
 
     def payload(self, variant: str, case: str) -> int:
         payload = self.study.payloads[variant, case]
@@ -212,17 +201,16 @@ class MachineResults:
         }
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        rows = _of(self.model, variant, case, metric or self.study.time_metrics[0])
-        rows = rows.dropna(subset="predicted")
-        if rows.empty:
+        found = _value(self.model, "predicted", variant, case, metric or self.study.time_metrics[0])
+        if found is None:
             raise Missing("no model prediction")
-        return float(rows.iloc[0]["predicted"])
+        return found
 
     def count(self, variant: str, case: str, counter: str) -> float:
-        rows = _of(self.counted, variant, case, counter)
-        if rows.empty:
+        found = _value(self.counted, "counted", variant, case, counter)
+        if found is None:
             raise Missing(f"no fresh profile of {variant} has {counter} in this case")
-        return float(rows.iloc[0]["counted"])
+        return found
 
     def check(self, variant: str, case: str) -> Check:
         rows = self._rows_of(variant, case)
@@ -235,16 +223,16 @@ class MachineResults:
         return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
 
 
-def _of(table: pd.DataFrame, variant: str, case: str, metric: str) -> pd.DataFrame:
-    """The rows of a metric of a variant in a case."""
+def _records(rows: pd.DataFrame, claim: Claim) -> Any:
+    """Mask of the `rows` whose run or profile, `named`, records the bounds of the claim
+    for the row's variant."""
+    needed, none = claim.bounds_by_variant, frozenset[str]()
+    pairs = zip(rows["variant"], rows["named"], strict=True)
+    return np.array([needed.get(variant, none) <= named for variant, named in pairs], bool)
+
+
+def _value(table: pd.DataFrame, column: str, variant: str, case: str, metric: str) -> float | None:
+    """The first known value of a metric of a variant in a case."""
     is_of = (table["variant"] == variant) & (table["case"] == case) & (table["metric"] == metric)
-    return table[is_of]
-
-
-def medians_by_run(by_visit: pd.Series) -> Rounds:
-    """Medians of the rounds, by run."""
-    by_round = by_visit.groupby(level=[0, 1]).median()
-    runs: dict[str, list[float]] = {}
-    for (run, _), value in zip(by_round.index.tolist(), by_round.tolist(), strict=True):
-        runs.setdefault(run, []).append(value)
-    return runs
+    values = table.loc[is_of, column].dropna()
+    return None if values.empty else float(values.iloc[0])

@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter, ValidationError
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
@@ -25,7 +25,6 @@ from analysis.results.model.terms import (
     ABOUT,
     TERMS,
     WORK,
-    Parameters,
     predicted_seconds,
     term_seconds,
     work_of,
@@ -33,71 +32,49 @@ from analysis.results.model.terms import (
 from analysis.results.tables.rows import RUN_SEPARATOR, ModelRow, ParameterRow, columns
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
-from analysis.study.access import access_of
+from analysis.study.access import Floats, access_of
 from analysis.study.calibration import FITTED, held_back
 
-
-class Fits(dict[str, Fit]):
-    """The fit of every calibrated machine; `left_out` says why that of others failed."""
-
-    def __init__(
-        self, fits: Mapping[str, Fit] | None = None, left_out: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(fits or {})
-        self.left_out = dict(left_out or {})
+Fits: TypeAlias = dict[str, Fit | str]
+"""The fit of every calibrated machine, or why it failed."""
+_FITS = TypeAdapter(Fits)
 
 
 def fits_text(fits: Fits) -> str:
     """The fits as JSON, which keeps every figure exactly."""
-    known = {machine: asdict(fitted) for machine, fitted in fits.items()}
-    return json.dumps({"fits": known, "left_out": fits.left_out}, indent=1) + "\n"
+    return json.dumps(_FITS.dump_python(fits), indent=1) + "\n"
 
 
 def read_fits(path: Path) -> Fits:
     """The fits in a file of `fits_text`. HotpathError if the file is another one."""
     try:
-        content = json.loads(path.read_text())
-        fits = {}
-        for machine, entry in content["fits"].items():
-            value, low, high = (Parameters(**entry[n]) for n in ("parameters", "low", "high"))
-            fits[machine] = Fit(value, low, high, tuple(entry["cases"]), tuple(entry["runs"]))
-        return Fits(fits, content["left_out"])
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise HotpathError(
-            f"{path}: expected the output of `python -m analysis.results.tables.links`,"
-            f" got {error!r}"
-        ) from error
+        return _FITS.validate_python(json.loads(path.read_text()))
+    except (ValidationError, ValueError) as error:
+        expected = "the output of `python -m analysis.results.tables.links`"
+        raise HotpathError(f"{path}: expected {expected}, got {in_words(error)}") from error
 
 
-def fit_links(
-    samples: pd.DataFrame,
-    machines: Mapping[str, Mapping[str, Any]],
-    studies: Mapping[str, Study],
-) -> Fits:
-    """Fit the model of each machine to all fresh runs of its calibrations. Inputs: as returned by
-    `collect`.
+def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
+    """Fit the model of each machine to all fresh runs of its calibrations.
 
-    A machine without its number of `sms`, or with too few calibration cases, has no fit. Nor has
-    one whose fit fails, for example after a suspension; `left_out` has the reason.
+    A machine without its number of `sms`, or with too few calibration cases, has no fit; one whose
+    fit fails, for example after a suspension, has the reason.
     """
     calibrations = {name: studies[name] for name in calibrating(studies)}
-    samples = samples[samples["study"].isin(calibrations)]
+    found = collect(results, calibrations, only=calibrations)
 
     def fitted(machine: str) -> Fit | str | None:
-        here = samples[samples["machine"] == machine]
+        here = found.samples[found.samples["machine"] == machine]
         try:
             summary = summarise(here, calibrations)
-            return fit(calibration(predictable(summary, machines[machine], calibrations)))
+            return fit(calibration(predictable(summary, found.machines[machine], calibrations)))
         except UNFORESEEN as error:
             newest = here[["study", "run"]].max()
             file = f"{machine}/{newest['study']}/{newest['run']}.json"
             return f"{file}: {METRIC}: expected times that a link has, got {in_words(error)}"
 
-    found = dict(zip(machines, forked_map(fitted, machines), strict=True))
-    return Fits(
-        {machine: one for machine, one in found.items() if isinstance(one, Fit)},
-        {machine: one for machine, one in found.items() if isinstance(one, str)},
-    )
+    fits = zip(found.machines, forked_map(fitted, found.machines), strict=True)
+    return {machine: one for machine, one in fits if one is not None}
 
 
 def predictable(
@@ -129,8 +106,13 @@ def calibration(rows: pd.DataFrame) -> Calibration:
     runs; that of a case with one run is pooled over the others. If all have one run, it is half the
     width of the interval.
     """
+
+    def spread(by_run: str) -> float:
+        runs = np.log([float(one) for one in by_run.split(RUN_SEPARATOR)])
+        return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
+
     rows = rows[rows["held_back"] == FITTED]
-    errors = rows["by_run"].map(_spread).astype(float)
+    errors = rows["by_run"].map(spread).astype(float)
     if errors.isna().all():
         errors = (rows["ci_high"] - rows["ci_low"]) / 2 / rows["measured"]
     pooled = math.sqrt((errors**2).mean()) if errors.notna().any() else 0.0
@@ -142,19 +124,13 @@ def calibration(rows: pd.DataFrame) -> Calibration:
     )
 
 
-def _work(rows: pd.DataFrame) -> Any:
+def _work(rows: pd.DataFrame) -> Floats:
     return np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
-
-
-def _spread(by_run: str) -> float:
-    """The standard deviation of the logarithms of a row's runs; NaN for a single one."""
-    runs = np.log([float(one) for one in by_run.split(RUN_SEPARATOR)])
-    return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
 
 
 def model_table(
     summary: pd.DataFrame,
-    fits: Mapping[str, Fit],
+    fits: Fits,
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> pd.DataFrame:
@@ -163,9 +139,11 @@ def model_table(
     `machines` are as `collect` gives them; those without a fit have no predictions.
     """
     tables = [pd.DataFrame(columns=columns(ModelRow))]
-    for machine in (machine for machine in machines if machine in fits):
-        rows = predictable(summary[summary["machine"] == machine], machines[machine], studies)
-        work, values = _work(rows), fits[machine].parameters.values()
+    for machine, host in machines.items():
+        if not isinstance(known := fits.get(machine), Fit):
+            continue
+        rows = predictable(summary[summary["machine"] == machine], host, studies)
+        work, values = _work(rows), known.parameters.values()
         terms = term_seconds(work, values)
         ordered = np.sort(terms, axis=1)
         table = rows.assign(
@@ -178,27 +156,21 @@ def model_table(
     return pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
 
 
-def parameter_table(fits: Mapping[str, Fit]) -> pd.DataFrame:
+def parameter_table(fits: Fits) -> pd.DataFrame:
     """Every parameter of every machine, with the columns of ParameterRow."""
     rows = [
         (machine, name, value, ABOUT[name].unit, low, high, cases, runs)
-        for machine, one in fits.items()
+        for machine, known in fits.items()
+        if isinstance(known, Fit)
         for name, value, low, high, cases, runs in zip(
             NAMES,
-            *(ends.values() for ends in (one.parameters, one.low, one.high)),
-            one.cases,
-            one.runs,
+            *(ends.values() for ends in (known.parameters, known.low, known.high)),
+            known.cases,
+            known.runs,
             strict=True,
         )
     ]
     return pd.DataFrame(rows, columns=columns(ParameterRow))
-
-
-def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
-    """`fit_links` to the results under `results`."""
-    calibrations = {name: studies[name] for name in calibrating(studies)}
-    collected = collect(results, calibrations, only=calibrations)
-    return fit_links(collected.samples, collected.machines, calibrations)
 
 
 def main() -> None:

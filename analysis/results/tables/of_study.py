@@ -17,7 +17,6 @@ from analysis.base.errors import FieldError
 from analysis.base.files import write_all
 from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
 from analysis.results.collect import Collected, collect
-from analysis.results.store.keys import RunFile
 from analysis.results.tables import summary
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.counters import counter_table, counts
@@ -86,34 +85,38 @@ def without_faulty_runs(
     Raises `error` if no machine fails by itself, or several with every run: then the fault is in
     the code.
     """
-    faulty = [one for machine in found.machines for one in _faulty(found.only(machine), compute)]
+    faulty = dict(fault for machine in found.machines for fault in _faulty(found, machine, compute))
     if not faulty or (len(faulty) == len(found.runs) and len(found.machines) > 1):
         raise error
-    files = {f"{run.machine}/{run.study}/{run.file_name}": why for run, why in faulty}
+    samples = found.samples
+    files = samples["machine"] + "/" + samples["study"] + "/" + samples["run"] + ".json"
     return replace(
-        found.without([run for run, _ in faulty]),
-        refused={**found.refused, **{file: f"{file}: {why}" for file, why in files.items()}},
+        found,
+        samples=samples[~files.isin(faulty.keys())],
+        refused=found.refused | {file: f"{file}: {why}" for file, why in faulty.items()},
     )
 
 
 def _faulty(
-    found: Collected, compute: Callable[[Collected], object]
-) -> Iterator[tuple[RunFile, str]]:
-    """The runs of one machine with which `compute` fails, each with metric and reason."""
-    if (error := error_of(lambda: compute(found))) is None:
+    found: Collected, machine: str, compute: Callable[[Collected], object]
+) -> Iterator[tuple[str, str]]:
+    """The files of a machine's runs with which `compute` fails, each with metric and reason."""
+    here = found.only(machine)
+    samples = here.samples
+    if (error := error_of(lambda: compute(here))) is None:
         return
-    runs = {run.run: run for run in found.runs}
 
-    def works(gone: Collection[str], metrics: Collection[str] = ()) -> bool:
-        some = found.without([runs[run] for run in gone], metrics)
-        return error_of(lambda: compute(some)) is None
+    def works_without(runs: Collection[str], metrics: Collection[str]) -> bool:
+        is_gone = samples["run"].isin([*runs]) & samples["metric"].isin([*metrics])
+        return error_of(lambda: compute(replace(here, samples=samples[~is_gone]))) is None
 
-    one = culprit([*runs], works)
-    for run in [one] if one else runs:
-        metrics = found.samples[found.samples["run"] == run]["metric"].unique().tolist()
-        metric = culprit(metrics, partial(works, [run])) or "samples"
+    every = samples["metric"].unique().tolist()
+    files = {run.run: f"{machine}/{run.study}/{run.file_name}" for run in here.runs}
+    one = culprit([*files], lambda gone: works_without(gone, every))
+    for run in [one] if one else files:
+        metric = culprit(every, partial(works_without, [run])) or "samples"
         expected = "expected values that tables can be made of"
-        yield runs[run], f"{metric}: {expected}, got {in_words(error)}"
+        yield files[run], f"{metric}: {expected}, got {in_words(error)}"
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -134,7 +137,7 @@ def main() -> None:
     study = find_study(arguments.study)
     if study.has_link and arguments.links is None:
         raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-    fits = read_fits(arguments.links) if arguments.links else Fits()
+    fits = read_fits(arguments.links) if arguments.links else {}
     texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
     write_all({arguments.out / file: text for file, text in texts.items()})
 

@@ -25,8 +25,6 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class _OfCase:
-    """First columns of a row about a variant in a case on a machine."""
-
     machine: str
     study: str
     variant: str
@@ -41,8 +39,7 @@ class _OfMetric(_OfCase):
 @dataclass(frozen=True)
 class SummaryRow(_OfMetric):
     """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' medians, oldest first; `apart` of them lie outside the interval of the others.
-    """
+    the runs' medians, oldest first; `apart` of them lie outside the interval of the others."""
 
     unit: str
     median: float
@@ -151,8 +148,6 @@ class SkippedRow(_OfCase):
 
 @dataclass(frozen=True)
 class _OfClaim:
-    """First columns of a row about a claim."""
-
     study: str
     claim: str
     machine: str
@@ -205,8 +200,7 @@ class _OfPart(_OfClaim):
 
 @dataclass(frozen=True)
 class ClaimPartRow(_Judged, _OfPart):
-    """One of the comparisons that make up a claim: `part` is its number in
-    study.yaml, from 1."""
+    """One of the comparisons that make up a claim: `part` is its number in study.yaml, from 1."""
 
     def sentence(self, *, with_case: bool) -> str:
         """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
@@ -298,19 +292,15 @@ def columns(row: type[Any]) -> list[str]:
     return list(records.columns(row))
 
 
-def read_table(paths: Iterable[Path], row: type[Any]) -> pd.DataFrame:
-    """The tables with such rows at `paths` as one; a missing or empty file has no rows."""
+def read_table(path: Path, row: type[Any]) -> pd.DataFrame:
+    """The table with such rows; a missing or empty file has no rows."""
     import pandas as pd
 
     types = {field.name: DTYPES[str(field.type)] for field in fields(row)}
+    if not path.exists() or not path.stat().st_size:
+        return pd.DataFrame(columns=[*types]).astype(types)
     gaps = {name: [""] for name, dtype in types.items() if dtype == "float64"}
-    frames = [
-        pd.read_csv(path, dtype=types, na_values=gaps, keep_default_na=False)
-        for path in paths
-        if path.exists() and path.stat().st_size
-    ]
-    filled = [frame for frame in frames if not frame.empty]
-    return (pd.concat(filled) if filled else pd.DataFrame(columns=[*types]).astype(types))[[*types]]
+    return pd.read_csv(path, dtype=types, na_values=gaps, keep_default_na=False)[[*types]]
 
 
 def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:

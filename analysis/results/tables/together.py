@@ -29,10 +29,8 @@ def put_together(
     names = {folder.name for one in machines(results) for folder in listed(results / one)}
     gone = {name: study_tables(results, name, {}, fits) for name in names - of_studies.keys()}
     texts = [text for _, text in sorted({**of_studies, **gone}.items())]
-    refused: dict[str, str] = {}
-    for text in texts:
-        refused |= json.loads(text[REFUSED])
-    refused |= {f"{machine}: link model": why for machine, why in fits.left_out.items()}
+    refused = {path: why for text in texts for path, why in json.loads(text[REFUSED]).items()}
+    refused |= {f"{name}: link model": why for name, why in fits.items() if isinstance(why, str)}
     # The folder of a machine sorts before the folders in it.
     refused = dict(sorted(refused.items(), key=lambda one: one[0].split("/")))
     tables = {REFUSED: json.dumps(refused, indent=1) + "\n"}

@@ -189,7 +189,7 @@ def load_inputs(
         captures += [
             one for one in read_captures(folder) if f"{name}/{one.about.file_name}" not in refused
         ]
-    made = {name: read_table([tables / f"{name}.csv"], row) for name, row in TABLES.items()}
+    made = {name: read_table(tables / f"{name}.csv", row) for name, row in TABLES.items()}
     summary = made["summary"]
     if gone := sorted({*summary["machine"]} - {run.machine for run in runs}):
         raise HotpathError(
@@ -201,7 +201,7 @@ def load_inputs(
         studies=studies,
         results=results,
         tables=made | {"summary": summary.merge(made["runs"], how="left", on=of_cell)},
-        resources=read_table([tables / "resources.csv"], KernelResources),
+        resources=read_table(tables / "resources.csv", KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(folder) for name, folder in of_code.items()},
         absent={name: read_absent(folder) for name, folder in of_code.items()},

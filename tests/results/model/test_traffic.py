@@ -77,15 +77,6 @@ def test_adjacent_rows_share_sectors_and_host_lines() -> None:
     assert traffic_of(apart) == traffic_of(replace(alone, stride_bytes=768))
 
 
-def test_unaligned_range_needs_more_requests() -> None:
-    """A load of 512 bytes that begins at a line is four requests, else five."""
-    aligned = Access("contiguous", MIB, in_flight_bytes=2048)
-    anywhere = replace(aligned, stride_bytes=656)
-    assert traffic_of(aligned).completions == MIB / 128
-    assert traffic_of(anywhere).completions == MIB / 512 * (4 + 7 * 5) / 8
-    assert traffic_of(anywhere).data_bytes == MIB
-
-
 @pytest.mark.parametrize(
     ("access", "payload_share", "counted_share"),
     [

@@ -24,8 +24,8 @@ from analysis.results.model.translation import (
     Walker,
     walks_of,
 )
-from analysis.study.access import Access, access_of
-from tests.linked import CALIBRATION, SMS, TRUE, rows
+from analysis.study.access import Access
+from tests.linked import SMS, TRUE, rows
 from tests.results.model.test_fit import calibration, fitted
 
 GIB = 2**30
@@ -61,15 +61,6 @@ def test_without_a_pool_translation_is_unknown() -> None:
     assert term_seconds(work, TRUE.values())[0, TERMS.index(TRANSLATION)] == 0
     with_pool = np.array([work_of(gather(GIB), SMS)])
     assert np.isnan(predicted_seconds(with_pool, TRUE.values())).all()
-
-
-def test_one_walk_per_row_from_a_pool_far_beyond_the_tlb_reach() -> None:
-    """All but 8,192 of 2^20 entries miss; most lines of the tables come from device memory, as few
-    of the level above."""
-    access = gather(64 * GIB, row_bytes=16)
-    rate = 2**18 * (1 - 8192 / 2**20) / seconds(access)
-    slowest = KNOWN.walk + KNOWN.region_walk + KNOWN.table_miss
-    assert 1 / slowest < rate < 1 / (slowest - KNOWN.table_miss)
 
 
 def test_runs_of_rows_share_a_walk() -> None:
@@ -164,13 +155,3 @@ def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
     assert dict(zip(NAMES, found.runs, strict=True))["walk"] == 4
     small = both.work[:, WORK.index("entries")] <= FARTHEST_HELD
     assert np.isnan(fitted(both.only(small)).parameters.walk)  # with small pools alone
-
-
-def test_a_link_names_the_layout_by_a_key_of_the_case() -> None:
-    variant = next(v for v in CALIBRATION.variants if v.name == "sm_rows")
-    where: dict[str, str | int] = {"pool_bytes": 2**30, "layout": "lies", "order": "ascending"}
-    linked = replace(variant, link={**(variant.link or {}), **where})
-    case = replace(variant.cases[0], values={**variant.cases[0].values, "lies": "pages_8"})
-    access = access_of(linked, case)
-    assert access is not None
-    assert (access.layout, access.order, access.pool_bytes) == ("pages_8", "ascending", 2**30)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.collect import COLUMNS, chosen, collect
+from analysis.results.collect import COLUMNS, collect
 from analysis.results.store.runs import machines
+from analysis.results.tables.medians import chosen
+from analysis.results.tables.summary import rounds
 from tests.synthetic import (
     CALLS,
     COPY,
@@ -123,8 +125,11 @@ def test_disturbances_and_the_copy_rate_of_a_core_around_a_round_are_known(tmp_p
         samples = samples_of(COPY, variant, run=run, rounds=3)
         provenance = provenance_of(COPY, variant, run=run) | more
         add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    rounds = collect(tmp_path, STUDIES).samples.groupby(["run", "round"]).first()
-    new, old = (rounds.loc[name_of(run)] for run in (NEW, OLD))
+    found = collect(tmp_path, STUDIES).samples
+    by_round = found.groupby(["run", "round"]).first()
+    new, old = (by_round.loc[name_of(run)] for run in (NEW, OLD))
     assert list(new["core_copies"]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
     assert old["core_copies"].isna().all()
+    # Of the shown case, the rounds whose core was measured.
+    assert [*rounds(found, STUDIES)["round"].unique()] == [0, 1]
     assert list(new["disturbed"]) == [False, True, False] and not old["disturbed"].any()

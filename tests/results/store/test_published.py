@@ -12,12 +12,9 @@ from analysis.base.reading import LIMIT_BYTES
 from analysis.results.collect import collect
 from analysis.results.store.published import (
     FILE_COLUMNS,
-    best_statement,
-    load_published,
     to_seconds,
 )
-from tests import synthetic
-from tests.synthetic import COPY, STUDIES
+from tests.synthetic import STUDIES
 
 GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
 
@@ -45,25 +42,6 @@ def test_published_units_become_seconds(
 ) -> None:
     found = to_seconds(value, unit, payload)
     assert found == pytest.approx(seconds, nan_ok=True)
-
-
-def test_a_time_and_a_rate_are_one_statement_of_each_source(tmp_path: Path) -> None:
-    published = load_published(synthetic.ROOT / "results", COPY)
-    for _, both in published.groupby("variant"):
-        seconds = both["seconds"].to_numpy()
-        assert seconds.max() / seconds.min() < 1.01
-    best = best_statement(published)
-    assert set(best["unit_meant"]) == {"ms"}
-    assert (best["rate"] * best["seconds"] * 1e9).to_numpy() == pytest.approx(
-        best["payload_bytes"].to_numpy(dtype=float)
-    )
-    others = GOOD.replace("8.0", "9.0").replace("Notes", "Others")
-    write(tmp_path, GOOD, others)
-    best = best_statement(load_published(tmp_path, COPY))
-    assert dict(zip(best["source"], best["seconds"], strict=True)) == {
-        "Notes": pytest.approx(8e-3),
-        "Others": pytest.approx(9e-3),
-    }
 
 
 def write(root: Path, *rows: str) -> Path:

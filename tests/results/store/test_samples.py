@@ -42,12 +42,6 @@ TEXT = (
 )
 
 
-def test_a_file_has_a_row_per_variant_case_and_round_and_a_column_per_metric() -> None:
-    assert to_text([TAKEN, SKIPPED]) == TEXT
-    with pytest.raises(ValueError, match="expected one row per variant, case, round"):
-        to_text([TAKEN, TAKEN])
-
-
 NUMBERS = st.lists(st.just(0.0) | st.floats(SMALLEST, LONGEST_S), min_size=1, max_size=4)
 ROWS = st.lists(
     st.builds(
@@ -83,15 +77,6 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     assert len(table) == sum(max(1, sum(map(len, row.values.values()))) for row in found)
 
 
-def test_a_table_has_a_row_per_sample_in_their_order() -> None:
-    found = frame([TAKEN, SKIPPED])
-    assert found["metric"].tolist() == ["host_time", "host_time", "driver_calls", ""]
-    assert found["sample"].tolist() == [0, 1, 0, 0]
-    assert found["value"].tolist()[:3] == [1.25e-07, 2.5e-07, 3.0]
-    assert found["value"].isna().tolist() == [False, False, False, True]
-    assert frame([]).empty
-
-
 @pytest.mark.parametrize(
     ("line", "cell", "text", "fault"),
     [
@@ -121,16 +106,3 @@ def test_too_many_samples_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.results.store.samples.MACHINE_LIMIT_SAMPLES", 3)
     with pytest.raises(HotpathError, match="line 3: expected at most 3 samples, got more"):
         parse_rows(PATH, TEXT)
-
-
-def test_a_cut_file_is_refused_or_has_whole_rows() -> None:
-    whole = 0
-    for end in range(len(TEXT)):
-        try:
-            found = parse_rows(PATH, TEXT[:end])
-        except HotpathError:
-            continue
-        assert TEXT.startswith(to_text(found)[: len(TEXT[:end]) - 1]) or not found
-        whole += 1
-    # Cuts after the header and after each row, with and without the line feed.
-    assert whole == 5

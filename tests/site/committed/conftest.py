@@ -6,7 +6,7 @@ import pytest
 
 from analysis import ROOT
 from analysis.results.collect import Collected, collect
-from analysis.results.tables.links import fit_links
+from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import tables_of, to_csv
 from analysis.site.facts.inputs import Inputs, load_inputs
 from tests.repository import STUDIES
@@ -22,7 +22,7 @@ def committed(collected: Collected, tmp_path_factory: pytest.TempPathFactory) ->
     out = tmp_path_factory.mktemp("tables")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.results.model.fit.RESAMPLES", 10)  # intervals take most of the time
-        fits = fit_links(collected.samples, collected.machines, STUDIES)
+        fits = collect_fits(ROOT / "results", STUDIES)
     for name, table in tables_of(collected, STUDIES, fits).items():
         (out / f"{name}.csv").write_text(to_csv(name, table))
     return load_inputs(out, ROOT / "results", STUDIES)

@@ -17,7 +17,6 @@ from analysis.results.tables.answers import (
     all_answers,
     answer,
     corners,
-    nearest,
 )
 
 ORDER = ["loop", "batch", "gather"]
@@ -83,19 +82,6 @@ def test_only_ways_of_every_corner_are_compared() -> None:
     apart: Times = {(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}
     assert answer(apart, ORDER, (4,)) is None
     assert answer({}, ORDER, (4,)) is None
-
-
-def test_an_answer_says_where_another_way_is_faster() -> None:
-    times: Times = {(1,): {"gather": 4.0, "loop": 1.0}, (9,): {"gather": 2.0, "loop": 5.0}}
-    found = answer(times, ORDER, (4,))
-    assert found is not None and found.way == "loop"
-    assert list(found.remarks(str)) == ["In one of these cells, another way is 2.50× as fast."]
-
-
-def test_the_nearest_point_differs_least_on_its_worst_axis() -> None:
-    assert nearest(GRID, (150, 39)) == (100, 40)
-    assert nearest(GRID, (5000, 5)) == (1000, 10)
-    assert nearest([], (1, 1)) is None
 
 
 POINTS = st.dictionaries(

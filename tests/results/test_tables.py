@@ -1,10 +1,12 @@
-"""All tables of made-up results: fits and predictions, and what is left out if a value is odd."""
+"""Tables of made-up results: fits and predictions, repeats, and what is left out."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
@@ -13,22 +15,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.base.errors import FieldError, HotpathError
+from analysis.base.errors import HotpathError
 from analysis.results.collect import collect
-from analysis.results.model.fit import NAMES
+from analysis.results.model.fit import NAMES, Fit
 from analysis.results.model.terms import TERMS, term_seconds, work_of
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.records import Counter
 from analysis.results.tables.evidence import MachineResults
 from analysis.results.tables.links import (
-    Fits,
     calibration,
     collect_fits,
     fits_text,
     predictable,
     read_fits,
 )
-from analysis.results.tables.of_study import REFUSED, main, study_tables
+from analysis.results.tables.of_study import REFUSED, study_tables
+from analysis.results.tables.rows import (
+    DTYPES,
+    TABLES,
+    ClaimPartRow,
+    SkippedRow,
+    columns,
+    read_table,
+    rows_of,
+)
 from analysis.results.tables.summary import summarise
 from analysis.results.tables.together import put_together
 from analysis.site.facts.inputs import Inputs
@@ -37,11 +47,11 @@ from analysis.study.access import access_of
 from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.study.claims.verdicts import MISSING, Missing, NotTested
 from tests.linked import CALIBRATION, GATHER, SMS, TRUE, made_up, model_root, true_seconds
-from tests.results.tables.rows import RUNS
-from tests.roots import make_inputs, write_tables
+from tests.roots import make_inputs
 from tests.study.claims.studies import NO_COUNTS, NO_MODEL
 from tests.synthetic import CALLS, COPY, STUDIES, name_of, set_capture, write_machine
 
+RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
 ODD_S = 123.0
 """A time that the tables of this test cannot be made of."""
 
@@ -60,7 +70,7 @@ def test_a_run_that_tables_cannot_be_made_of_is_left_out_alone(tmp_path: Path) -
         *(tmp_path, "bad-box", CALLS), rounds=2, run=RUNS[1], noise=0.0, seconds=lambda *_: ODD_S
     )
     with patch("analysis.results.tables.summary.summarise", odd):
-        texts = study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+        texts = study_tables(tmp_path, CALLS.name, STUDIES, {})
     ((name, reason),) = json.loads(texts[REFUSED]).items()
     assert name == f"bad-box/calls/{name_of(RUNS[1])}.json"
     assert reason.startswith(f"{name}: ") and reason.isprintable()
@@ -71,7 +81,7 @@ def test_a_run_that_tables_cannot_be_made_of_is_left_out_alone(tmp_path: Path) -
         patch("analysis.results.tables.summary.summarise", side_effect=KeyError("typo")),
         pytest.raises(KeyError, match="typo"),
     ):
-        study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+        study_tables(tmp_path, CALLS.name, STUDIES, {})
 
 
 @pytest.mark.parametrize("values", [(SMALLEST, LONGEST_S), (LONGEST_S,), (SMALLEST,)])
@@ -83,34 +93,11 @@ def test_the_ends_of_the_range_of_times_give_finite_tables(
 
     for run in RUNS[:2]:
         write_machine(tmp_path, "box", CALLS, rounds=2, run=run, noise=0.0, seconds=seconds)
-    texts = study_tables(tmp_path, CALLS.name, STUDIES, Fits())
+    texts = study_tables(tmp_path, CALLS.name, STUDIES, {})
     assert json.loads(texts[REFUSED]) == {}
     for name in ("summary", "ratios", "claims"):
         numbers = pd.read_csv(StringIO(texts[f"{name}.csv"])).select_dtypes("number")
         assert not np.isinf(numbers.to_numpy()).any(), name
-
-
-def test_a_study_that_is_predicted_needs_the_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ["h2d_gather", "--results", str(tmp_path), "--out", str(tmp_path / "out")]
-    monkeypatch.setattr("sys.argv", ["of_study", *arguments])
-    with pytest.raises(FieldError, match=r"--links: expected a file, as h2d_gather is predicted"):
-        main()
-
-
-def test_edited_code_makes_stale_rows_and_ends_their_ratios(tmp_path: Path) -> None:
-    write_machine(tmp_path / "results", "box", COPY, rounds=4)
-    edited = tuple(
-        replace(variant, flags=("-O1",)) if variant.name == "vectors" else variant
-        for variant in COPY.variants
-    )
-    write_tables(tmp_path / "results", {"copy": replace(COPY, variants=edited)}, tmp_path / "out")
-    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
-    assert set(summary[summary["stale"] == 1]["variant"]) == {"vectors"}
-    compared = pd.read_csv(tmp_path / "out" / "ratios.csv")
-    assert "vectors" not in {*compared["variant"], *compared["against"]}
-    assert "in_flight" in set(compared["variant"])
 
 
 def test_evidence_that_could_be_had_is_missing_and_other_code_is_not_tested(tmp_path: Path) -> None:
@@ -217,8 +204,9 @@ def test_a_fit_uses_all_runs_and_is_the_same_after_it_was_a_file(tmp_path: Path)
     (tmp_path / "links.json").write_text(fits_text(fits))
     read = read_fits(tmp_path / "links.json")
     assert fits_text(read) == fits_text(fits) and set(read) == {"box"}
-    assert set(read["box"].runs) == {3} and math.isfinite(read["box"].low.link_rate)
-    assert read["box"].parameters.link_rate == pytest.approx(TRUE.link_rate / 1.02, rel=0.01)
+    assert isinstance(box := read["box"], Fit)
+    assert set(box.runs) == {3} and math.isfinite(box.low.link_rate)
+    assert box.parameters.link_rate == pytest.approx(TRUE.link_rate / 1.02, rel=0.01)
 
 
 @pytest.mark.parametrize("text", ["[project]", "[]", '{"box": {}}'])
@@ -226,20 +214,6 @@ def test_unrelated_file_is_one_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "links.json").write_text(text)
     with pytest.raises(HotpathError, match=r"links\.json: expected the output of `python -m an"):
         read_fits(tmp_path / "links.json")
-
-
-def test_a_suspended_calibration_costs_no_other_machine(tmp_path: Path) -> None:
-    root = made_up(tmp_path)
-    cells = [(v.name, c.id) for v in CALIBRATION.variants for c in v.cases][::25][:5]
-
-    def suspended(variant: Variant, case: Case, metric: str) -> float:
-        is_slow = (variant.name, case.id) in cells
-        return 1000.0 if is_slow else true_seconds(variant, case, metric)
-
-    for study in (GATHER, CALIBRATION):
-        write_machine(root / "results", "slow-box", study, seconds=suspended, rounds=1)
-    fits = collect_fits(root / "results", discover(root))
-    assert "box" in fits and {"slow-box"} == {*fits, *fits.left_out} - {"box"}
 
 
 def test_a_fit_that_fails_is_left_out_with_file_field_and_reason(tmp_path: Path) -> None:
@@ -250,9 +224,61 @@ def test_a_fit_that_fails_is_left_out_with_file_field_and_reason(tmp_path: Path)
         fits = collect_fits(root / "results", studies)
     (tmp_path / "links.json").write_text(fits_text(fits))
     fits = read_fits(tmp_path / "links.json")
-    assert fits == {} and [*fits.left_out] == ["box"]
+    assert [*fits] == ["box"]
     of_studies = {n: study_tables(root / "results", n, studies, fits) for n in studies}
     refused = put_together(of_studies, fits, root / "results", tmp_path / "tables")
     reason = refused["box: link model"]
     assert reason.startswith(f"box/{CALIBRATION.name}/")
     assert ".json: gpu_time: expected times that a link has, got ValueError: Residuals" in reason
+
+
+def test_a_run_that_differs_is_called_different_between_runs_only(tmp_path: Path) -> None:
+    """The times of two entries of one program, in each run and between runs."""
+    for run, factor in zip(RUNS, (1.0, 1.0, 1.5, 1.0), strict=True):
+
+        def seconds(*_: object, factor: float = factor) -> float:
+            return factor
+
+        write_machine(tmp_path, "box", CALLS, run=run, rounds=3, noise=0.0, seconds=seconds)
+    texts = study_tables(tmp_path, CALLS.name, STUDIES, {})
+    repeats = pd.read_csv(StringIO(texts["repeats.csv"]))
+    found = repeats[repeats["metric"] == "host_time"]
+    assert set(zip(found["variant"], found["against"], strict=True)) == {("again", "python")}
+    assert [*found["run"]] == [*map(name_of, RUNS)] and set(found["verdict"]) == {"same"}
+    assert [*found["between_ratio"]] == pytest.approx([1, 1, 1 / 1.5, 1])
+    assert [*found["between_verdict"]] == ["unclear", "unclear", "slower", "unclear"]
+
+
+def test_tables_are_read_by_the_types_of_their_rows(tmp_path: Path) -> None:
+    assert {str(f.type) for kind in TABLES.values() for f in fields(kind)} == set(DTYPES)
+    path = tmp_path / "s.csv"
+    # Text that looks like a number or a gap stays text.
+    path.write_text(",".join(columns(SkippedRow)) + "\n007,s,None,NA,skipped,1,0\n")
+    (skip,) = rows_of(read_table(path, SkippedRow), SkippedRow)
+    assert skip == SkippedRow("007", "s", "None", "NA", "skipped", "1", 0)
+    # A table without rows has columns and types; missing text is empty, a missing number NaN.
+    for text in ("", ",".join(columns(ClaimPartRow)) + "\n"):
+        path.write_text(text)
+        empty = read_table(path, ClaimPartRow)
+        assert list(empty.columns) == columns(ClaimPartRow)
+        assert [str(empty[name].dtype) for name in ("part", "measured")] == ["int64", "float64"]
+    part = pd.DataFrame([{"study": "copy", "part": 1, "hosts": 2}], columns=columns(ClaimPartRow))
+    part.to_csv(path, index=False)
+    (found,) = rows_of(read_table(path, ClaimPartRow), ClaimPartRow)
+    assert (found.reason, found.unit) == ("", "") and math.isnan(found.published)
+
+
+@pytest.mark.parametrize(
+    ("module", "slow"),
+    [
+        # Snakemake reads the names of tables at each start.
+        ("analysis.results.tables.rows", "pandas"),
+        # Every job of the pipeline would wait for these; they take longer than most studies.
+        ("analysis.results.tables.of_study", "scipy.stats"),
+        ("analysis.results.tables.of_study", "scipy.optimize"),
+    ],
+)
+def test_a_slow_import_waits_for_its_use(module: str, slow: str) -> None:
+    code = f"import {module}, sys; print({slow!r} in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip() == "False", found.stderr

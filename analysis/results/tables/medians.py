@@ -1,0 +1,98 @@
+"""From samples to figures: the median of a visit, of a round's visits, of a run's rounds.
+
+A figure is based on runs. `over_runs` makes it, with its interval, for every table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+
+import numpy as np
+import pandas as pd
+
+from analysis.base.statistics import Kind, estimate, outside_of_others
+from analysis.results.collect import CELL, KEY
+from analysis.study import Study
+
+VISIT = [*KEY, "run", "host", "round", "visit"]
+Rounds = dict[str, list[float]]
+"""Values of the rounds of each run, oldest first."""
+
+
+def chosen(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
+    newest run.
+
+    A run that skipped the case counts only where no other did better. Where the output was wrong in
+    any round of these, only the rows that say so are left: such a cell has no figure.
+    """
+    cell = samples.groupby(CELL, sort=False).ngroup()
+    kept, is_stale = samples, samples["stale"].astype(bool)
+    if is_stale.any():
+        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
+        all_stale = is_stale.groupby(cell).transform("all")
+        kept = samples[~is_stale | (all_stale & is_newest)]
+    is_skipped = kept["status"] == "skipped"
+    kept = kept[~is_skipped | is_skipped.groupby(cell).transform("all")]
+    has_failed = kept["status"] == "failed"
+    kept = kept[has_failed | ~has_failed.groupby(cell).transform("any")]
+    return kept.reset_index(drop=True)
+
+
+def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples among the `chosen` that have a value and belong to the current code."""
+    kept = chosen(samples)
+    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
+
+
+def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0: all take
+    the same number of samples, one visit after the other."""
+    planned = {
+        (study.name, case.id): case.visits
+        for study in studies.values()
+        for variant in study.variants
+        for case in variant.cases
+    }
+    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
+    visits = np.array([planned.get(pair, 1) for pair in pairs])
+    of_round = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
+    before = of_round.rank(method="first").to_numpy() - 1
+    number = (before * visits // of_round.transform("size").to_numpy()).astype(int)
+    medians: pd.Series = samples.assign(visit=number).groupby(VISIT)["value"].median()
+    return medians
+
+
+def by_round(visits: pd.Series, key: list[str]) -> pd.Series:
+    """The median of each round of `by_visit`, by key, run and round."""
+    medians: pd.Series = visits.groupby(level=[*key, "run", "round"]).median()
+    return medians
+
+
+def rounds_by_run(rounds: pd.Series) -> dict[tuple[str, ...], Rounds]:
+    """The values of `by_round` as lists, by key and run."""
+    cells: dict[tuple[str, ...], Rounds] = {}
+    for (*key, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
+        cells.setdefault(tuple(key), {}).setdefault(run, []).append(value)
+    return cells
+
+
+def medians_of(runs: Rounds) -> list[float]:
+    """The median of each run, oldest first."""
+    return [float(median(rounds)) for rounds in runs.values()]
+
+
+def over_runs(
+    rounds: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
+) -> pd.DataFrame:
+    """median, ci_low, ci_high, by_run and apart for each key of `by_round`. `kind` is that of the
+    values of a key."""
+    cells = rounds_by_run(rounds)
+    rows = []
+    for cell, runs in cells.items():
+        medians = medians_of(runs)
+        apart = sum(outside_of_others(medians, kind(cell)))
+        rows.append((*estimate([*runs.values()], kind(cell)), medians, apart))
+    names = ["median", "ci_low", "ci_high", "by_run", "apart"]
+    return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
