@@ -5,8 +5,11 @@ const rooms = new WeakMap(); // the width that a table had when it was arranged
 
 const watcher = new ResizeObserver((entries) => entries.forEach(({ target }) => arrange(target)));
 
-export function watchTables(part) {
-  for (const table of part.querySelectorAll("table")) watcher.observe(table);
+const watch = (part) => part.querySelectorAll("table").forEach((table) => watcher.observe(table));
+
+export function watchTables() {
+  watch(document);
+  document.addEventListener("hp-loaded", ({ target }) => watch(target));
 }
 
 function arrange(table) {
