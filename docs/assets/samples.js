@@ -5,6 +5,7 @@ import { parseCsv } from "./chart_data.js";
 import { read, show } from "./charts.js";
 import { element, followChoice, formOf } from "./choice.js";
 import { button } from "./copy.js";
+import { parseCase } from "./explorer.js";
 
 const LOG_SPAN = 20; // a longer axis is logarithmic
 const INK = "light-dark(#1f2933,#e3e8ef)";
@@ -92,7 +93,7 @@ function plot(cell, row, samples) {
     const rounds = distinct(shown.map(({ run, round }) => `${run} ${round}`)).length;
     const runs = distinct(shown.map(({ run }) => run)).length;
     text.textContent = `${counted(shown.length, "sample")} of ${counted(rounds, "round")} in ${counted(runs, "run")}. One lane per run; height within a lane: the round; tick: the median.`;
-    const asked = { study, machine: decodeURIComponent(machine), case: values.case, metric: values.metric };
+    const asked = { study, machine: decodeURIComponent(machine), metric: values.metric, ...parseCase(values.case) };
     others.href = new URL(`explorer/?${new URLSearchParams(Object.entries(asked).map(([key, value]) => [`explorer.${key}`, value]))}`, site);
     show(view, chartOf(shown), site);
   }, row.id);

@@ -25,9 +25,9 @@ from analysis.site.facts.points import CASE_PREFIX
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import parse_case
 
-ROLES: Final = ("ceiling", "step", "beyond", "reference")
+ROLES: Final = ("ceiling", "step", "beyond", "shipped", "reference")
 """In the order of the rows."""
-COLOURED: Final = ("step", "reference", "beyond")
+COLOURED: Final = ("step", "reference", "beyond", "shipped")
 NO_KEY: Final = "none"
 """Value of a key in the cases without it, of variants that have it in others."""
 

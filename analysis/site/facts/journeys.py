@@ -35,8 +35,7 @@ class Limit:
 @dataclass(frozen=True)
 class Journey:
     """Steps with a figure in the headline case, and the variants beyond them that solve the same
-    problem; all by `metric`. `last` is the study's goal or, if that was not measured, the
-    fastest."""
+    problem; all by `metric`. `last` is the fastest of them."""
 
     machine: str
     metric: str
@@ -92,8 +91,7 @@ def _on(facts: StudyFacts, machine: str) -> Journey | None:
     solving = [one for one in times if _solves(study, one)]
     if not solving:
         return None
-    fastest = min(solving, key=lambda one: times[one].median)
-    best = next((one for one in solving if one.name == study.goal), fastest)
+    best = min(solving, key=lambda one: times[one].median)
     limit, shares = _limit(facts, machine, best, metric, times)
     steps = {one: Step(one, time, shares.get(one)) for one, time in times.items()}
     return Journey(machine, metric, [*steps.values()], steps[best], limit)
