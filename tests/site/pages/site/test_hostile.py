@@ -48,8 +48,6 @@ EVERYTHING = """
 {{ evidence() }}
 
 {{ metrics('step', 'beyond') }}
-
-{{ table('counters') }}
 """
 
 

@@ -33,6 +33,11 @@ _WIDE_TABLES: Final = """() => [...document.querySelectorAll(".md-content table"
   .map(table => table.closest(".hp-table, .md-typeset__scrollwrap") ?? table)
   .filter(box => box.scrollWidth > box.clientWidth + 1 && !box.closest(".hp-data"))
   .map(box => box.querySelector("thead").textContent)"""
+_OPEN_FOLDS: Final = """() => document.querySelectorAll("details.hp-more")
+  .forEach(fold => { fold.open = true; })"""
+_TWO_FRAMES: Final = """() => new Promise(done => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
 _CHART: Final = """figure => {
   const view = figure.querySelector(".hp-view");
   return {
@@ -168,6 +173,8 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.set_viewport_size({"width": NARROW_PX, "height": HEIGHT_PX})
     overflow = "document.documentElement.scrollWidth - innerWidth"
     seen.overflow_px = await page.evaluate(overflow)
+    await page.evaluate(_OPEN_FOLDS)
+    await page.evaluate(_TWO_FRAMES)  # tables are arranged
     seen.wide_tables = await page.evaluate(_WIDE_TABLES)
     await _switch(page, "slate")
     seen.overflow_px = max(seen.overflow_px, await page.evaluate(overflow))
