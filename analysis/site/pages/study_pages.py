@@ -88,18 +88,3 @@ def journeys(page: Page, *names: str) -> Markup:
             }
         )
     return table(rows)
-
-
-@macro()
-def other_studies(page: Page) -> Markup:
-    """The questions of all studies outside the journeys."""
-    return table(
-        {
-            "group": title,
-            "study": link(page.study_address(name), page.staged.studies[name].study.title),
-            "question": " ".join(page.staged.studies[name].study.question.split()),
-        }
-        for title, names in page.staged.groups.items()
-        for name in names
-        if title != JOURNEYS
-    )
