@@ -13,10 +13,12 @@ export function watchTables() {
 }
 
 function arrange(table) {
-  const room = (table.closest(".hp-table, .md-typeset__scrollwrap") ?? table.parentElement).clientWidth;
+  const box = table.closest(".hp-table, .md-typeset__scrollwrap") ?? table.parentElement;
+  const room = box.clientWidth;
   if (!room || rooms.get(table) === room) return;
   rooms.set(table, room);
   table.removeAttribute("data-stacked");
+  if (table.offsetWidth > room) box.tabIndex = 0; // what scrolls can be reached by keys
   const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
   if (!names.length || !NARROW.matches || table.offsetWidth <= room) return;
   table.setAttribute("data-stacked", "");
