@@ -9,6 +9,8 @@ const watch = (part) => part.querySelectorAll("table").forEach((table) => watche
 
 export function watchTables() {
   watch(document);
+  // A table that is as narrow as it can be keeps its size.
+  addEventListener("resize", () => document.querySelectorAll("table").forEach(arrange));
   document.addEventListener("hp-loaded", ({ target }) => watch(target));
 }
 
