@@ -20,9 +20,10 @@ function arrange(table) {
   if (!room || rooms.get(table) === room) return;
   rooms.set(table, room);
   table.removeAttribute("data-stacked");
-  if (table.offsetWidth > room) box.tabIndex = 0; // what scrolls can be reached by keys
+  const fits = Math.max(table.offsetWidth, box.scrollWidth) <= room;
+  if (!fits) box.tabIndex = 0; // what scrolls can be reached by keys
   const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-  if (!names.length || !NARROW.matches || table.offsetWidth <= room) return;
+  if (!names.length || !NARROW.matches || fits) return;
   table.setAttribute("data-stacked", "");
   for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.column = names[cell.cellIndex] ?? "";
 }
