@@ -1,10 +1,8 @@
-"""What other programs and pages rely on: columns of files, constants, command lines."""
+"""What other programs and pages rely on: columns of files and constants."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from pkgutil import resolve_name
 from typing import Any, Final
 
 from analysis.base import statistics
@@ -20,7 +18,6 @@ from analysis.results.store import (
 )
 from analysis.results.tables import answers, rows
 from analysis.site.facts import basis
-from analysis.study import Study, Variant
 from analysis.toolchain import ptxas, sass
 
 CONSTANTS: Final[Mapping[str, Any]] = {
@@ -48,9 +45,6 @@ CONSTANTS: Final[Mapping[str, Any]] = {
 }
 """Those that pages speak of."""
 
-STAGES: Final = tuple(keys.Stages.model_fields)
-"""Stages of a round, in order."""
-
 FILES: Final[Mapping[str, Sequence[str]]] = {
     "<run>.csv": samples.FILE_COLUMNS,
     "<run>.telemetry.csv": records.READING_COLUMNS,
@@ -68,27 +62,3 @@ OFFERED: Final = tuple(f"{name}.csv" for name in rows.OFFERED)
 
 SAMPLE_TYPES: Final = samples.SAMPLE_TYPES
 """Types of the columns of samples, one a row."""
-
-
-PROGRAMS: Final = (
-    "analysis.measure.__main__",
-    "analysis.measure.profile.__main__",
-    "analysis.toolchain.derived",
-    "analysis.results.tables.of_study",
-    "analysis.measure.cluster",
-    "analysis.measure.bring",
-    "analysis.results.check",
-    "analysis.site.pages.__main__",
-)
-"""Modules of programs that the reference lists, each with a `command_line()`."""
-
-
-def command_lines(study: Study, variant: Variant) -> list[argparse.ArgumentParser]:
-    """Command lines of the bench, with the options of this variant, and of PROGRAMS.
-
-    Modules are found by name: the site documents how to measure and does not depend on it.
-    """
-    return [
-        resolve_name("analysis.measure.bench:options")(study, variant),
-        *(resolve_name(f"{module}:command_line")() for module in PROGRAMS),
-    ]

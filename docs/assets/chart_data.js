@@ -1,21 +1,15 @@
 // Rows of a CSV file, and rows of a chart as a table and as a CSV file.
+import { element } from "./choice.js";
 
 const MAX_TABLE_ROWS = 500;
 
 // A table of `rows` with `columns` [field, title]; `href` of a row leads from its first cell to its samples.
 export function tableOf(rows, columns, root) {
   const shown = columns.filter(([field]) => rows.some((row) => textOf(row[field])));
-  const box = document.createElement("div");
-  box.className = "hp-table";
-  box.tabIndex = 0;
-  const table = box.appendChild(document.createElement("table"));
-  table.className = "hp";
+  const table = element("table", { className: "hp" });
   const isCut = rows.length > MAX_TABLE_ROWS;
   table.createCaption().textContent = isCut ? `First ${MAX_TABLE_ROWS} of ${rows.length} rows` : "Shown rows";
-  const head = table.createTHead().insertRow();
-  for (const [, title] of shown) {
-    head.append(Object.assign(document.createElement("th"), { scope: "col", textContent: title }));
-  }
+  table.createTHead().insertRow().append(...shown.map(([, title]) => element("th", { scope: "col" }, title)));
   const body = table.createTBody();
   for (const row of rows.slice(0, MAX_TABLE_ROWS)) {
     const cells = body.insertRow();
@@ -25,7 +19,7 @@ export function tableOf(rows, columns, root) {
       inner.textContent = textOf(row[field]);
     });
   }
-  return box;
+  return element("div", { className: "hp-table", tabIndex: 0 }, table);
 }
 
 function textOf(value) {
@@ -34,7 +28,7 @@ function textOf(value) {
 }
 
 function samplesLink(href, root) {
-  const link = document.createElement("a");
+  const link = element("a");
   const address = new URL(href, root);
   if (address.href.startsWith(root.href)) link.href = address.href;
   return link;

@@ -1,7 +1,7 @@
 // Draws a chart when it is first touched, or when the address selects something in it. Until then, it is a picture
 // of what its menus begin with.
 import { csvOf, tableOf } from "./chart_data.js";
-import { addressOfChoice, isAsked, readChoice } from "./choice.js";
+import { addressOfChoice, element, isAsked, readChoice } from "./choice.js";
 import { button, copy } from "./copy.js";
 
 export async function read(address, how) {
@@ -13,11 +13,8 @@ export async function read(address, how) {
 let loading;
 function engine() {
   loading ??= new Promise((loaded, failed) => {
-    const script = document.createElement("script");
-    script.src = new URL("vega.js", import.meta.url);
-    script.onload = loaded;
-    script.onerror = () => failed(new Error("vega.js could not be loaded"));
-    document.head.append(script);
+    const onerror = () => failed(new Error("vega.js could not be loaded"));
+    document.head.append(element("script", { src: new URL("vega.js", import.meta.url), onload: loaded, onerror }));
   });
   return loading;
 }
@@ -42,9 +39,7 @@ export async function embed(holder, spec, root) {
 
 // Puts a view into `box` once it has been drawn.
 export async function show(box, spec, root) {
-  const holder = document.createElement("div");
-  holder.setAttribute("aria-hidden", "true"); // the surrounding box has the text
-  holder.className = "hp-coming";
+  const holder = element("div", { className: "hp-coming", ariaHidden: "true" }); // the surrounding box has the text
   box.append(holder);
   const view = await embed(holder, spec, root);
   holder.className = "hp-live";
@@ -168,7 +163,7 @@ class Chart {
       const chosen = Object.entries(this.values).map(([name, value]) => `${name}=${value}`);
       const name = [study, this.name, ...chosen].join("-").replace(/[^\w.=+-]+/g, "_").slice(0, 150);
       const href = await make();
-      Object.assign(document.createElement("a"), { download: `${name}.${kind}`, href }).click();
+      element("a", { download: `${name}.${kind}`, href }).click();
     };
     const file = (text, type) => URL.createObjectURL(new Blob([text], { type }));
     const formats = {
@@ -176,7 +171,9 @@ class Chart {
       svg: async () => file(await this.titled((view) => view.toSVG()), "image/svg+xml"),
       csv: () => file(csvOf(this.rows, this.address.href), "text/csv"),
     };
+    const hint = this.spec.encoding.href ? ["A click on a mark shows its samples. "] : [];
     this.part("tools").append(
+      ...hint,
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
       ...Object.entries(formats).map(([kind, make]) =>
         button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),
@@ -193,8 +190,7 @@ class Chart {
     const ink = spec.config.text.color;
     spec.title = { text: sentence.split(/[.?:]\s/, 1)[0], subtitle: this.address.href, anchor: "start", color: ink, subtitleColor: ink };
     spec.background = getComputedStyle(document.body).backgroundColor;
-    const holder = document.createElement("div");
-    holder.className = "hp-coming";
+    const holder = element("div", { className: "hp-coming" });
     this.part("view").append(holder);
     const view = await embed(holder, { ...spec, data: { values: this.rows } }, this.root);
     try {

@@ -2,6 +2,7 @@
 // menus begin with. A menu is {name, options, value}, and may have labels of its options; null is all.
 
 const written = (value) => (value === null ? "all" : String(value));
+const keyOf = (prefix, name) => (prefix ? `${prefix}.${name}` : name);
 
 export const isAsked = (prefix) => [...new URLSearchParams(location.search).keys()].some((key) => key.startsWith(`${prefix}.`));
 
@@ -12,7 +13,7 @@ export function readChoice(prefix, menus) {
   const values = {};
   const faults = [];
   for (const { name, options, value } of menus) {
-    const wanted = asked.get(`${prefix}.${name}`);
+    const wanted = asked.get(keyOf(prefix, name));
     const place = options.findIndex((option) => written(option) === wanted);
     values[name] = place < 0 ? value : options[place];
     if (wanted !== null && place < 0) faults.push(`${name} has no option “${wanted}”; “${written(value)}” is shown.`);
@@ -24,19 +25,45 @@ export function readChoice(prefix, menus) {
 export function addressOfChoice(prefix, menus, values, target) {
   const address = new URL(location.href);
   for (const { name, value } of menus) {
-    if (values[name] === value) address.searchParams.delete(`${prefix}.${name}`);
-    else address.searchParams.set(`${prefix}.${name}`, written(values[name]));
+    if (values[name] === value) address.searchParams.delete(keyOf(prefix, name));
+    else address.searchParams.set(keyOf(prefix, name), written(values[name]));
   }
   address.hash = target;
   return address;
 }
 
+export const formOf = (label) => element("form", { className: "hp-controls", onsubmit: () => false, ariaLabel: label });
+
+export function element(tag, properties = {}, ...content) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...content);
+  return made;
+}
+
 // A labelled select of a menu.
 export function selectOf({ name, options, labels }) {
-  const label = document.createElement("label");
-  label.append(Object.assign(document.createElement("span"), { textContent: name }));
-  const select = label.appendChild(document.createElement("select"));
-  select.name = name;
+  const select = element("select", { name });
   options.forEach((option, place) => select.add(new Option(labels?.[place] ?? written(option))));
-  return label;
+  return element("label", {}, element("span", {}, name), select);
+}
+
+// Fills `form` with `menus`, and calls `show` with the values that the address has, now and whenever they change. A
+// change leads to the fragment `target`.
+export function followChoice(form, prefix, menus, show, target = "") {
+  form.append(...menus.map(selectOf));
+  const selects = menus.map(({ name }) => form.elements[name]);
+  const chosen = () => Object.fromEntries(menus.map(({ name, options }, place) => [name, options[selects[place].selectedIndex]]));
+  const follow = () => {
+    const { values, faults } = readChoice(prefix, menus);
+    menus.forEach(({ name, options }, place) => (selects[place].selectedIndex = options.indexOf(values[name])));
+    show(values, faults);
+  };
+  form.addEventListener("change", (event) => {
+    if (!selects.includes(event.target)) return;
+    history.pushState(null, "", addressOfChoice(prefix, menus, chosen(), target));
+    show(chosen(), []);
+  });
+  addEventListener("popstate", follow);
+  follow();
+  return chosen;
 }

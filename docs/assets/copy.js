@@ -1,9 +1,9 @@
 // Buttons that copy: a command, code, the address of a heading or of a chart.
+import { element } from "./choice.js";
+
 const SHOWN_MS = 1600;
 
-const status = document.createElement("p");
-status.className = "hp-said";
-status.setAttribute("role", "status");
+const status = element("p", { className: "hp-said", role: "status" });
 document.body.append(status);
 let pending;
 
@@ -25,8 +25,7 @@ export async function copy(text) {
 
 // Browsers give pages over plain HTTP no clipboard API.
 function copySelected(text) {
-  const field = document.createElement("textarea");
-  field.value = text;
+  const field = element("textarea", { value: text });
   document.body.append(field);
   field.select();
   const isCopied = document.execCommand("copy");
@@ -34,15 +33,7 @@ function copySelected(text) {
   if (!isCopied) throw new Error("not copied");
 }
 
-export function button(text, label, onClick) {
-  const element = document.createElement("button");
-  element.type = "button";
-  element.className = "hp-button";
-  element.textContent = text;
-  element.setAttribute("aria-label", label);
-  element.addEventListener("click", onClick);
-  return element;
-}
+export const button = (text, label, onclick) => element("button", { type: "button", className: "hp-button", ariaLabel: label, onclick }, text);
 
 export function offerCopies(part) {
   for (const code of part.querySelectorAll("code[data-copy]")) {

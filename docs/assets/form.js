@@ -37,28 +37,29 @@ function element(tag, text = "", attributes = {}) {
 }
 
 function tableOf(columns, rows) {
-  const table = element("table", "", { className: "hp" });
-  const head = table.createTHead().insertRow();
-  for (const name of [...columns, "evidence"]) head.append(element("th", name, { scope: "col" }));
-  const body = table.createTBody();
-  for (const cells of rows) {
-    const row = body.insertRow();
-    for (const text of cells.slice(0, -1)) row.insertCell().textContent = text;
+  const head = [...columns, "evidence"].map((name) => element("th", name, { scope: "col" }));
+  const body = rows.map((cells) => {
     const href = new URL(`../../${cells.at(-1)}`, import.meta.url);
-    row.insertCell().append(element("a", "code and samples", { href }));
-  }
+    const link = element("a", "code and samples", { href });
+    const row = element("tr");
+    row.append(...cells.slice(0, -1).map((text) => element("td", text)), element("td"));
+    row.lastChild.append(link);
+    return row;
+  });
+  const table = element("table", "", { className: "hp" });
+  table.createTHead().insertRow().append(...head);
+  table.createTBody().append(...body);
   const box = element("div", "", { className: "hp-table", tabIndex: 0 });
   box.append(table);
   return box;
 }
 
 function fieldOf({ name, label, options }) {
-  const box = document.createElement("label");
-  box.append(element("span", label, { className: "vega-bind-name" }));
+  const box = element("label");
   const field = element(options ? "select" : "input", "", { name });
-  if (options) Object.entries(options).forEach(([option, shown]) => field.add(new Option(shown, option)));
-  else field.size = 9;
-  box.append(field);
+  for (const [option, shown] of Object.entries(options ?? {})) field.add(new Option(shown, option));
+  if (!options) field.size = 9;
+  box.append(element("span", label), field);
   return [box, field];
 }
 
@@ -99,6 +100,7 @@ export function show(root, data, widget, keepInAddress) {
     const { lines, rows } = fault ? { lines: [fault], rows: [] } : answerTo(data, values);
     status.replaceChildren(...lines.map((text) => element("p", text)));
     answer.replaceChildren(...(rows.length ? [tableOf(data.columns, rows)] : []));
+    answer.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
   };
   keepInAddress(form, widget, inputs, update);
 }

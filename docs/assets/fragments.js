@@ -1,6 +1,6 @@
 // Folded evidence: fetched on first opening, and opened when a link points into it.
+import { element } from "./choice.js";
 import { offerCopies } from "./copy.js";
-import { watchTables } from "./tables.js";
 
 // Variants that once had other names: links to them stay valid.
 const RENAMED = [/^seed_(?=p[0-3](-|$))/, "published_"];
@@ -42,21 +42,9 @@ async function fill(fold) {
     for (const link of content.querySelectorAll("a[href]")) {
       link.href = new URL(link.getAttribute("href"), address).href;
     }
-    for (const image of content.querySelectorAll("img")) {
-      image.src = new URL(image.getAttribute("src"), address).href;
-    }
-    // Badge Markdown is copied to other sites, so its addresses must be absolute.
-    for (const code of content.querySelectorAll(".hp-badge code")) {
-      code.textContent = code.textContent.replace(/\]\(([^)]+)\)/g, (_, found) => `](${new URL(found, address)})`);
-    }
-    const separate = document.createElement("a");
-    separate.href = address;
-    separate.textContent = "Open as a separate page";
-    const line = document.createElement("p");
-    line.append(separate);
-    box.replaceChildren(...content.childNodes, line);
+    const separate = element("a", { href: address }, "Open as a separate page");
+    box.replaceChildren(...content.childNodes, element("p", {}, separate));
     offerCopies(box);
-    watchTables(box);
     box.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
     fold.dataset.loaded = "";
   } catch (error) {

@@ -5,17 +5,25 @@ const rooms = new WeakMap(); // the width that a table had when it was arranged
 
 const watcher = new ResizeObserver((entries) => entries.forEach(({ target }) => arrange(target)));
 
-export function watchTables(part) {
-  for (const table of part.querySelectorAll("table")) watcher.observe(table);
+const watch = (part) => part.querySelectorAll("table").forEach((table) => watcher.observe(table));
+
+export function watchTables() {
+  watch(document);
+  // A table that is as narrow as it can be keeps its size.
+  addEventListener("resize", () => document.querySelectorAll("table").forEach(arrange));
+  document.addEventListener("hp-loaded", ({ target }) => watch(target));
 }
 
 function arrange(table) {
-  const room = (table.closest(".hp-table, .md-typeset__scrollwrap") ?? table.parentElement).clientWidth;
+  const box = table.closest(".hp-table, .md-typeset__scrollwrap") ?? table.parentElement;
+  const room = box.clientWidth;
   if (!room || rooms.get(table) === room) return;
   rooms.set(table, room);
   table.removeAttribute("data-stacked");
+  const fits = Math.max(table.offsetWidth, box.scrollWidth) <= room;
+  if (!fits) box.tabIndex = 0; // what scrolls can be reached by keys
   const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-  if (!names.length || !NARROW.matches || table.offsetWidth <= room) return;
+  if (!names.length || !NARROW.matches || fits) return;
   table.setAttribute("data-stacked", "");
   for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.column = names[cell.cellIndex] ?? "";
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,29 +17,9 @@ from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 SHOWN_STALLS: Final = 2
-_STALL: Final = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_STALL: Final = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 _MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
 _DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
-_WAITS: Final = {
-    "barrier": "other warps at a barrier",
-    "branch_resolving": "a branch",
-    "dispatch_stall": "the dispatcher",
-    "drain": "completion of its stores",
-    "imc_miss": "constants",
-    "lg_throttle": "space in the memory queue",
-    "long_scoreboard": "data from memory",
-    "math_pipe_throttle": "an arithmetic unit",
-    "membar": "a memory fence",
-    "mio_throttle": "space in the shared-memory queue",
-    "no_instruction": "instructions",
-    "not_selected": "its turn",
-    "short_scoreboard": "data from shared memory",
-    "sleeping": "the end of a sleep",
-    "tex_throttle": "space in the texture queue",
-    "wait": "a fixed latency",
-}
-"""Causes of waiting, by the profiler's stall reasons; `selected` is no wait."""
-
 Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""
 
@@ -52,11 +33,13 @@ def walk_reads(c: Counters) -> float:
 
 
 def _stalls(c: Counters) -> str:
-    """The largest reasons as shares of all the time warps waited."""
-    waits = {name: c.get(_STALL.format(name), 0.0) for name in _WAITS}
+    """The profiler's largest reasons to wait, as shares of all the time warps waited."""
+    matches = {_STALL.fullmatch(name): value for name, value in c.items()}
+    waits = {match[1]: value for match, value in matches.items() if match}
+    waits.pop("selected", None)  # no wait
     total = sum(waits.values())
     largest = sorted(waits, key=lambda name: -waits[name])[:SHOWN_STALLS] if total else []
-    return "; ".join(f"{_WAITS[name]} {percent(waits[name] / total)}" for name in largest)
+    return "; ".join(f"{name} {percent(waits[name] / total)}" for name in largest)
 
 
 QUANTITIES: Final[Mapping[str, Callable[[Counters], str]]] = {

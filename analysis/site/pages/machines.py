@@ -287,16 +287,3 @@ def machine_hosts(page: Page) -> Markup:
                 }
             )
     return table(rows)
-
-
-@macro(may_be_empty=True)
-def virtual_machines(page: Page) -> str:
-    """A note on the machines that are virtual, if any are."""
-    inputs = page.inputs
-    names = [inputs.called(name) for name, one in inputs.machines.items() if one.get("hypervisor")]
-    if not names:
-        return ""
-    return (
-        f"All hosts of {listing(names)} are virtual machines. A hypervisor may add address"
-        " translation, take CPU time and hide the CPU's clock."
-    )

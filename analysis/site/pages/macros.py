@@ -72,20 +72,6 @@ def repository(page: Page) -> str:
     return page.extra["repository"] or "ADDRESS"
 
 
-@macro()
-def citation(page: Page) -> str:
-    """The project as a BibTeX entry, from CITATION.cff."""
-    known = read_yaml(ROOT / "CITATION.cff")
-    fields = {
-        "title": f"{{{known['title']}}}",
-        "author": f"{{{' and '.join(one['name'] for one in known['authors'])}}}",
-        "year": str(known["date-released"])[:4],
-        "version": known["version"],
-    }
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
-    return fenced("\n".join(["@software{hotpath,", *lines, "}"]), "bibtex")
-
-
 def footer(studies: Iterable[Study]) -> dict[str, Any]:
     """What the footer of every page says of authors, licence and write-ups. The address of a
     write-up is empty if it has no public one."""

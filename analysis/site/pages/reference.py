@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import functools
 import importlib
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -16,9 +14,8 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from analysis import ROOT
 from analysis.base.keys import adapter
-from analysis.base.quantities import listing
-from analysis.site.interface import FILES, command_lines
-from analysis.site.pages.html import code, fenced, joined, prose, table, wide
+from analysis.site.interface import FILES
+from analysis.site.pages.html import code, fenced, prose, table, wide
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
 from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
@@ -27,7 +24,6 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
-HELP_COLUMNS: Final = 88
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -108,41 +104,30 @@ def setting_keys(page: Page) -> str:
 
 def schema_reference(schema: Schema) -> str:
     """A table of keys for every mapping that a schema describes, each once; Markdown."""
-    places: dict[str, list[str]] = {}  # one mapping may be described for several places
-    tables: dict[str, Markup] = {}
+    shown: dict[str, str] = {}
     for path, mapping in _mappings(schema, ""):
-        keys = repr(mapping["properties"])
-        places.setdefault(keys, []).append(f"`{path}`" if path else "")
-        tables[keys] = wide(
-            table(
-                {
-                    "key": code(key),
-                    "type": _type(part),
-                    "default": "required"
-                    if key in mapping.get("required", [])
-                    else _value(part.get("default")),
-                    "meaning": prose(part["description"]),
-                }
-                for key, part in mapping["properties"].items()
-            )
-        )
-    titles = {keys: listing(list(filter(None, found))) for keys, found in places.items()}
-    return "\n\n".join(
-        f"### {titles[keys]}\n\n{shown}" if titles[keys] else shown
-        for keys, shown in tables.items()
-    )
+        rows = [
+            {
+                "key": code(key),
+                "type": _type(part),
+                "default": _default(part, is_required=key in mapping.get("required", [])),
+                "meaning": prose(part["description"]),
+            }
+            for key, part in mapping["properties"].items()
+        ]
+        heading = f"### `{path}`\n\n" if path else ""
+        shown.setdefault(str(mapping["properties"]), heading + wide(table(rows)))
+    return "\n\n".join(shown.values())
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """(path, schema) of every mapping with named keys, from the outside in."""
     if "properties" in schema:
         yield path, schema
-    inner = [
-        (f"{path}.{key}".strip("."), part) for key, part in schema.get("properties", {}).items()
-    ]
-    inner += [(f"{path}.<name>", part) for part in _values(schema)]
-    inner += [(f"{path}[]", schema["items"])] if "items" in schema else []
-    for place, part in inner:
+    inner = {f"{path}.{key}".strip("."): one for key, one in schema.get("properties", {}).items()}
+    inner |= {f"{path}.<name>": one for one in _values(schema)}
+    inner |= {f"{path}[]": schema["items"]} if "items" in schema else {}
+    for place, part in inner.items():
         yield from _mappings(part, place)
 
 
@@ -152,26 +137,26 @@ def _values(schema: Schema) -> list[Schema]:
     return [part for part in found if isinstance(part, dict)]
 
 
-def _value(value: Any) -> str:
+def _default(schema: Schema, *, is_required: bool) -> str:
+    value = "required" if is_required else schema.get("default")
     return "" if value is None else code(str(value).lower() if isinstance(value, bool) else value)
 
 
-def _type(schema: Schema) -> Markup:
+def _type(schema: Schema) -> str:
     """A value of `schema`, in the words of JSON Schema, or the values that it lists."""
     if "enum" in schema:
-        return joined(", ", map(code, schema["enum"]))
+        return ", ".join(map(str, schema["enum"]))
     if "anyOf" in schema:
-        return joined(" or ", map(_type, schema["anyOf"]))
+        return " or ".join(map(_type, schema["anyOf"]))
     kind = schema["type"]
-    words = schema.get("title") or " or ".join([kind] if isinstance(kind, str) else kind)
     if kind == "array":
-        items = schema["items"] if "items" in schema else schema["prefixItems"][0]
-        return Markup("list of {}").format(_type(items))
+        return f"list of {_type(schema.get('items') or schema['prefixItems'][0])}"
     if kind == "object":
         inner = [_type(part) for part in _values(schema) if "properties" not in part]
-        return Markup("mapping of {}").format(inner[0]) if inner else Markup("mapping")
+        return f"mapping of {inner[0]}" if inner else "mapping"
+    words = schema.get("title") or " or ".join([kind] if isinstance(kind, str) else kind)
     limits = [f"{word} {schema[key]}" for key, word in _LIMITS.items() if key in schema]
-    return Markup("{}").format(", ".join([words, *limits]))
+    return ", ".join([words, *limits])
 
 
 @macro()
@@ -189,14 +174,14 @@ def claim_kinds(page: Page) -> Markup:
     rows = []
     for name, kind in KINDS.items():
         schema = schema_of(kind)
-        keys = schema["properties"].keys() - {*BOUNDS, "kind"}
         needed = {*schema["required"]} - {"kind"}
+        optional = schema["properties"].keys() - {*BOUNDS, "kind"} - needed
         rows.append(
             {
                 "kind": code(name),
-                "needs": _codes(needed),
-                "may have": _codes(keys - needed),
-                "one of": _codes(BOUNDS) if issubclass(kind, Bounded) else "none",
+                "needs": ", ".join(sorted(needed)),
+                "may have": ", ".join(sorted(optional)),
+                "one of": ", ".join(BOUNDS) if issubclass(kind, Bounded) else "none",
                 "meaning": prose(inspect.getdoc(kind) or ""),
             }
         )
@@ -206,45 +191,23 @@ def claim_kinds(page: Page) -> Markup:
 @macro()
 def link_keys(page: Page) -> Markup:
     """The keys of a `link` for each way of reading host memory."""
+    rows = [(reads, sorted(NEEDED[reads]), sorted(OPTIONAL[reads])) for reads in READS]
     return table(
-        {
-            "reads": code(reads),
-            "needs": _codes(NEEDED[reads]),
-            "may have": _codes(OPTIONAL[reads]),
-        }
-        for reads in READS
+        {"reads": code(reads), "needs": ", ".join(needed), "may have": ", ".join(optional)}
+        for reads, needed, optional in rows
     )
-
-
-def _codes(names: Iterable[str]) -> Markup:
-    return joined(", ", map(code, sorted(names)))
 
 
 @macro()
 def macro_list(page: Page) -> str:
     """Every macro with its arguments, as on this page."""
-    return "\n\n".join(_macro(name, function) for name, function in sorted(MACROS.items()))
-
-
-def _macro(name: str, function: Callable[..., str]) -> str:
-    _, *parameters = inspect.signature(function).parameters.values()
-    written = ", ".join(str(one.replace(annotation=one.empty)) for one in parameters)
-    about = fenced(inspect.getdoc(function) or "", "text")
-    return f"### `{name}({written})` {{#macro-{name}}}\n\n{about}"
-
-
-@macro()
-def programs(page: Page) -> str:
-    """The help text of each program of the package."""
-    # A study with constants shows every sort of option.
-    study = max(page.inputs.studies.values(), key=lambda one: len(one.constants))
-    return "\n\n".join(map(_program, command_lines(study, study.variants[0])))
-
-
-def _program(parser: argparse.ArgumentParser) -> str:
-    parser.formatter_class = functools.partial(argparse.HelpFormatter, width=HELP_COLUMNS)
-    name = parser.prog.split()[2]
-    return f"### `python -m {name}`\n\n{fenced(parser.format_help(), 'text')}"
+    parts = []
+    for name, function in sorted(MACROS.items()):
+        _, *parameters = inspect.signature(function).parameters.values()
+        written = ", ".join(str(one.replace(annotation=one.empty)) for one in parameters)
+        about = fenced(inspect.getdoc(function) or "", "text")
+        parts.append(f"### `{name}({written})` {{#macro-{name}}}\n\n{about}")
+    return "\n\n".join(parts)
 
 
 @macro()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -29,7 +28,7 @@ from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.rows import MeasuredRow, PublishedRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages import html
-from analysis.site.pages.html import NO_HTML, code, element, figure, joined, link, prose, quiet
+from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study import Variant, parse_case
 
@@ -38,7 +37,6 @@ VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= sa
 OF_STUDIES: Final = (
     "steps",
     "metrics",
-    "hosts",
     "published",
     "claims",
     "page_table_reads",
@@ -53,7 +51,7 @@ Cells = dict[str, object]
 def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
     """A table of the study's results.
 
-    name: `steps`, `metrics`, `hosts`, `published`, `claims`, `page_table_reads` or `misses`, each
+    name: `steps`, `metrics`, `published`, `claims`, `page_table_reads` or `misses`, each
         also a macro by itself; or a function of TABLES in the study's page_tables.py
     parts: as of the macro of that name
     options: as of the macro of that name
@@ -220,34 +218,6 @@ def _flags(row: MeasuredRow) -> list[str]:
         f"disturbed in {row.disturbed} of {row.rounds} rounds": row.disturbed,
     }
     return [flag for flag, is_raised in flags.items() if is_raised]
-
-
-@macro()
-def hosts(page: Page, *variants: str) -> Markup:
-    """The speed of one core of the host in each run, beside the rates of some variants.
-
-    variants: their names; rates are of the shown case of the first
-    """
-    facts = page.facts
-    shown = [facts.study.variant(name) for name in variants]
-    payload = facts.study.shown_case(shown[0]).payload_bytes
-    tables = []
-    for machine in facts.machines:
-        rows: dict[str, Cells] = {}
-        for time in facts.figures.times(machine, *shown):
-            for run, seconds in facts.figures.by_run(time):
-                looks = run.conditions
-                if not looks:
-                    continue
-                copied = median(look.copy_bytes_per_s for look in looks)
-                cells = rows.setdefault(run.run, {"run": element("time", run.begun)})
-                cells["fixed loop on one core"] = quantity(
-                    median(look.spin_s for look in looks), "s"
-                )
-                cells["copy rate of one core"] = gigabytes_per_second(copied / 1e9)
-                cells[time.variant] = speed(payload, seconds)
-        tables.append(html.table(rows.values(), caption=f"On {facts.inputs.called(machine)}"))
-    return NO_HTML.join(tables)
 
 
 @macro()

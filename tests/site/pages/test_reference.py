@@ -104,23 +104,8 @@ def test_macros_document_their_arguments_and_pages_use_all_of_them(page: Page) -
         assert f"### `{name}(" in listed
     texts = "".join(path.read_text() for path in ROOT.glob("docs/**/*.md"))
     used = set(re.findall(r"(?:{{-?|{% if|~|(?<=lead\()) *(\w+)\(", texts)) - {"name"}
-    of_studies = {"steps", "hosts", "claims", "published"}  # tables by `table`
+    of_studies = {"steps", "claims", "published"}  # tables by `table`
     assert used <= {*MACROS} and {*MACROS} - used <= of_studies
-
-
-def test_programs_are_listed_with_their_options(page: Page) -> None:
-    shown = MACROS["programs"](page)
-    for name, option in (
-        ("measure.bench", "--single-launch"),
-        ("measure", "--variant"),
-        ("measure.profile", "--case"),
-        ("toolchain.derived", "--modules"),
-        ("results.tables.of_study", "--results"),
-        ("site.pages", "--charts"),
-        ("measure.bring", "--results"),
-    ):
-        text = rf"### `python -m analysis\.{name}`\n\n``` text\n[^`]*{option}"
-        assert re.search(text, shown), name
 
 
 def documented(text: str, heading: str) -> set[str]:

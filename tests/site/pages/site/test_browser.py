@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Browser, expect
 
-from analysis.base.quantities import digits, percent, quantity, ratio, whole
 from tests.site.pages.site.visit import STUDY, Visit, without_script
 
 FOUND = {
@@ -43,27 +40,6 @@ def test_search_finds_named_items_and_links_to_them(visit: Visit) -> None:
         visit.page.keyboard.type(wanted)
         results = visit.page.locator(".md-search-result__list a")
         expect(results.and_(visit.page.locator(f"[href*='{leads_to}']")).first).to_be_visible()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("width", [390])
-def test_evidence_of_a_claim_fits_on_a_narrow_screen(visit: Visit) -> None:
-    visit.open(f"studies/{STUDY}/")
-    for claim in visit.page.locator(".hp-claims > details").all()[:4]:
-        claim.locator("summary").first.click()
-        evidence = claim.locator(".hp-table")
-        expect(evidence).to_be_visible()
-        assert evidence.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
-    assert visit.page.locator(".hp-claims .hp-table").count() > 2
-
-
-@pytest.mark.long  # the walk over all pages finds tables that are too wide
-@pytest.mark.parametrize("width", [390])
-def test_tables_of_rates_fit_on_a_narrow_screen(visit: Visit) -> None:
-    visit.open("studies/pool_gather/")
-    rates = visit.page.locator(".hp-table:has(caption:text('GB/s of payload'))")
-    expect(rates.locator("th").last).to_contain_text("40,960")
-    assert rates.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
 
 
 @pytest.mark.parametrize("width", [700])
@@ -139,13 +115,3 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(visit: Visit) -> None
     visit.open("ledger/?ledger.machine=no-box")
     expect(visit.page.locator(".hp-note")).to_contain_text("machine has no option “no-box”")
     assert visit.page.locator(".hp-claims > details:not([hidden])").count() == everything
-
-
-VALUES = [0.0, 1.0, 0.4796, 12.3456, 999.96, 55_300.0, 1.02, 0.95, 3e-10, 2.5e-7, 0.0123, 41.0]
-WRITERS: dict[str, Callable[[float], str]] = {
-    "seconds": lambda value: quantity(value, "s"),
-    "digits": digits,
-    "ratio": ratio,
-    "whole": whole,
-    "percent": percent,
-}

@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.repository import STUDIES
 from tests.site.pages.site.conftest import MEASURED
-from tests.site.pages.site.visit import Visit
 
 TITLES = {name: STUDIES[name].title for name in MEASURED}
 
@@ -94,39 +93,6 @@ def test_one_page_is_one_sheet_of_a4(browser: Browser, address: str) -> None:
     page.close()
 
 
-@pytest.mark.parametrize(
-    "paths", [("explorer/",), pytest.param(("", "studies/method/"), marks=pytest.mark.long)]
-)
-def test_every_page_names_licence_citation_and_write_ups(
-    browser: Browser, address: str, paths: tuple[str, ...]
-) -> None:
-    for path in paths:
-        page = explored(browser, address + path)
-        footer = page.locator("footer")
-        expect(footer).to_contain_text("MIT licence")
-        assert footer.get_by_role("link", name="How to cite").count() == 1
-        for write_up in (study.write_up for study in STUDIES.values() if study.write_up):
-            expect(footer).to_contain_text(write_up.title)
-            links = footer.get_by_role("link", name=write_up.title).count()
-            assert links == bool(write_up.address)
-        assert footer.get_by_role("link", name="Repository").count() == 0, "none is configured"
-        page.close()
-
-
-@pytest.mark.long  # the walk over all pages finds one that is too wide
-@pytest.mark.parametrize("width", [390])
-def test_pairs_of_machines_fit_a_phone(visit: Visit, address: str, width: int) -> None:
-    visit.page.goto(f"{address}hardware/#variants")
-    visit.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    fits = "box => box.scrollWidth <= box.clientWidth"
-    boxes = visit.page.locator(".hp-table:visible").all()
-    assert boxes and all(box.evaluate(fits) for box in boxes)
-    pairs = visit.page.locator(".hp-table:has(th:text-is('verdict')):visible")
-    first = pairs.first.locator("tbody tr").first.locator("td").nth(3)
-    shown = first.evaluate("cell => getComputedStyle(cell, '::before').content")
-    assert shown == '"verdict"'
-
-
 def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(
     browser: Browser, address: str
 ) -> None:
@@ -139,7 +105,7 @@ def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(
         " other.className = 'hp-pair'; other.dataset.pair = 'b and c'; other.hidden = true;"
         " other.textContent = 'The second pair.';"
         " document.querySelector('.hp-pair').after(other);"
-        " const { watchPairs } = await import(new URL('../assets/pairs.js', location.href));"
+        " const { watchPairs } = await import(new URL('../assets/ledger.js', location.href));"
         " watchPairs(); }"
     )
     expect(page.get_by_text("The second pair.")).to_be_visible()

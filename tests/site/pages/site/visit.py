@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, Locator, Page, Request
+from playwright.sync_api import Browser, Locator, Page
 
-from tests.site.pages.site.walk import HARMLESS, OPEN_SECTIONS, TIMEOUT_MS
+from tests.site.pages.site.walk import OPEN_SECTIONS, TIMEOUT_MS, watch
 
 STUDY = "h2d_gather"
 
@@ -16,26 +16,7 @@ class Visit:
         self.address = address
         self.page = browser.new_page(viewport={"width": width, "height": 800})
         self.faults: list[str] = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on(
-            "console",
-            lambda said: (
-                self.faults.append(said.text)
-                if said.type in ("error", "warning") and HARMLESS not in said.text
-                else None
-            ),
-        )
-        self.page.on("requestfailed", self._failed)
-        self.page.on("request", lambda request: self._ours(request.url))
-
-    def _failed(self, request: Request) -> None:
-        # Leaving a page aborts its last requests.
-        if request.failure != "net::ERR_ABORTED":
-            self.faults.append(f"{request.url}: {request.failure}")
-
-    def _ours(self, url: str) -> None:
-        if not url.startswith((self.address, "data:", "blob:")):
-            self.faults.append(f"a request to {url}")
+        watch(self.page, address, self.faults)
 
     def go(self, path: str) -> None:
         self.page.goto(self.address + path)

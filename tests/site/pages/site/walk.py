@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from axe_playwright_python.base import AXE_FILE_PATH
-from playwright.async_api import Browser, Page, Request, Response, async_playwright
+from playwright.async_api import Browser, Page, Response, async_playwright
 
 WIDE_PX, NARROW_PX, HEIGHT_PX = 1280, 390, 900
 TABS: Final = 3
@@ -33,6 +33,11 @@ _WIDE_TABLES: Final = """() => [...document.querySelectorAll(".md-content table"
   .map(table => table.closest(".hp-table, .md-typeset__scrollwrap") ?? table)
   .filter(box => box.scrollWidth > box.clientWidth + 1 && !box.closest(".hp-data"))
   .map(box => box.querySelector("thead").textContent)"""
+_OPEN_FOLDS: Final = """() => document.querySelectorAll("details.hp-more")
+  .forEach(fold => { fold.open = true; })"""
+_TWO_FRAMES: Final = """() => new Promise(done => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
 _CHART: Final = """figure => {
   const view = figure.querySelector(".hp-view");
   return {
@@ -88,28 +93,26 @@ class Seen:
     """Charts without a picture before they are touched."""
     charts: list[dict[str, Any]] = field(default_factory=list)
 
-    def watch(self, page: Page, address: str) -> None:
-        """Note what goes wrong on `page`, and what it asks of others than `address`."""
 
-        def failed(request: Request) -> None:
-            if request.failure != "net::ERR_ABORTED":  # last requests of a page that is left
-                self.faults.append(f"{request.url}: {request.failure}")
+def watch(page: Any, address: str, faults: list[str]) -> None:
+    """Add to `faults` what goes wrong on `page`, and what it asks of others than `address`."""
 
-        def asked(request: Request) -> None:
-            if not request.url.startswith((address, "data:", "blob:")):
-                self.faults.append(f"a request to {request.url}")
+    def said(message: Any) -> None:
+        if message.type in ("error", "warning") and HARMLESS not in message.text:
+            faults.append(message.text)
 
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on(
-            "console",
-            lambda said: (
-                self.faults.append(said.text)
-                if said.type in ("error", "warning") and HARMLESS not in said.text
-                else None
-            ),
-        )
-        page.on("requestfailed", failed)
-        page.on("request", asked)
+    def failed(request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # last requests of a page that is left
+            faults.append(f"{request.url}: {request.failure}")
+
+    def asked(request: Any) -> None:
+        if not request.url.startswith((address, "data:", "blob:")):
+            faults.append(f"a request to {request.url}")
+
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", said)
+    page.on("requestfailed", failed)
+    page.on("request", asked)
 
 
 def walk(address: str, paths: list[str], executable: str | None, flags: list[str]) -> list[Seen]:
@@ -142,7 +145,7 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     )
     page = await context.new_page()
     page.set_default_timeout(TIMEOUT_MS)
-    seen.watch(page, address)
+    watch(page, address, seen.faults)
     loaded: list[Response] = []
     page.on("response", lambda response: loaded.append(response))
     await page.goto(address + path)
@@ -170,6 +173,8 @@ async def _visit(browser: Browser, address: str, path: str) -> Seen:
     await page.set_viewport_size({"width": NARROW_PX, "height": HEIGHT_PX})
     overflow = "document.documentElement.scrollWidth - innerWidth"
     seen.overflow_px = await page.evaluate(overflow)
+    await page.evaluate(_OPEN_FOLDS)
+    await page.evaluate(_TWO_FRAMES)  # tables are arranged
     seen.wide_tables = await page.evaluate(_WIDE_TABLES)
     await _switch(page, "slate")
     seen.overflow_px = max(seen.overflow_px, await page.evaluate(overflow))
