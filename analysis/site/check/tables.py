@@ -15,10 +15,9 @@ from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import BINDS, TRANSLATION
 from analysis.results.store import MIN_UNWARMED_S
-from analysis.site.charts.columns import WHOLE
 from analysis.site.check.faults import Fault
 from analysis.site.facts.basis import figures_by_run
-from analysis.site.facts.figures import Figures
+from analysis.site.facts.figures import WHOLE, Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimRow, MeasuredRow, rows_of
 from analysis.study import Case, Study, Variant, calibrating

@@ -22,7 +22,7 @@ _FIGURES: Final = macros("figure.html")
 def chart_figure(page: Page, facts: StudyFacts, name: str, caption: str) -> Markup:
     """A chart with its selects, its data and a caption.
 
-    name: one of the common charts (`steps`, `cases`, `model`, `agreement`, `timeline`), or of those
+    name: one of the common charts (`steps`, `cases`, `model`, `timeline`), or of those
         that the study's charts.py returns
     caption: one or two sentences below it
     """

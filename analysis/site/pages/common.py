@@ -1,4 +1,4 @@
-"""Draw the charts about all studies, and write all samples as one file."""
+"""Draw the charts of every study and those about all, and write all samples as one file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from analysis.site.charts import draw_study
 from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.page_tables import write_page_tables
-from analysis.site.charts.widgets import write_widgets
-from analysis.site.charts.writing import write_charts, write_index
+from analysis.site.charts.writing import write_charts
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
@@ -42,54 +40,34 @@ def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, S
     return {name: StudyFacts(inputs, inputs.studies[name]) for name in names}
 
 
-def write_common_charts(
-    inputs: Inputs, studies: Mapping[str, StudyFacts], pages: Path, folder: Path
-) -> None:
-    """Write the charts about all studies, and their index, to `folder`/ALL. The folder `pages` has
-    mkdocs.yml."""
-    (folder / ALL).mkdir(parents=True, exist_ok=True)
-    comparison = Comparison(inputs, studies)
-    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
-    facts = studies.get(wanted.get("study"))
-    choice = first_choice(facts, wanted) if facts else None
-    charts = {
-        "machines": machines_chart(comparison),
-        EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
-    }
-    (folder / ALL).mkdir(parents=True, exist_ok=True)
-    index = write_charts(charts, folder / ALL, inputs.machine_names)
-    write_index(index, folder / ALL)
-
-
 def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write the charts about all studies to `folder`/ALL, without results that they cannot be made
-    of."""
+    """Write the charts about all studies to `folder`, without results that they cannot be made of.
+    The folder `pages` has mkdocs.yml."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = read_yaml(pages / CONFIGURATION).get("extra", {}).get(EXPLORER_START, {})
 
     def draw(known: Inputs) -> None:
         studies = facts_of(known, study_groups(navigation(pages), known.studies))
-        write_common_charts(known, studies, pages, folder)
+        facts = studies.get(wanted.get("study"))
+        choice = first_choice(facts, wanted) if facts else None
+        charts = {
+            "machines": machines_chart(Comparison(known, studies)),
+            EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
+        }
+        write_charts(charts, folder, known.machine_names)
 
     _, used = guarded(inputs, draw, FIGURES)
-    write_left_out(used, inputs, folder / ALL)
+    write_left_out(used, inputs, folder)
 
 
-def draw_all(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write to `folder` what the jobs of the pipeline draw: each study's charts, those about all
-    studies, and their engine."""
-    for name in inputs.studies:
-        out = folder / name
-        out.mkdir(parents=True, exist_ok=True)
-
-        def draw(known: Inputs, name: str = name, out: Path = out) -> None:
-            facts = StudyFacts(known, known.studies[name])
-            write_index(draw_study(facts, out), out)
-            write_widgets(facts, out)
-            write_page_tables(facts, out)
-
-        _, used = guarded(inputs, draw, FIGURES, name)
-        write_left_out(used, inputs, out)
-    draw_common(inputs.without(read_left_out(folder)), pages, folder)
-    write_engine(folder)
+def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
+    """Write each study's charts, those about all studies, and their engine to `folder`; and do
+    what `others` do meanwhile. In one program, as to start one takes longer than to draw."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: list[Callable[[], None]] = [*others, partial(write_engine, folder)]
+    parts += [partial(draw_study, inputs, name, folder / name) for name in inputs.studies]
+    forked_map(lambda draw: draw(), parts)
+    draw_common(inputs.without(read_left_out(folder)), pages, folder / ALL)
 
 
 def write_samples(inputs: Inputs, folder: Path) -> None:
@@ -105,12 +83,8 @@ def main() -> None:
     parser.add_argument("--samples", type=Path, required=True, help="folder of the samples")
     arguments = parser.parse_args()
     inputs = load_inputs(arguments.tables, arguments.results, discover())
-    inputs = inputs.without(read_left_out(arguments.charts))
-    parts: list[Callable[[], None]] = [
-        partial(write_samples, inputs, arguments.samples),
-        partial(draw_common, inputs, ROOT / "docs", arguments.charts),
-    ]
-    forked_map(lambda write: write(), parts)
+    samples = partial(write_samples, inputs, arguments.samples)
+    draw_all(inputs, ROOT / "docs", arguments.charts, samples)
 
 
 if __name__ == "__main__":
