@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.site.charts.rows import MARK_PX, row_chart
@@ -29,7 +30,8 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
     pairs = [(name, case.id) for name, one in variants.items() for case in one.cases]
     rows = facts.summary
     rows = rows[rows["metric"].isin(orders)]
-    rows = rows[[key in pairs for key in zip(rows["variant"], rows["case"], strict=True)]]
+    keys = zip(rows["variant"], rows["case"], strict=True)
+    rows = rows.loc[np.array([key in pairs for key in keys], dtype=bool)]
     rows = rows.assign(
         seconds=rows["median"],
         whole=rows.groupby(["machine", "variant", "case"])["median"].transform("sum"),

@@ -69,7 +69,7 @@ def build_site(
     if stopping := fatal(faults, published, staged.inputs):
         lines = "\n".join(map(str, stopping))
         raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
-    add_faults(whole, faults)
+    add_faults(whole, faults, staged.inputs)
     put_in_place(whole, site)
     return faults
 
@@ -91,11 +91,11 @@ def _build(pages: Path, docs: Path, site: Path, entries: Sequence[Entry], staged
     config.plugins.on_shutdown()
 
 
-def add_faults(site: Path, faults: Sequence[Fault]) -> None:
+def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
     """List `faults` at the end of the home page of the built `site`."""
     if not faults:
         return
     home = site / "index.html"
-    listed = macros("text.html").faults([plain(str(fault)) for fault in faults])
+    listed = macros("text.html").faults([plain(fault.sentence(inputs)) for fault in faults])
     text, end, rest = home.read_text().rpartition("</article>")
     home.write_text(f"{text}{listed}{end}{rest}")

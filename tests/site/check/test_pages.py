@@ -59,7 +59,7 @@ def test_a_drawing_has_what_its_caption_names(
 ) -> None:
     page = macros("figure.html").drawing([shapes], caption)
     html = str(page).replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
-    expected = f"page one, drawing: expected {missing} to be drawn, got none"
+    expected = f"page one: expected {missing} to be drawn in a drawing, got none"
     assert faults(tmp_path, two_machines, one=html) == [expected] * bool(missing)
 
 
@@ -83,18 +83,18 @@ def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
     ("caption", "given", "fault"),
     [
         ("A bar a machine.", {}, ""),
-        ("Whiskers: intervals.", {}, "expected 'Whiskers' to be drawn, got none"),
+        ("Whiskers: intervals.", {}, "expected 'Whiskers' to be drawn in chart-rates, got none"),
         ("Whiskers: intervals.", {"mark": "rule"}, ""),
         (
             "Open diamonds: others.",
             {"mark": "point"},
-            "expected 'Open diamonds' to be drawn, got none",
+            "expected 'Open diamonds' to be drawn in chart-rates, got none",
         ),
         ("Open diamonds: others.", {"mark": "point", "state": "published"}, ""),
         (
             "A bar a machine.",
             {"rate": None},
-            "expected marks for machine = box, which can be chosen, got none",
+            "expected marks for machine = box, which can be chosen, got none in chart-rates",
         ),
         ("A bar a machine.", {"rate": None, "state": "skipped"}, ""),
     ],
@@ -103,7 +103,7 @@ def test_a_chart_has_what_its_caption_names_and_its_menus_offer(
     tmp_path: Path, two_machines: Inputs, caption: str, given: dict[str, Any], fault: str
 ) -> None:
     found = faults(tmp_path, two_machines, one=chart(tmp_path, caption, **given))
-    assert found == [f"page one, chart-rates: {fault}"] * bool(fault)
+    assert found == [f"page one: {fault}"] * bool(fault)
 
 
 def test_a_page_has_every_step_claim_and_chart_of_its_study(
@@ -124,7 +124,7 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
         "studies/copy": whole,
         "advice": '<figure data-source="charts/copy/advice.widget.json">',
     }
-    where = "page studies/copy: expected"
+    where = "copy/page: expected"
     assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
     pages["one"] = '<figure data-spec="../charts/copy/own.json"><p data-table="copy/own.json">'
     assert faults(tmp_path, two_machines, **pages) == []
