@@ -124,12 +124,11 @@ class Chart {
   // After the reader changed a menu: writes the choice into the address, so that Back works.
   async onSelect() {
     this.isChosen = true;
+    this.part("note").textContent = "";
     const isNew = !this.drawing;
     await this.touch();
-    if (!this.spec) return;
-    history.pushState(null, "", this.address);
-    this.part("note").textContent = "";
     if (!isNew) await this.draw();
+    if (this.isDrawn) history.pushState(null, "", this.address);
   }
 
   // After the address changed.
@@ -143,11 +142,13 @@ class Chart {
 
   async draw() {
     if (!this.spec) return;
+    this.isDrawn = false;
     try {
       const values = this.rows;
       if (!values.length) this.part("note").textContent = "Nothing was measured with this choice.";
       await show(this.part("view"), { ...this.spec, data: { values } }, this.root);
       this.describe();
+      this.isDrawn = true;
     } catch (error) {
       this.fail(error);
     }

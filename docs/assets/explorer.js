@@ -55,9 +55,10 @@ class Explorer {
       const study = asked in this.studies ? asked : (this.first.study ?? Object.keys(this.studies)[0]);
       this.menus = this.menusOf(study);
       const { values, faults } = readChoice(NAME, this.menus);
-      // The axis and the colours show all values of their keys, unless the address asks for one.
-      const named = new URLSearchParams(location.search);
-      for (const key of [values.over, values.colour]) if (!named.has(`${NAME}.${key}`)) values[key] = ALL;
+      // The axis shows all values of its key, and so do the colours, unless the address asks for one.
+      this.menus = this.menus.filter(({ name }) => name !== values.over);
+      delete values[values.over];
+      if (!new URLSearchParams(location.search).has(`${NAME}.${values.colour}`)) values[values.colour] = ALL;
       this.values = { ...values, study };
       this.part("note").textContent = faults.join(" ");
       this.part("button")?.remove();
@@ -117,7 +118,7 @@ class Explorer {
     const values = { ...this.values, [target.name]: value };
     const address = isStudy ? new URL(location.pathname, location.href) : addressOfChoice(NAME, this.menus, values, "");
     address.searchParams.set(`${NAME}.study`, values.study);
-    for (const key of [values.over, values.colour]) if (values[key] === ALL) address.searchParams.delete(`${NAME}.${key}`);
+    if (values[values.colour] === ALL) address.searchParams.delete(`${NAME}.${values.colour}`);
     history.pushState(null, "", address);
     await this.follow();
   }

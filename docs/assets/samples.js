@@ -4,6 +4,7 @@
 import { parseCsv } from "./chart_data.js";
 import { read } from "./charts.js";
 import { button } from "./copy.js";
+import { parseCase } from "./explorer.js";
 import { digits, seconds } from "./figures.js";
 
 const NAME = "samples";
@@ -162,7 +163,7 @@ class Samples {
 // Address of the explorer with the machine and study of a samples file, and the case and metric in `fields`.
 function explorerAddress(file, fields) {
   const [machine, study] = file.pathname.split("/").slice(-3);
-  const asked = { study, machine: decodeURIComponent(machine), case: fields.case.value, metric: fields.metric.value };
+  const asked = { study, machine: decodeURIComponent(machine), metric: fields.metric.value, ...parseCase(fields.case.value) };
   const address = new URL("../explorer/", location.href.split(/[?#]/, 1)[0]);
   for (const [key, value] of Object.entries(asked)) address.searchParams.set(`explorer.${key}`, value);
   return address.href;

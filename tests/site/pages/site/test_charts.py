@@ -61,7 +61,6 @@ def test_a_page_keeps_a_strict_content_policy(strict: Visit, path: str) -> None:
     expect(strict.page.locator(".md-search-result__list a").first).to_be_visible()
 
 
-@pytest.mark.skip(reason="not yet adapted to the new pages")
 @pytest.mark.parametrize("missing", ["vega.js", "steps.json"])
 def test_the_selects_of_a_chart_that_cannot_be_drawn_show_its_picture(
     browser: Browser, address: str, missing: str
@@ -149,7 +148,6 @@ def test_following_a_link_draws_the_charts(visit: Visit, address: str) -> None:
     expect(visit.page.locator(".hp-live svg").first).to_be_attached()
 
 
-@pytest.mark.skip(reason="not yet adapted to the new pages")
 def test_choice_is_in_the_address_and_in_the_history(visit: Visit, browser: Browser) -> None:
     visit.open(f"studies/{STUDY}/", chart("steps"))
     figure = visit.page.locator(chart("steps"))

@@ -69,7 +69,6 @@ def test_no_page_is_wider_than_a_narrow_window(seen: list[Seen]) -> None:
     assert {path: px for path, px in of(seen, "overflow_px").items() if int(str(px)) > 0} == {}
 
 
-@pytest.mark.skip(reason="not yet adapted to the new pages")
 def test_tables_fit_in_a_narrow_window(seen: list[Seen]) -> None:
     assert of(seen, "wide_tables") == {}
 
