@@ -37,11 +37,14 @@ HOST: Final = "host_time"
 def table_faults(inputs: Inputs) -> Iterator[Fault]:
     """Faults of all tables."""
     known = _Known(inputs)
-    for find in (
-        *(_absent_cases, _unknown_parameters, _absent_predictions, _untested_claims),
-        *(_removed_claims, _rates_beyond_the_link, _device_times_above_host, _beaten_ceilings),
-    ):
-        yield from find(known)
+    yield from _absent_cases(known)
+    yield from _unknown_parameters(known)
+    yield from _absent_predictions(known)
+    yield from _untested_claims(known)
+    yield from _removed_claims(known)
+    yield from _rates_beyond_the_link(known)
+    yield from _device_times_above_host(known)
+    yield from _beaten_ceilings(known)
 
 
 @dataclass(frozen=True)
