@@ -79,7 +79,7 @@ def _row(comparison: Comparison, one: Ratio) -> dict[str, object]:
         "against": comparison.called(one.other),
         "study": study.title,
         "variant": variant.name,
-        "row": variant.title + ("" if case == study.headline else f", {case}"),
+        "row": variant.title,
         "case": case,
         "clock": study.metrics[one.of.metric].label,
         "verdict": one.verdict,

@@ -14,7 +14,7 @@ from analysis.results.tables.links import parameter_table
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Variant
-from kernels.pool_gather.charts import WAYS, charts, packing_cores, run_rows
+from kernels.pool_gather.charts import NEIGHBOURS, WAYS, charts, packing_cores, run_rows
 from tests.charted import assert_page_is_drawn
 from tests.kernels.pool_gather.fake import POOL
 from tests.results.model.test_translation import KNOWN
@@ -59,19 +59,17 @@ def test_the_charts_draw_what_they_say(facts: StudyFacts, tmp_path: Path) -> Non
     made = drawn_charts(facts)
     tables = {name: made[name].table for name in OWN}
     layouts, ways, runs = (tables[name] for name in ("layouts", "ways", "runs"))
-    kinds = {"gemm", "memory"}
-    prioritised = {f"prioritised_{kind}" for kind in kinds}
-    assert set(tables["neighbours"]["beside"]) == kinds | prioritised
+    assert set(tables["neighbours"]["beside"]) == {*NEIGHBOURS.values()}
     assert set(tables["neighbours"]["slowdown"]) == {1.5}
     assert len(tables["neighbours"]) > 0
     assert set(layouts["variant"]) == {"loads_first"}
     assert set(layouts["case_layout"]) == {"scattered", "pages_64", "contiguous"}
-    assert set(ways["case_layout"]) == {"scattered"}
+    small = ways[ways["case_pool_mib"] == 188]
+    assert set(small.loc[small["case_rows"] == 262144, "case_layout"]) == {"distinct"}
     assert set(ways["variant"]) == set(WAYS) <= set(POOL.variant_names)
     packed = ways[ways["variant"] == "packed_by_cpu"].sort_values("case_pool_mib")
     assert list(packed["case_pool_mib"].unique()) == [188, 16384, 40960]
-    first, *others = packed.groupby("case_pool_mib")["stretch"].first()
-    assert others == [others[0]] * 2 and first != others[0], "no line crosses the knee"
+    assert set(packed["pool"]) == {"188 MiB", "16 GiB", "40 GiB"}
     assert set(tables["pool_sizes"]["line"]) == {"CPU and SMs", "four together", "scattered"}
     cores = tables["cores"]
     assert set(cores["variant"]) == {"packed_by_2", "packed_by_4", "packed_by_8", "packed_by_cpu"}
