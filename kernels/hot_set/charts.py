@@ -41,10 +41,10 @@ def misses(facts: StudyFacts) -> Chart | None:
     """Host time of one request over the share of rows that is missing, for one pool at a time."""
     points = facts.points
     rows = points[points["variant"].isin(NAMES) & points["seconds"].notna()]
-    rows = rows[(rows["metric"] == "host_time") & (rows["case_layout"] == SCATTERED)]
-    rows = rows[[parse_case(case).keys() == USUAL_KEYS for case in rows["case"]]]
     headline = parse_case(facts.study.headline)
+    rows = rows[(rows["metric"] == "host_time") & (rows["case_layout"] == SCATTERED)]
     rows = rows[rows["case_requests"] == headline["requests"]]
+    rows = rows[[parse_case(case).keys() == USUAL_KEYS for case in rows["case"]]]
     if rows.empty:
         return None
     rows = rows.assign(
