@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from analysis.site.facts.inputs import Inputs
+from analysis.study.claims.verdicts import MISSING
 
 
 class Fault(NamedTuple):
@@ -31,4 +32,4 @@ class Fault(NamedTuple):
             parts += [study.title, titles.get(self.part, self.part)]
         else:
             parts.append(self.part)
-        return f"{': '.join(filter(None, parts))}: {self.what}"
+        return f"{', '.join(filter(None, parts))}: {self.what.replace(MISSING, '')}"

@@ -39,7 +39,8 @@ def points_table(figures: Figures) -> pd.DataFrame:
     keys = [f"{CASE_PREFIX}{key}" for key in figures.study.case_keys]
     points = [*_of_variants(figures), *_published(figures)]
     table = pd.DataFrame(points, columns=[*COLUMNS, *keys])
-    return table.fillna({"interval": "", "by_run": "", "note": ""})
+    words = ["interval", "by_run", "note"]
+    return table.assign(**table[words].astype("object").fillna(""))
 
 
 def _of_variants(figures: Figures) -> Iterator[Point]:
