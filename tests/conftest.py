@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The process that distributes tests also reads this file, so fixtures do the slow imports.
 
 # All CPUs are busy with tests, and a forked process would not leave behind what it has cached.
-pytest.MonkeyPatch().setattr(forked, "cpus", lambda: 1)
+pytest.MonkeyPatch().setattr(forked, "allowed_cores", lambda: 1)
 
 ASKED_FOR = {
     "long": "sanitizers, further architectures, a cluster",

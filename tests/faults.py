@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-
-import yaml
+from typing import Any
 
 from analysis import ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program
 from analysis.base.errors import HotpathError
+from analysis.base.reading import read_yaml
 
 LIST = ROOT / "tests" / "faults.yaml"
-LIMIT_S, SLOW_LIMIT_S = 180, 900
-LONG = ("--long",)
+LIMIT_S = {(): 180, ("--long",): 900}
+"""Seconds that a test may take, by its options."""
 CAUGHT, SKIPPED = "caught", "skipped"
 NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
 """Output of a test whose fault does not compile, which finds nothing."""
@@ -36,15 +36,15 @@ NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation
 
 @dataclass(frozen=True)
 class Fault:
-    """An entry of the list, whose head explains the fields."""
+    """An entry of the list, whose head explains it. `options` are those of pytest."""
 
     area: str
     where: str
-    old: str
-    new: str
     test: str
+    options: tuple[str, ...]
     says: str
-    slow: bool = False
+    old: str
+    new: str = ""
 
     def __str__(self) -> str:
         return f"{self.area}: {self.where}: {self.says}"
@@ -68,12 +68,25 @@ class Fault:
 
 def read_faults() -> list[Fault]:
     """All entries of the list."""
-    names = {"from": "old", "to": "new"}
     return [
-        Fault(area, **{names.get(key, key): value for key, value in entry.items()})
-        for area, entries in yaml.safe_load(LIST.read_text()).items()
-        for entry in entries
+        Fault(area, where, test.split()[0], tuple(test.split()[1:]), says, *texts)
+        for area, files in read_yaml(LIST).items()
+        for where, tests in grouped(files).items()
+        for test, faults in tests.items()
+        for says, texts in faults.items()
     ]
+
+
+def grouped(entries: Any) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """The entries of an area by file and test, also of a list of them."""
+    if isinstance(entries, dict):
+        return entries
+    files: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for entry in entries:
+        test = entry["test"] + " --long" * entry.get("slow", False)
+        faults = files.setdefault(entry["where"], {}).setdefault(test, {})
+        faults[entry["says"]] = [entry["from"], entry["to"]]
+    return files
 
 
 def copy_project(folder: Path) -> Path:
@@ -116,20 +129,18 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
 def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
     """HotpathError unless all tests of the faults pass without a fault."""
     more = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
-    for is_slow in (False, True):
-        tests = dict.fromkeys(fault.test for fault in faults if fault.slow == is_slow)
-        if not tests:
-            continue
-        code, output = run_tests(root, *more, *LONG * is_slow, *tests)
+    for options in dict.fromkeys(fault.options for fault in faults):
+        tests = dict.fromkeys(fault.test for fault in faults if fault.options == options)
+        code, output = run_tests(root, *more, *options, *tests)
         if code:
             raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
 
 
 def outcome(fault: Fault, root: Path, number: int) -> str:
     """What becomes of a fault below `root`."""
-    limit_s = SLOW_LIMIT_S if fault.slow else LIMIT_S
     with fault.applied(root, number):
-        code, output = run_tests(root, "-x", *LONG * fault.slow, fault.test, limit_s=limit_s)
+        words = "-x", *fault.options, fault.test
+        code, output = run_tests(root, *words, limit_s=LIMIT_S[fault.options])
     if code == 0:
         return "MISSED" if " passed" in output[-200:] else SKIPPED
     return "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT

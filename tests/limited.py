@@ -74,8 +74,6 @@ SYSTEMS: Final[Mapping[str, System]] = {
     "no limit": System(AVAILABLE, *_V2, _limit("job/", "max", GIB)),
     "v2 with page cache": System(7 * GIB, *_V2, _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)),
     "more in use than allowed": System(0, "0::/", _mount(), _limit("", GIB, 2 * GIB)),
-    "more cache than use": System(GIB, "0::/", _mount(), _limit("", GIB, GIB, 2 * GIB)),
-    "a limit above the available memory": System(AVAILABLE, *_V2, _limit("", 30 * GIB, GIB)),
     "an ancestor's limit": System(
         4 * GIB,
         "0::/a/b/c",
@@ -108,12 +106,6 @@ SYSTEMS: Final[Mapping[str, System]] = {
         | _v1_limit("memory/a/b/", 9 * GIB)
         | _v1_limit("memory/", _FIRST_UNLIMITED),
     ),
-    "v1, joined controllers": System(
-        2 * GIB,
-        "4:memory,hugetlb:/job",
-        _v1_mount(controllers="memory,hugetlb"),
-        _v1_limit("memory,hugetlb/job/", 2 * GIB),
-    ),
     "v1, another controller": System(
         AVAILABLE, "4:cpu:/job", _v1_mount(), _v1_limit("memory/job/", GIB)
     ),
@@ -123,22 +115,15 @@ SYSTEMS: Final[Mapping[str, System]] = {
         f"{_v1_mount()}\n{_mount()}",
         _v1_limit("memory/job/", 2 * GIB) | _limit("unified/", 3 * GIB),
     ),
-    "a container of Kubernetes, v2": System(
-        3 * GIB, f"0::{_POD}", _mount(), _limit(f"{_POD[1:]}/", 4 * GIB, GIB)
-    ),
     "a container of Kubernetes, v1": System(
         3 * GIB,
         f"11:cpu,cpuacct:{_POD_V1}\n5:memory:{_POD_V1}\n0::/",
         f"{_v1_mount(_POD_V1)}\n{_v1_mount(_POD_V1, 'cpu,cpuacct')}",
         _v1_limit("memory/", 4 * GIB, GIB),
     ),
-    "Docker, v1, the path of the host": System(
-        4 * GIB, "12:memory:/docker/1f", _v1_mount(), _v1_limit("memory/", 4 * GIB)
-    ),
     "a process moved out of its namespace": System(
         2 * GIB, "0::/../other", _mount(), _limit("", 2 * GIB)
     ),
-    "no use": System(2 * GIB, *_V2, {"job/memory.max": 2 * GIB}),
     "more than 64 bits": System(AVAILABLE, *_V2, _limit("job/", "9" * 99, GIB)),
     "no list of groups": System(AVAILABLE, *_V2, _limit("job/", GIB), "cgroup"),
     "no list of mounts": System(AVAILABLE, *_V2, _limit("job/", GIB), "mountinfo"),
@@ -180,7 +165,6 @@ QUOTAS: Final[Mapping[str, tuple[float | None, int | None, System]]] = {
     "no quota": (None, 0, System(0, "0::/job", _mount(), _quota("job/", "max 100000"))),
     "v2": (2.0, 3, System(0, "0::/job", _mount(), _quota("job/", "200000 100000", 3))),
     "less than a core": (0.5, 0, System(0, "0::/", _mount(), _quota("", "50000 100000"))),
-    "part of a core": (2.5, 0, System(0, "0::/", _mount(), _quota("", "250000 100000"))),
     "an ancestor's quota": (
         1.0,
         5,
@@ -214,6 +198,5 @@ QUOTAS: Final[Mapping[str, tuple[float | None, int | None, System]]] = {
         None,
         System(0, "0::/job", _mount(), _quota("job/", "0 0", "x") | _quota("", "many", "-1")),
     ),
-    "no period": (None, 0, System(0, "0::/job", _mount(), _quota("job/", "100000"))),
 }
 """Quota in cores, throttled periods and the system, by what is particular to it."""

@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from analysis import ROOT
 
 LINK = re.compile(r"\]\(([^):]+?)(?:#([\w-]+))?\)")
-INPUTS = {"input", "textarea", "dropdown", "checkboxes"}
 
 
 def read(path: Path) -> Any:
@@ -30,15 +28,6 @@ def test_every_linter_of_the_check_is_a_hook() -> None:
     check = (ROOT / "env" / "check").read_text()
     linters = r"^(?:  xargs )?((?:ruff|mypy|lint-imports|deptry|snakefmt|clang-format)\b.*)"
     assert hooks == programs([found[1] for found in re.finditer(linters, check, re.MULTILINE)])
-
-
-@pytest.mark.parametrize("name", ["claim", "results"])
-def test_issue_form_has_each_question_once(name: str) -> None:
-    form = read(ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml")
-    inputs = [part for part in form["body"] if part["type"] != "markdown"]
-    assert {part["type"] for part in inputs} <= INPUTS
-    assert len({part["id"] for part in inputs}) == len(inputs) > 3
-    assert len({part["attributes"]["label"] for part in inputs}) == len(inputs)
 
 
 def test_first_page_for_contributors_has_no_broken_link() -> None:

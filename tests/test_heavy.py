@@ -23,7 +23,7 @@ def test_a_test_without_the_mark_starts_nothing_heavy(command: list[str]) -> Non
     ("name", "heavy"),
     [
         ("workflow/test_rules.py", True),  # the pipeline
-        ("tools/test_outputs.py", True),  # a helper compiles
+        ("tools/test_reach.py", True),  # a helper compiles
         ("test_heavy.py", False),
         ("base/test_files.py", False),
     ],

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from analysis.base.errors import FieldError
+
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -21,6 +23,20 @@ def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
         return _value(_parsed(str(expression)), names)
     except (SyntaxError, ZeroDivisionError) as error:
         raise ValueError(f"{expression}: {error}") from error
+
+
+def evaluate_field(
+    expression: str | int, names: Mapping[str, object], field: str, least: int
+) -> int:
+    """The value of the expression in a field; FieldError if it is invalid or below `least`."""
+    try:
+        value = evaluate(expression, names)
+    except ValueError as error:
+        expected = f"whole-number arithmetic of {sorted(names)} ({error})"
+        raise FieldError(field, expected, expression) from error
+    if value < least:
+        raise FieldError(field, f"a number of at least {least}", value)
+    return value
 
 
 @cache

@@ -21,22 +21,17 @@ def forked_map(
     function: Callable[[Item], Result], items: Iterable[Item], max_processes: int | None = None
 ) -> list[Result]:
     """Apply `function` to each item in forked processes, and return the results in the order of the
-    items. Uses at most one process for each CPU, and at most `max_processes`.
+    items. Uses at most one process for each allowed core, and at most `max_processes`.
 
     Only results are pickled, so `function` may be a lambda that refers to large tables. Processes
     take the items one after the other, so put the slowest first. Raises the first error.
     """
     items = list(items)
-    workers = min(len(items), cpus(), max_processes or len(items))
+    workers = min(len(items), allowed_cores(), max_processes or len(items))
     if workers < 2:
         return list(map(function, items))
     with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:
         return list(pool.map(_result, range(len(items))))
-
-
-def cpus() -> int:
-    """Number of CPUs that this process may keep busy."""
-    return allowed_cores()
 
 
 def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:

@@ -32,14 +32,9 @@ FIELD = "config: gpu"
 UNKNOWN_NAME: Final = "unknown GPU"
 """Name of a GPU that reports none."""
 
-_MIG: Final = "MIG-"
-"""Begins the UUID of an instance of a GPU that is divided."""
-
 _LOST: Final = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
-_UNUSABLE: Final = (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION)
 _UNAVAILABLE: Final = (2**32 - 1, 2**64 - 1)
 """NVML_VALUE_NOT_AVAILABLE of either width: what some drivers report for an unknown value."""
-_NO_SUCH: Final = (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND)
 
 
 class GpuError(HotpathError):
@@ -76,18 +71,17 @@ class Gpu:
 
         GpuError if the GPU is lost.
         """
-        for handle in (self.handle, *([self.board] if self.board is not None else [])):
-            if (answer := _answer(f"GPU {self.index}", query, handle, *arguments)) is not None:
-                return answer
-        return None
+        answer = _answer(f"GPU {self.index}", query, self.handle, *arguments)
+        if answer is None and self.board is not None:
+            answer = _answer(f"GPU {self.index}", query, self.board, *arguments)
+        return answer
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
-        rate = pynvml.nvmlDeviceGetPcieThroughput
-        pcie = {
-            "pcie_rx_bytes_per_s": pynvml.NVML_PCIE_UTIL_RX_BYTES,
-            "pcie_tx_bytes_per_s": pynvml.NVML_PCIE_UTIL_TX_BYTES,
-        }
+        pcie: list[float | None] = [None, None]
+        if with_pcie:
+            kinds = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
+            pcie = [self._scaled(1000, pynvml.nvmlDeviceGetPcieThroughput, k) for k in kinds]
         return {
             "power_w": self._scaled(1e-3, pynvml.nvmlDeviceGetPowerUsage),
             "energy_j": self.energy_j(),
@@ -95,10 +89,8 @@ class Gpu:
             "sm_mhz": self.sm_clock_mhz(),
             "memory_mhz": self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
             "throttle": self.throttle_reasons(),
-            **{
-                name: self._scaled(1000, rate, kind) if with_pcie else None
-                for name, kind in pcie.items()
-            },
+            "pcie_rx_bytes_per_s": pcie[0],
+            "pcie_tx_bytes_per_s": pcie[1],
         }
 
     def _scaled(self, factor: float, query: Callable[..., Any], *arguments: Any) -> float | None:
@@ -136,8 +128,7 @@ class Gpu:
     @property
     def sysfs(self) -> Path:
         """The folder of the device, which need not exist."""
-        domain, _, rest = self.pci_bus_id.lower().partition(":")
-        return Path("/sys/bus/pci/devices") / f"{domain[-4:]}:{rest}"
+        return Path("/sys/bus/pci/devices") / self.pci_bus_id.lower()[-12:]
 
     def local_cpus(self) -> set[int]:
         """The CPUs nearest to this GPU that this process may use; all allowed CPUs if unknown."""
@@ -160,7 +151,7 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        if error.value in _UNUSABLE:
+        if error.value in (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION):
             raise GpuError(f"GPU: {error}") from error
         raise _none(which, str(error)) from error
     try:
@@ -262,16 +253,14 @@ def _describe(which: int | str) -> Gpu:
     handle, board = _handles(which)
     gpu = Gpu(handle, "", "", which, "", "", board)
     index = gpu.ask(pynvml.nvmlDeviceGetIndex)
-    gpu = replace(gpu, index=which if index is None else index)
-    pci = gpu.ask(pynvml.nvmlDeviceGetPciInfo)
-    bus_id = pci.busId if pci else ""
-    return replace(
+    gpu = replace(
         gpu,
         name=gpu.ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
         uuid=gpu.ask(pynvml.nvmlDeviceGetUUID) or "",
-        arch=_arch(gpu, bus_id),
-        pci_bus_id=bus_id,
+        index=which if index is None else index,
+        pci_bus_id=getattr(gpu.ask(pynvml.nvmlDeviceGetPciInfo), "busId", ""),
     )
+    return replace(gpu, arch=_arch(gpu))
 
 
 def _handles(which: int | str) -> tuple[Any, Any]:
@@ -285,13 +274,13 @@ def _handles(which: int | str) -> tuple[Any, Any]:
     try:
         handle = find(which)
     except pynvml.NVMLError as error:
-        if error.value in _NO_SUCH:
+        if error.value in (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND):
             count = _count()
             below = "an index" if count is None else f"an index below {count}"
             raise FieldError(FIELD, f"{below} or a UUID", which) from error
         raise GpuError(f"GPU {which}: {error}") from error
     name = f"GPU {which}"
-    if str(which).startswith(_MIG):
+    if str(which).startswith("MIG-"):  # an instance of a GPU that is divided
         return handle, _answer(name, pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, handle)
     current, _ = _answer(name, pynvml.nvmlDeviceGetMigMode, handle) or (0, 0)
     if not current:
@@ -303,10 +292,10 @@ def _handles(which: int | str) -> tuple[Any, Any]:
     raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
 
 
-def _arch(gpu: Gpu, bus_id: str) -> str:
+def _arch(gpu: Gpu) -> str:
     """The architecture, such as sm_90; GpuError if neither NVML nor the driver knows it."""
     found = gpu.ask(pynvml.nvmlDeviceGetCudaComputeCapability) or [
-        cuda_attribute(bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
+        cuda_attribute(gpu.pci_bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
     ]
     if None in found:
         raise GpuError(f"GPU {gpu.index}: neither NVML nor CUDA knows its compute capability")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +20,6 @@ from pydantic import (
 )
 
 from analysis.base.errors import FieldError
-from analysis.base.values import UTC_TIME, is_utc_time
 
 T = TypeVar("T")
 
@@ -58,6 +58,17 @@ def expects(expected: str) -> WrapValidator:
     return WrapValidator(checked)
 
 
+def is_utc_time(text: str) -> bool:
+    """Whether `text` is a valid timestamp such as `2026-01-02T03:04:05Z`."""
+    form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
+    try:
+        return bool(re.fullmatch(form, text, re.ASCII) and datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+MAX_NUMBER: Final = 1e18
+"""Upper bound of all measured numbers, in any unit."""
 NAME: Final = re.compile("[a-z][a-z0-9_]*")
 """Names of studies, variants, metrics and other keys."""
 
@@ -66,7 +77,7 @@ Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$", title="name")]
 Natural = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
-UtcTime = Annotated[str, only(is_utc_time, UTC_TIME)]
+UtcTime = Annotated[str, only(is_utc_time, "a UTC timestamp such as 2026-11-24T06:00:00Z")]
 Unique = Annotated[
     tuple[T, ...],
     only(lambda items: len(set(items)) == len(items), "items that differ from each other"),
@@ -84,7 +95,11 @@ def read(kind: type[T], data: Any, where: str) -> T:
     except ValidationError as error:
         faults = error.errors(include_url=False)
         misspelt = (one for one in faults if _EXPECTED.get(one["type"]) == NO_KEY)
-        raise FieldError(*_in_words(next(misspelt, faults[0]), data, where)) from error
+        fault = next(misspelt, faults[0])
+        place, expected, got = _in_words(fault, data, where)
+        if expected == NO_KEY:
+            expected = f"one of {_known(checked, fault['loc'])}"
+        raise FieldError(place, expected, got) from error
     return found
 
 
@@ -92,6 +107,24 @@ def read(kind: type[T], data: Any, where: str) -> T:
 def adapter(kind: type) -> TypeAdapter[Any]:
     """Reads and writes values of a pydantic type."""
     return TypeAdapter(kind)
+
+
+def _known(kind: Any, place: Sequence[int | str]) -> list[str]:
+    """The keys of the mapping in a `kind` that has an unknown one at `place`."""
+    found = [*_mappings(kind)]
+    for part in map(str, place[:-1]):
+        inner = [one for keys in found if part in keys for one in _mappings(keys[part].annotation)]
+        tagged = [keys for keys in found if "kind" in keys and keys["kind"].default == part]
+        found = inner or tagged or found  # else the index of an item, or the name of a value
+    return list(dict.fromkeys(key for keys in found for key in keys))
+
+
+def _mappings(kind: Any) -> Iterator[Mapping[str, Any]]:
+    """The fields, by key, of every mapping that is a `kind` or a part of it."""
+    if fields := getattr(kind, "__pydantic_fields__", None):
+        yield {field.alias or name: field for name, field in fields.items()}
+    for part in get_args(kind):
+        yield from _mappings(part)
 
 
 def _in_words(fault: Any, data: Any, where: str) -> tuple[str, str, object]:

@@ -34,12 +34,9 @@ def parse_cpu_list(text: str) -> list[int]:
 def cpu_quota(root: Path = ROOT) -> float | None:
     """The least quota of the control groups of this process, in cores; None if there is none."""
     quotas = []
-    for version, group in _groups("cpu", root):
-        words = _numbers(group / "cpu.max")
-        if version == V1:
-            files = (group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us")
-            words = [number for file in files for number in _numbers(file)[:1]]
-        match words:
+    for _, group in _groups("cpu", root):
+        files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+        match [number for file in files for number in _numbers(group / file)]:
             case [int(quota), int(period), *_] if quota > 0 and period > 0:
                 quotas.append(quota / period)
     return min(quotas, default=None)
@@ -56,12 +53,8 @@ def allowed_cores(root: Path = ROOT) -> int:
 def throttled_periods(root: Path = ROOT) -> int | None:
     """Number of periods in which a quota stopped the control groups of this process, since they
     were made; None if they do not say."""
-    counts = [
-        count
-        for _, group in _groups("cpu", root)
-        for count in _numbers(group / "cpu.stat", "nr_throttled")[:1]
-        if count is not None and count >= 0
-    ]
+    stats = [group / "cpu.stat" for _, group in _groups("cpu", root)]
+    counts = [count for file in stats if (count := _number(file, "nr_throttled", -1)) >= 0]
     return sum(counts) if counts else None
 
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from analysis.base.statistics import CONFIDENCE, SAME_WITHIN
+from analysis.base.statistics import CONFIDENCE
 
+SI: Final = {
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "B/s": ("B/s", 1.0),
+    "MB/s": ("B/s", 1e6),
+    "GB/s": ("B/s", 1e9),
+    "MiB/s": ("B/s", float(2**20)),
+    "GiB/s": ("B/s", float(2**30)),
+    "Gbps": ("B/s", 1e9 / 8),
+    "Mpps": ("1/s", 1e6),
+    "x": ("1", 1.0),
+}
+"""SI base unit of each unit, and the factor that converts to it."""
 INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
-WITHIN: Final = f"{SAME_WITHIN * 100:g} %"
-"""Ratios this near 1 are called the same."""
 _SUPPORTED: Final = ((0.2, 2), (0.02, 3))
 """Maximum significant digits of an interval's ends, by the share that it reaches each way."""
 
@@ -38,28 +51,26 @@ def quantity(value: float, unit: str) -> str:
 
 def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
     """`low to high unit` under the prefix of `value`, whose interval it is, or of the larger end
-    if that is 0; empty where there is none."""
-    if math.isnan(low) or math.isnan(high):
-        return ""
+    if that is 0; empty without an interval."""
     if unit == "1":
-        significant = _supported(low, high, 4)
-        return f"{_count(low, significant)} to {_count(high, significant)}"
+        return _interval(low, high, 4, _count)
     scale, prefix = _prefix(value or max(low, high, key=abs))
-    return f"{digits_interval(low / scale, high / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
+    shown = digits_interval(low / scale, high / scale, 4 if unit == "s" else 3)
+    return f"{shown} {prefix}{unit}" if shown else ""
 
 
 def digits_interval(low: float, high: float, significant: int = 3) -> str:
     """`low to high` with `significant` digits, fewer for a wide interval; empty without one."""
+    return _interval(low, high, significant, digits)
+
+
+def _interval(low: float, high: float, most: int, shown: Callable[[float, int], str]) -> str:
+    """`low to high`, each with the digits that the width of the interval supports."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    significant = _supported(low, high, significant)
-    return f"{digits(low, significant)} to {digits(high, significant)}"
-
-
-def _supported(low: float, high: float, max_digits: int) -> int:
-    """Number of significant digits that the width of an interval supports."""
-    found = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
-    return min(next(found, max_digits), max_digits)
+    supported = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
+    significant = min(next(supported, most), most)
+    return f"{shown(low, significant)} to {shown(high, significant)}"
 
 
 def _count(value: float, significant: int = 4) -> str:
@@ -67,7 +78,7 @@ def _count(value: float, significant: int = 4) -> str:
 
 
 def _prefix(value: float) -> tuple[float, str]:
-    if value == 0:
+    if value == 0 or math.isnan(value):
         return 1.0, ""
     return next(((scale, name) for scale, name in _PREFIXES if abs(value) >= scale), _NANO)
 
@@ -94,25 +105,9 @@ def ratio(value: float) -> str:
     return f"{_ratio_digits(value)}×"
 
 
-def times_phrase(value: float) -> str:
-    """`2.80 times`: a ratio in a sentence, with the digits of `ratio`."""
-    return f"{_ratio_digits(value)} times"
-
-
-def speed_phrase(value: float) -> str:
-    """A relative speed in words: `2.80 times as fast`, `26 % slower`, `11.6 times slower`."""
-    if value >= 1:
-        return f"{times_phrase(value)} as fast"
-    longer = 1 / value
-    return f"{times_phrase(longer)} slower" if longer >= 2 else f"{percent(longer - 1)} slower"
-
-
 def ratio_interval(low: float, high: float) -> str:
     """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    significant = _supported(low, high, 3)
-    return f"{_ratio_digits(low, significant)} to {_ratio_digits(high, significant)}"
+    return _interval(low, high, 3, _ratio_digits)
 
 
 def _ratio_digits(value: float, significant: int = 3) -> str:
@@ -127,16 +122,9 @@ def percent(share: float) -> str:
 
 
 def percent_interval(value: float, low: float, high: float) -> str:
-    """`low to high`, shares of 1 as percentages; empty where there is none. No end exceeds the
+    """`low to high`, shares of 1 as percentages; empty without an interval. No end exceeds the
     whole, unless `value`, whose interval it is, does."""
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return f"{percent(low)} to {percent(min(high, max(value, 1.0)))}"
-
-
-def is_at_limit(share: float) -> bool:
-    """Whether a share of a limit is all of it, or above it by no more than medians of runs vary."""
-    return 0.995 <= share <= 1.05
+    return _interval(low, min(high, max(value, 1.0)), 3, lambda share, _: percent(share))
 
 
 def signed_percent(share: float) -> str:
@@ -151,9 +139,7 @@ def whole(value: float) -> str:
 
 def runs_phrase(runs: int, hosts: int) -> str:
     """The evidence of a figure: `one run`, `4 runs, 3 hosts`."""
-    if runs == 1:
-        return "one run"
-    return f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"
+    return "one run" if runs == 1 else f"{runs} runs, {hosts} host{'s' * (hosts > 1)}"
 
 
 def listing(items: Sequence[str]) -> str:

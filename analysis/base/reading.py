@@ -34,24 +34,19 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         """Called before keys are merged into a node, which may then be there twice, and again."""
         if node not in self._flat:
             self._flat.add(node)
-            found: set[str] = set()
+            seen: set[str] = set()
             for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                if key.value in found:
+                if key.value in seen:
                     problem = f"expected every key once, got {key.value!r} again"
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-                found.add(key.value)
+                seen.add(key.value)
         super().flatten_mapping(node)
-
-
-def parse_yaml(text: str) -> Any:
-    """The value of a YAML text; yaml.YAMLError or ValueError if it is invalid."""
-    return yaml.load(text, Loader=_Loader)
 
 
 def read_yaml(path: Path) -> Any:
     """The parsed file. HotpathError names the file if it cannot be read or parsed."""
     try:
-        return parse_yaml(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
@@ -17,7 +28,6 @@ from analysis.base import keys
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import read_text
-from analysis.base.values import FORMS
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -98,25 +108,50 @@ def parse_record(record: type[Record], texts: Mapping[str, object]) -> Record:
 def _columns_model(record: type[DataclassInstance]) -> type[BaseModel]:
     """The model of a row whose cells are text."""
     types = get_type_hints(record, include_extras=True)
-    fields: dict[str, Any] = {name: (_of_text(types[name]), ...) for name in columns(record)}
+    fields: dict[str, Any] = {
+        name: (Annotated[types[name], BeforeValidator(partial(_value, types[name]))], ...)
+        for name in columns(record)
+    }
     return create_model(record.__name__, __config__=ConfigDict(protected_namespaces=()), **fields)
 
 
-def _of_text(kind: Any) -> Any:
-    """`kind`, the type of a field, read from the text of a cell; None from an empty one."""
-    is_optional = NoneType in get_args(kind)
-    inner = next(one for one in get_args(kind) if one is not NoneType) if is_optional else kind
-    plain = get_args(inner)[0] if get_origin(inner) is Annotated else inner
-    if plain not in FORMS:
-        return kind
-    expected, read = FORMS[plain]
+def _value(kind: Any, text: Any) -> Any:
+    """The value of a cell in a column of this type; an empty one is None where that is allowed."""
+    if NoneType in (parts := get_args(kind)):
+        return None if text == "" else _value(parts[0], text)
+    plain = parts[0] if get_origin(kind) is Annotated else kind
+    expected, read = _FORMS.get(plain, ("", None))
+    try:
+        return read(text) if read else text
+    except ValueError:
+        raise keys.Fault(expected, text) from None
 
-    def value(text: Any) -> Any:
-        if is_optional and text == "":
-            return None
-        try:
-            return read(text)
-        except ValueError:
-            raise keys.Fault(expected, text) from None
 
-    return Annotated[kind, BeforeValidator(value)]
+def _line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _whole_number(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise ValueError
+    return int(text)
+
+
+def finite_number(text: str) -> float:
+    """A number as Python writes it, at most MAX_NUMBER; else ValueError."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
+    if is_lost or not abs(value) <= keys.MAX_NUMBER:
+        raise ValueError
+    return value
+
+
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_FORMS: Final[dict[type, tuple[str, Callable[[str], object]]]] = {
+    str: ("text on one line", _line),
+    int: ("a whole number", _whole_number),
+    float: (f"a number of at most {keys.MAX_NUMBER:g}", finite_number),
+}
+"""Expected form of a cell's text, and its reader, by type."""

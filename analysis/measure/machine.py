@@ -17,8 +17,8 @@ import psutil
 import pynvml
 
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute
+from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
-from analysis.base.values import MAX_NUMBER
 from analysis.measure.topology import topology
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES

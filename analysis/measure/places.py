@@ -21,6 +21,7 @@ from analysis.toolchain.arch import require_supported
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
+from analysis.toolchain.peers import unusable
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Place:
     def unmet(self, variant: Variant) -> str | None:
         """The reason why `variant` cannot run here, or None."""
         reasons = (self._unmet(need, variant.gpus) for need in variant.needs)
-        return next(filter(None, reasons), None)
+        return next(filter(None, reasons), None) or unusable(variant)
 
     def _unmet(self, need: str, wanted_gpus: int) -> str | None:
         found = NEED.fullmatch(need)

@@ -27,6 +27,7 @@ from analysis.results.store.keys import (
 from analysis.results.store.records import Reading
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, to_text
+from analysis.study.peers import versions_of
 from analysis.study.source import fingerprint
 
 
@@ -135,6 +136,7 @@ def _run_file(
             name: VariantKeys(
                 source_sha256=fingerprint(plan.study, plan.study.variant(name)),
                 flags=list(plan.study.variant(name).flags),
+                packages=versions_of(plan.study.variant(name).packages),
                 unmet=reason,
             )
             for name, reason in unmet.items()

@@ -84,7 +84,9 @@ class RoundReport(Keys):
 @dataclass(frozen=True)
 class RoundJob:
     """Input of a round's process, passed to it by pickle. `cases` are the ids of the cases to
-    measure, by variant; `started_s` is the time of the monotonic clock when the process starts."""
+    measure, by variant; `faults` are the reasons why cells have failed that stopped this round
+    before, by variant and case; `started_s` is the time of the monotonic clock when the process
+    starts."""
 
     study: Study
     cases: Mapping[str, tuple[str, ...]]
@@ -95,12 +97,13 @@ class RoundJob:
     modules: Path
     gpu_keys: tuple[int | str, ...]
     out: Path
+    faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
     def cells(self) -> list[Cell]:
         """The cells of this round, by variant and case."""
         return [
-            Cell(variant, case)
+            Cell(variant, case, failure=self.faults.get((variant.name, case.id), ""))
             for variant in map(self.study.variant, self.cases)
             for case in variant.cases
             if case.id in self.cases[variant.name] and self.number % case.every == 0
@@ -224,15 +227,15 @@ class Bench:
         if not self._started_visits:
             self._stage_s["start"] = time.monotonic() - self.job.started_s
         self._started_visits += 1
+        started_at = utc_now()
+        cell.started_at = cell.started_at or started_at
         if cell.failure or cell.skipped:
             return
         position = f"cell {self._started_visits} of {self._scheduled_visits}"
         self.job.file("cell").write_text(f"{position}: {cell}")
-        started_at = utc_now()
         self.visits.append(
             Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
         )
-        cell.started_at = cell.started_at or started_at
         try:
             with self._stage("prepare"):
                 bound = self._rig.bind(cell.variant, cell.case, stream)

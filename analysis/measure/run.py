@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -86,11 +86,12 @@ def run_rounds(journal: Journal, host: Host, ahead: Ahead = Ahead()) -> None:
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
     look = conditions()
+    faults: dict[tuple[str, str], str] = {}
     with _telemetry(journal):
         while missing := journal.missing():
             for number in missing:
                 print(ahead.line(journal, number), flush=True)
-                look = _run_one(journal, number, host, look)
+                look = _run_one(journal, number, host, look, faults)
             discard_disturbed(journal)
 
 
@@ -111,7 +112,9 @@ def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
     return sorted({*needed, *study.imports})
 
 
-def job_of(journal: Journal, number: int, host: Host) -> RoundJob:
+def job_of(
+    journal: Journal, number: int, host: Host, faults: Mapping[tuple[str, str], str] = {}
+) -> RoundJob:
     """The input of the process of a round that starts now."""
     plan = journal.plan
     cases = {v.name: tuple(case.id for case in v.in_grid(plan.grid.name)) for v in plan.runnable}
@@ -125,16 +128,27 @@ def job_of(journal: Journal, number: int, host: Host) -> RoundJob:
         modules=host.modules,
         gpu_keys=tuple(gpu.key for gpu in plan.gpus),
         out=journal.round_file(number),
+        faults=dict(faults),
     )
 
 
-def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
-    """Run a round in a process and keep its samples; returns the conditions after it."""
+def _run_one(
+    journal: Journal,
+    number: int,
+    host: Host,
+    before: Look,
+    faults: dict[tuple[str, str], str],
+) -> Look:
+    """Run a round in a process and keep its samples; returns the conditions after it.
+
+    If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
+    starts again without it.
+    """
     gpus = journal.plan.gpus
     journal.clear(number)
     energy = _energy_j(gpus)
     start, started = utc_now(), time.monotonic()
-    job = job_of(journal, number, host)
+    job = job_of(journal, number, host, faults)
     process = multiprocessing.get_context("forkserver").Process(target=run_round, args=(job,))
     process.start()
     why = "interrupted"
@@ -145,12 +159,16 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
         if is_late := process.is_alive():
             _end(process, job, journal, why)
     if is_late:
+        if _is_fault_of_shipped(job, why, faults):
+            return _run_one(journal, number, host, conditions(), faults)
         raise StudyError(_report(job, journal, why))
     if process.exitcode == os.EX_IOERR:
         why = f"nothing can be written to {job.out.parent}; make room"
         raise HotpathError(_report(job, journal, why))
     if process.exitcode != 0 or not job.out.exists():
         why = job.text("failure") or f"its process ended with code {process.exitcode}"
+        if _is_fault_of_shipped(job, why, faults):
+            return _run_one(journal, number, host, conditions(), faults)
         raise StudyError(_report(job, journal, why))
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(gpus)
     read_rows(job.out)  # HotpathError for a value that no result may have
@@ -171,6 +189,18 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
     )
     journal.finish(record)
     return record.after
+
+
+def _is_fault_of_shipped(job: RoundJob, why: str, faults: dict[tuple[str, str], str]) -> bool:
+    """Whether the round ended at a cell of a shipped operator, which is then among `faults`."""
+    *_, name, case = ["", "", *job.text("cell").split()]
+    if (name, case) in faults or all(
+        one.name != name or one.role != "shipped" for one in job.study.variants
+    ):
+        return False
+    faults[name, case] = why
+    print(f"{job.where}: {why}; the round starts again without it", file=sys.stderr, flush=True)
+    return True
 
 
 def _end(process: BaseProcess, job: RoundJob, journal: Journal, why: str) -> None:

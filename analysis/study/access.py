@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.base.errors import FieldError, require_known
-from analysis.base.expression import evaluate
+from analysis.base.expression import evaluate_field
 from analysis.base.keys import KEYS
 from analysis.study.description import Case, Variant
 
@@ -128,22 +128,15 @@ def access_of(variant: Variant, case: Case, where: str = "link") -> Access | Non
     names = {**variant.constants, **case.values}
     values: dict[str, Any] = {"payload_bytes": case.payload_bytes}
     for key in given:
-        place, written = f"{where}.{key}", link[key]
+        place, least = f"{where}.{key}", int(key in NEEDED[reads])
         if key in WORDS:
             expected, form = WORDS[key]
-            values[key] = str(case.values.get(str(written), written))
+            values[key] = str(case.values.get(str(link[key]), link[key]))
             if not form.fullmatch(values[key]):
                 expected = f"{expected}, or a key of the case that says it"
                 raise FieldError(place, expected, values[key])
-            continue
-        try:
-            values[key] = evaluate(written, names)
-        except ValueError as error:
-            expected = f"whole-number arithmetic of the case and the constants ({error})"
-            raise FieldError(place, expected, written) from error
-        least = int(key in NEEDED[reads])
-        if values[key] < least:
-            raise FieldError(place, f"a number of at least {least}", values[key])
+        else:
+            values[key] = evaluate_field(link[key], names, place, least)
     if reads in ("warp_rows", "thread_rows"):
         for key in ("stride_bytes", "in_flight_bytes"):
             values[key] = values.get(key) or values["row_bytes"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from analysis.base.errors import FieldError
 from analysis.study.description import Study, Variant
@@ -16,8 +15,7 @@ OUTSIDE: Final = "outside"
 FITTED: Final = ""
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """The target of a calibrating study: the number of `parameters` of a `model`."""
 
     model: str
@@ -43,11 +41,8 @@ def held_back(study: Study, variant: Variant) -> list[str]:
         return [FITTED] * len(variant.cases)
     uses, within = [], itertools.count()
     for case in variant.cases:
-        is_within = all(
-            low <= case.number(key) <= high
-            for key, (low, high) in study.fitted_range.items()
-            if key in case.values
-        )
+        ranges = [(key, *ends) for key, ends in study.fitted_range.items() if key in case.values]
+        is_within = all(low <= case.number(key) <= high for key, low, high in ranges)
         if is_within:
             uses.append(INSIDE if is_third(next(within)) else FITTED)
         else:

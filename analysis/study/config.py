@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from analysis import BUILD, ROOT
-from analysis.base.errors import FieldError, require_known
+from analysis.base.errors import refuse_repeats, require_known
 from analysis.base.keys import (
     KEYS,
     Count,
@@ -28,7 +28,7 @@ from analysis.base.reading import read_yaml
 from analysis.study import Study, discover
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
-FOLDERS = ("nvcc", "libfabric")
+FOLDERS = {"nvcc", "libfabric"}
 """Keys whose values are paths."""
 
 RESERVED = "published"
@@ -167,9 +167,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     for name in settings.study_names:
         require_known("config: studies", name, sorted(studies))
     chosen = {name: studies[name] for name in settings.study_names} or studies
-    names = [machine.name for machine in settings.machines]
-    if len(set(names)) < len(names):
-        raise FieldError("config: machines", "names that differ from each other", names)
+    refuse_repeats("config: machines", [machine.name for machine in settings.machines])
     grid = Grid(name=settings.grid_name, **vars(getattr(settings.grids, settings.grid_name)))
     return Config(**vars(settings), studies=chosen, known=studies, grid=grid)
 
@@ -180,14 +178,9 @@ def _settings(overrides: Mapping[str, Any]) -> Settings:
 
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The `overrides` that differ from config.yaml and do not name a machine's folders."""
+    form: dict[str, Any] = {"mode": "json", "by_alias": True, "exclude_defaults": True}
     default, now = (
-        adapter(Settings).dump_python(
-            _settings(one), mode="json", by_alias=True, exclude_defaults=True
-        )
-        for one in ({}, overrides)
+        adapter(Settings).dump_python(_settings(one), **form) for one in ({}, overrides)
     )
-    return {
-        key: value
-        for key, value in now.items()
-        if key in overrides and value != default[key] and key not in FOLDERS
-    }
+    keys = overrides.keys() & now.keys() - FOLDERS
+    return {key: now[key] for key in sorted(keys) if now[key] != default[key]}

@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis.base.errors import FieldError
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
-from analysis.study.claims.claim import Bounds, Claim
+from analysis.study.claims.claim import Bounds
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
 
 HOST_TIMES = ("host_time", "submit_time")
@@ -124,7 +124,7 @@ class Variant(VariantKeys):
     def program(self) -> tuple[object, ...]:
         """Identity of the program: equal for two entries of one program."""
         settings = (dict(self.constants), dict(self.options))
-        return self.path, self.flags, self.needs, self.clock, *settings
+        return self.path, self.flags, self.needs, self.packages, self.clock, *settings
 
     def case(self, id: str) -> Case | None:
         """The case with this id, or None."""
@@ -158,7 +158,6 @@ class Study(StudyKeys):
     headline: str
     captured: tuple[Captured, ...]
     metrics: Mapping[str, Metric]
-    claims: tuple[Claim, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -261,13 +260,13 @@ class Study(StudyKeys):
         return times
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
-        """Pairs (variant, other) to compare: with the variant's `after`; a step with all references
-        and its ceilings; a reference with the first one."""
+        """Pairs (variant, other) to compare: with the variant's `after`; a step with all
+        references, shipped operators and its ceilings; a reference with the first one."""
         references = self.with_role("reference")
         for variant in self.variants:
             against = [self.variant(variant.after)] if variant.after else []
             if variant.role in ("step", "beyond"):
-                against += [*references, *self.ceilings_of(variant)]
+                against += [*references, *self.with_role("shipped"), *self.ceilings_of(variant)]
             elif variant in references:
                 against += references[:1]
             yield from ((variant, other) for other in dict.fromkeys(against) if other != variant)
@@ -333,11 +332,8 @@ class Study(StudyKeys):
     @property
     def case_keys(self) -> list[str]:
         """The keys of all cases, in the order of study.yaml."""
-        keys: dict[str, None] = {}
-        for variant in self.variants:
-            for case in variant.cases:
-                keys.update(dict.fromkeys(case.values))
-        return list(keys)
+        cases = (case for variant in self.variants for case in variant.cases)
+        return list(dict.fromkeys(key for case in cases for key in case.values))
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

@@ -11,11 +11,11 @@ from pydantic import BaseModel, BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass
 
 from analysis.base.keys import KEYS, Count, Name, Natural, Sentence, Unique, expects
-from analysis.study.claims.claim import ClaimKeys
+from analysis.study.claims.claim import Claim
 
 Grid = Literal["smoke", "default", "full"]
 GRIDS: Final = get_args(Grid)
-Role = Literal["step", "reference", "ceiling", "beyond"]
+Role = Literal["step", "reference", "ceiling", "beyond", "shipped"]
 ROLES: Final = get_args(Role)
 CaptureKind = Literal["counters", "timeline"]
 CAPTURE_KINDS: Final = get_args(CaptureKind)
@@ -153,7 +153,7 @@ class VariantKeys:
     """Names the variant in results and on pages; it cannot change once measured."""
     role: Role
     """A step of the journey, a reference that a user would write, a ceiling that no step can
-    exceed, or what goes beyond the write-up."""
+    exceed, what goes beyond the write-up, or an operator that a package ships."""
     title: Sentence
     """The heading of its section."""
     idea: Sentence = ""
@@ -182,6 +182,10 @@ class VariantKeys:
     another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), managed,
     libfabric, or `peers: 2` (or more): that number of GPUs that can access each other's memory.
     Where one is missing, the variant is skipped and the results say why. A .cu source needs gpu."""
+    packages: Unique[str] = ()
+    """Packages of env/peers.toml that it calls: those of a shipped operator. Their versions belong
+    to its code, so another version makes its results stale. Where one is not installed or does not
+    load, the variant is skipped and the results say why."""
     flags: tuple[str, ...] = ()
     """Added to the compiler's command line."""
     constants: Constants = field(default_factory=dict)
@@ -263,5 +267,5 @@ class StudyKeys:
     withdrawn: Unique[Name] = ()
     """Ids of claims that were removed after runs had recorded their bounds. The publication check
     misses any other."""
-    claim_entries: Annotated[tuple[ClaimKeys, ...], Field(min_length=1, alias="claims")] = ()
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1)] = ()
     """The claims of the write-up and of this project, each with its test."""

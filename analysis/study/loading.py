@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.expression import evaluate
+from analysis.base.expression import evaluate_field
 from analysis.base.keys import NAME, read
 from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
@@ -18,6 +19,7 @@ from analysis.study.calibration import check_calibration
 from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
 from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
+from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
 NO_STUDIES: Final = frozenset({"build", "site", "tests", "results", "docs"})
@@ -77,14 +79,14 @@ def load_study(file: Path) -> Study:
         for n, entry in enumerate(keys.captured_cases)
     ]
     cases = {variant.name: {case.id for case in variant.cases} for variant in variants}
+    claims = resolve_claims(keys.claims, data, cases, metrics, headline, where)
     study = Study(
-        **{**vars(keys), "metrics": metrics},
+        **{**vars(keys), "metrics": metrics, "claims": claims},
         name=file.parent.name,
         folder=file.parent,
         variants=tuple(replace(variant, headline=headline) for variant in variants),
         headline=headline,
         captured=tuple(captured) or (Captured(headline, {}),),
-        claims=resolve_claims(keys.claim_entries, data, cases, metrics, headline, where),
     )
     check_calibration(study, where)
     return study
@@ -96,18 +98,15 @@ def _check_references(study: StudyKeys, where: str) -> None:
     refuse_repeats(f"{where}: variants", names)
     ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
     steps = [entry.name for entry in study.entries if entry.role == "step"]
-    after = {entry.name: entry.after for entry in study.entries}
-    known = list(_references(study, names, ceilings, steps))
-    for field, name, of in known:
+    for field, name, of in _references(study, names, ceilings, steps):
         require_known(f"{where}: {field}", name, of)
-    for name in names:
-        seen, earlier = set(), after[name]
-        while earlier is not None and earlier not in seen:
-            seen.add(earlier)
-            earlier = after[earlier]
-        if name in seen:
-            expected = f"a variant that does not come after {name} itself"
-            raise FieldError(f"{where}: variants.{name}.after", expected, after[name])
+    try:
+        after = {entry.name: [entry.after] for entry in study.entries if entry.after}
+        TopologicalSorter(after).prepare()
+    except CycleError as error:
+        name = error.args[1][-1]
+        expected = f"a variant that does not come after {name} itself"
+        raise FieldError(f"{where}: variants.{name}.after", expected, *after[name]) from None
     for name, metric in study.metrics.items():
         here = f"{where}: metrics.{name}"
         if metric.share and metric.unit != "1":
@@ -165,6 +164,10 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
         raise FieldError(f"{here}.source", expected, [path.name for path in paths])
     (path,) = paths
+    for name in entry.packages:
+        require_known(f"{here}.packages", name, sorted(releases()))
+    if entry.role == "shipped" and not entry.packages:
+        raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
     if path.suffix == ".cu" and "gpu" not in entry.needs:
         expected = "gpu among them, for a .cu source"
         raise FieldError(f"{here}.needs", expected, list(entry.needs) or None)
@@ -194,16 +197,8 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
     found = []
     for values in itertools.product(*cases.values.values()):
         point: dict[str, CaseValue] = dict(zip(cases.values, values, strict=True))
-        try:
-            payload = evaluate(cases.payload_bytes, {**constants, **point})
-        except ValueError as error:
-            raise FieldError(
-                f"{where}.payload_bytes",
-                f"whole-number arithmetic of {sorted({**constants, **point})} ({error})",
-                cases.payload_bytes,
-            ) from error
-        if payload < 0:
-            raise FieldError(f"{where}.payload_bytes", "a value of at least 0", payload)
+        names, place = {**constants, **point}, f"{where}.payload_bytes"
+        payload = evaluate_field(cases.payload_bytes, names, place, 0)
         repeats = cases.samples, cases.visits, cases.every, cases.warm
         about = cases.grid, cases.metrics, *repeats, cases.device_above_host
         found.append(Case(point, payload, *about))

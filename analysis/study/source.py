@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, TypeGuard
 
 from analysis.study import Study, Variant
+from analysis.study.peers import versions_of
 
 ENGINE: Final = "analysis"
 CPP_SUFFIXES: Final = (".cpp", ".cu", ".h")
@@ -117,10 +118,12 @@ def fingerprint(study: Study, variant: Variant) -> str:
     """SHA-256 in hex of the variant's sources and of the settings in study.yaml that affect its
     times.
 
-    These are flags, constants, options, role (a ceiling moves contiguous bytes), host_work and
-    clock.
+    These are flags, constants, options, role (a ceiling moves contiguous bytes), host_work, clock
+    and the versions of packages.
     """
     settings = [*_compile_settings(variant), variant.role, variant.host_work, variant.clock]
+    if variant.packages:
+        settings.append(versions_of(variant.packages))
     return _hash(source_files(study, variant), settings)
 
 

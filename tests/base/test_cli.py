@@ -7,17 +7,21 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
-from analysis.base.cli import READER_GONE, fail_in_one_line
+from analysis.base.cli import (
+    READER_GONE,
+    at_least,
+    existing_file,
+    existing_folder,
+    fail_in_one_line,
+    program,
+    settings,
+)
 from analysis.base.errors import HotpathError
 from analysis.base.processes import STARTER
-from analysis.measure import __main__ as measure
-from analysis.measure import bench, cluster
-from analysis.measure.profile import __main__ as profile
-from analysis.results.tables import of_study
-from tests.synthetic import CALLS
 
 
 @pytest.fixture(autouse=True)
@@ -117,38 +121,25 @@ def test_output_that_cannot_be_written(redirection: str, code: int, error: str) 
     assert (ended.returncode, ended.stderr) == (code, error)
 
 
-COMMANDS = {
-    "bench": (bench.options(CALLS, CALLS.variant("python")), []),
-    "cluster": (cluster.command_line(), ["measure", "box"]),
-    "measure": (measure.command_line(), ["calls"]),
-    "profile": (profile.command_line(), ["calls"]),
-    "of_study": (of_study.command_line(), ["calls", "--results", ".", "--out", "."]),
-}
-
-
 @pytest.mark.parametrize(
-    ("program", "words", "message"),
+    ("kind", "text", "expected"),
     [
-        *(
-            (program, ["--config", text], f"--config: expected a JSON object like .*, got '{text}'")
-            for program in ("bench", "cluster", "measure", "profile")
-            for text in ("{", "1", '"smoke"', "null")
-        ),
-        ("bench", ["--iters", "0"], "--iters: expected a whole number of at least 1, got '0'"),
-        ("bench", ["--seed", "-1"], "--seed: expected a whole number of at least 0, got '-1'"),
-        ("bench", ["--calls", "1.5"], "--calls: expected a whole number of at least 0, got '1.5'"),
-        ("cluster", ["0"], "run: expected a whole number of at least 1, got '0'"),
-        ("of_study", ["--results", "/no"], "--results: expected an existing folder, got '/no'"),
-        ("of_study", ["--results", __file__], "--results: expected an existing folder, got"),
-        ("cluster", ["9" * 19], "run: expected a whole number of at least 1, got '9+'"),
-        ("bench", ["--config", "[" * 100_000], "--config: expected a JSON object"),
+        *((settings, text, "a JSON object like .*") for text in ("{", "1", "null", "[" * 100_000)),
+        *((at_least(1), text, "a whole number of at least 1") for text in ("0", "1.5", "9" * 19)),
+        *((existing_folder, text, "an existing folder") for text in ("/no", __file__)),
+        (existing_file, "/no", "an existing file"),
     ],
 )
 def test_invalid_argument_is_named(
-    program: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    kind: Callable[[str], object],
+    text: str,
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    parser, sound = COMMANDS[program]
-    parser.parse_args(sound)
+    parser = program("analysis.made_up", None)
+    parser.add_argument("--argument", type=kind)
     with pytest.raises(SystemExit):
-        parser.parse_args([*sound, *words])
-    assert re.search(f"error: argument {message}", capsys.readouterr().err)
+        parser.parse_args(["--argument", text])
+    assert re.search(
+        f"error: argument --argument: expected {expected}, got", capsys.readouterr().err
+    )

@@ -18,7 +18,7 @@ from analysis.base.cli import INTERRUPTED
 from analysis.base.errors import FieldError
 from analysis.base.forked import forked_map
 from analysis.base.processes import STARTER, remove_orphaned_memory
-from tests.waiting import DEADLINE_S, wait_for
+from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(600)"
 PARENT = f"""
@@ -60,33 +60,6 @@ os.close(opened)
 print("ready", flush=True)
 time.sleep(600)
 """
-STARTER_THAT_WAITS = """
-import signal, subprocess, sys
-from analysis.base.processes import pass_interrupts_on
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, lambda number, frame: print("handled", flush=True))
-pass_interrupts_on()
-subprocess.run(f"'{sys.executable}' -c '{sys.argv[1]}'; true", shell=True)
-"""
-STARTER_WITHIN_ASYNCIO = """
-import asyncio, signal, subprocess, sys
-from analysis.base.processes import pass_interrupts_on
-for number in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(number, signal.default_int_handler)
-pass_interrupts_on()
-started = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
-async def work():
-    while True:
-        await asyncio.sleep(0)
-async def main():
-    tasks = [asyncio.create_task(work()) for _ in range(3)]
-    await asyncio.sleep(600)
-try:
-    asyncio.run(main())
-except KeyboardInterrupt:
-    started.wait()
-    print("handled", flush=True)
-"""
 
 
 def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -124,32 +97,10 @@ def test_program_cleans_up_and_ends_with_its_parent() -> None:
     assert "has ended" in late.communicate()[1]
 
 
-def test_terminated_program_prints_one_line() -> None:
-    program = start(PROGRAM)
-    assert first_line(program) == "ready"
-    program.send_signal(signal.SIGTERM)
-    assert program.communicate() == ("", "interrupted\n")
-
-
 def test_second_interrupt_does_not_stop_the_cleanup() -> None:
     program = start(TIDIES)
     assert program.communicate() == ("tidy\n", "interrupted\n")
     assert program.returncode == INTERRUPTED
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_starter_that_would_wait_for_its_programs_passes_interrupts_on(number: int) -> None:
-    starter = start(STARTER_THAT_WAITS, PROGRAM)
-    assert first_line(starter) == "ready"
-    starter.send_signal(number)
-    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
-
-
-def test_interrupt_within_asyncio_ends_children_without_a_traceback() -> None:
-    starter = start(STARTER_WITHIN_ASYNCIO, PROGRAM)
-    assert first_line(starter) == "ready"
-    starter.send_signal(signal.SIGINT)
-    assert starter.communicate(timeout=DEADLINE_S) == ("handled\n", "interrupted\n")
 
 
 def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
@@ -187,7 +138,7 @@ FORKS = r"""
 import os, time
 from analysis.base import forked
 
-forked.cpus = lambda: 2
+forked.allowed_cores = lambda: 2
 
 def work(item):
     os.write(1, f"{os.getpid()}\n".encode())  # at once, as both processes write
@@ -199,7 +150,7 @@ forked.forked_map(work, range(2))
 
 @pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forked, "cpus", lambda: 2)
+    monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
 
 
 @pytest.mark.usefixtures("two_cpus")
@@ -207,20 +158,6 @@ def test_results_of_other_processes_come_in_the_order_of_the_items() -> None:
     found = forked_map(lambda item: (item, os.getpid()), range(5))
     assert [item for item, _ in found] == [0, 1, 2, 3, 4]
     assert os.getpid() not in {process for _, process in found}
-
-
-@pytest.mark.parametrize(("items", "cpus", "most"), [([7], 2, 2), ([7, 8], 1, 2), ([7, 8], 2, 1)])
-def test_one_item_one_cpu_or_one_process_needs_no_other(
-    monkeypatch: pytest.MonkeyPatch, items: list[int], cpus: int, most: int
-) -> None:
-    monkeypatch.setattr(forked, "cpus", lambda: cpus)
-    found = forked_map(lambda _: os.getpid(), items, max_processes=most)
-    assert set(found) == {os.getpid()}
-
-
-@pytest.mark.usefixtures("two_cpus")
-def test_a_forked_process_may_fork() -> None:
-    assert forked_map(lambda n: forked_map(lambda m: n * m, [1, 2]), [3, 4]) == [[3, 6], [4, 8]]
 
 
 @pytest.mark.usefixtures("two_cpus")

@@ -90,11 +90,10 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     study: Study, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     test = Speedup(of="one", over="trouble", case="n=1", at_least=1.0)
-    claim = Claim("it", "So.", None, (test,), "", bounds=("0" * 12,))
-    first, later = (
-        plan_of(replace(study, claims=(replace(claim, bounds=(digit * 12,)),)), place)
-        for digit in "01"
-    )
+    claims = [Claim(id="it", says="So.", test=test) for _ in "01"]
+    for claim, digit in zip(claims, "01", strict=True):
+        claim._bounds = (digit * 12,)
+    first, later = (plan_of(replace(study, claims=(claim,)), place) for claim in claims)
     begun = measure(first).begun
     Journal(later).repeat(1, ["noise"])
     monkeypatch.setattr("analysis.measure.journal.commit_of", None)

@@ -151,13 +151,6 @@ def test_parts_of_a_time_are_no_clock(tmp_path: Path) -> None:
     assert study.time_metrics == study.metrics_for(*study.variants) == ["host_time"]
 
 
-def test_number_of_a_case_must_be_a_number() -> None:
-    case = Case({"rows": 3, "draw": "once"}, 0, "default")
-    assert case.number("rows") == 3
-    with pytest.raises(FieldError, match=r"case rows=3,draw=once: draw: .* got 'once'"):
-        case.number("draw")
-
-
 def test_a_variant_is_compared_with_the_ceilings_that_bound_it(tmp_path: Path) -> None:
     data = description()
     unbound = [

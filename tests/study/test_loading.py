@@ -38,7 +38,7 @@ def places(data: object, path: str = "") -> Iterator[str]:
 @pytest.mark.parametrize(
     ("path", "value", "field", "expected", "got"),
     [
-        ("titel", "Copy", "titel", "no such key", "'Copy'"),
+        ("titel", "Copy", "titel", "one of [", "'Copy'"),
         ("question", GONE, "question", "a value", "None"),
         ("budget_s", 0, "budget_s", "at least 1", "0"),
         ("budget_s", float("nan"), "budget_s", "a finite number", "nan"),
@@ -52,7 +52,7 @@ def places(data: object, path: str = "") -> Iterator[str]:
         ("fitted_range", {"draw": [1, 2]}, "fitted_range.draw", "numbers, ['once'", "[1, 2]"),
         ("fitted_range", {"rows": [3]}, "fitted_range.rows.1", "more items", "[3]"),
         ("fitted_range", {"rows": [3, 9]}, "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
-        ("metrics.host_time.lable", "x", "metrics.host_time.lable", "no such key", "x"),
+        ("metrics.host_time.lable", "x", "metrics.host_time.lable", "one of [", "x"),
         ("metrics.host_time.unit", "ms", "metrics.host_time.unit", "one of", "'ms'"),
         ("metrics.host_time.share", True, "metrics.host_time.unit", "1 of a share", "s"),
         ("metrics.host_time.part_of", "host", "metrics.host_time.part_of", "in s", "host"),
@@ -70,7 +70,7 @@ def places(data: object, path: str = "") -> Iterator[str]:
         ("cases.large.samples", 0, "cases.large.samples", "at least 1", "0"),
         ("cases.spare", {"rows": [1], "payload_bytes": "x"}, "cases.spare.payload_bytes", "", "x"),
         ("variants", [], "variants", "not empty", "[]"),
-        ("variants.0.neds", [], "variants.first.neds", "no such key", "[]"),
+        ("variants.0.neds", [], "variants.first.neds", "one of [", "[]"),
         ("variants.0.captures", ["sass"], "variants.first.captures.0", "one of", "'sass'"),
         ("variants.0.role", "stepp", "variants.first.role", "one of", "'stepp'"),
         ("variants.0.name", "First", "variants.First.name", "text like", "'First'"),
@@ -97,7 +97,7 @@ def places(data: object, path: str = "") -> Iterator[str]:
         (
             "variants.1.link",
             WARP | {"row_bytes": "row_bytez"},
-            *("variants.second.link.row_bytes", "arithmetic of the case", "'row_bytez'"),
+            *("variants.second.link.row_bytes", "arithmetic of ['draw'", "'row_bytez'"),
         ),
         (
             "variants.1.link",

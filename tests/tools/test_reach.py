@@ -9,18 +9,26 @@ import shutil
 import subprocess
 import sysconfig
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from analysis import ROOT
+from analysis.results.store.samples import read_rows
 from analysis.site.facts.probe import OUTPUTS, probes
+from analysis.study import parse_case
 from tests.compiled import ARCH, run, toolchain
 from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
-from tests.tools.test_outputs import MACHINES, of_study
 
 MIB, GIB = 2**20, 2**30
+FIGURES = re.findall(r'put\("(\w+)", "([^"]+)"', SOURCE.read_text())
+"""Key and label of each figure."""
+MACHINES = sorted(path.name for path in OUTPUTS.glob("*") if path.is_dir())
+READS = ("rows_streaming", "random", 2**18)
+"""Variant, order and number of rows of the study's reads that are those of the probe."""
 KEYS = {
     *("gpu", "sm", "host_page_tables", "pool_bytes", "held", "covers_bytes", "reach_bytes"),
     *("walks_per_s", "walk_s", "doubling_s", "fit_error", "row_bytes", "advice", "pools"),
@@ -136,12 +144,6 @@ def test_a_gpu_without_a_limit_is_not_given_one() -> None:
     assert shown.count("\n") == 23
 
 
-def test_a_curve_that_is_none_of_translations_is_not_explained() -> None:
-    found = json_output(GAIN=0.6)
-    assert found["fit_error"] > 0.1
-    assert found["advice"].endswith("something else than page walks limits reads, too.")
-
-
 def test_a_system_that_refuses_memory_gets_a_smaller_pool() -> None:
     assert json_output(PINNABLE=0.6 * GIB)["pool_bytes"] == 0.5 * GIB
     refused = on_made_up_gpu("--pool-gib", "2", PINNABLE=1000)
@@ -168,6 +170,42 @@ OPTIONS = "argument: expected --json, --pool-gib N or --row-bytes N, got"
 def test_a_mistaken_argument_is_one_line(words: list[str], said: str) -> None:
     refused = on_made_up_gpu(*words)
     assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"error: {said}\n")
+
+
+def test_pages_explain_every_line_and_key() -> None:
+    page = (ROOT / "docs" / "test_my_machine.md").read_text()
+    contract = (ROOT / "docs" / "contract.md").read_text().partition("## The probe")[2]
+    assert len(FIGURES) == 11
+    for key, label in FIGURES:
+        assert f"| {label} |" in page
+        assert f"`{key}`" in contract
+        assert all(label in text.read_text() for text in OUTPUTS.glob("*/reach.txt"))
+
+
+@cache
+def of_study(machine: str) -> dict[tuple[int, float], float]:
+    """Payload rates of the study's random gathers, by bytes of a row and of the pool."""
+    runs: dict[tuple[int, float], list[float]] = {}
+    for file in (ROOT / "results" / machine / "translation").glob("*Z-????????.csv"):
+        for row in read_rows(file):
+            case = parse_case(row.case)
+            seconds = row.values.get(("gpu_time", "s"), ())
+            if len(seconds) and (row.variant, case.get("order"), case.get("rows")) == READS:
+                size = int(case["row_bytes"])
+                pool = size, float(case["pool_mib"]) * MIB
+                runs.setdefault(pool, []).append(2**18 * size / float(median(seconds)))
+    return {pool: median(rates) for pool, rates in runs.items()}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_outputs_and_study_share_pools(machine: str) -> None:
+    """The page shows how far they agree, also where a host's link is slow."""
+    known = of_study(machine)
+    pools = set()
+    for probe in probes(OUTPUTS / machine).values():
+        assert probe["covers_bytes"] == 65536
+        pools |= {each[0] for each in probe["pools"] if (probe["row_bytes"], each[0]) in known}
+    assert len(pools) >= 4
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -7,14 +7,14 @@ reads these files later relies on them, so an unknown key is refused.
 from __future__ import annotations
 
 import json
+import operator
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, field_validator
 
-from analysis.base.keys import NAME, Fault, UtcTime
-from analysis.base.values import MAX_NUMBER, is_utc_time
+from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, is_utc_time
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -209,11 +209,12 @@ class Compiler(Keys):
 
 
 class VariantKeys(Keys):
-    """A variant of a run: the hash of its code, compiler flags, and the missing resource for which
-    all of its cases were skipped, or null."""
+    """A variant of a run: the hash of its code, compiler flags, the versions of the packages that
+    ship it, and the missing resource for which all of its cases were skipped, or null."""
 
     source_sha256: Digest
     flags: Listed[Text] = []
+    packages: Annotated[dict[Text, Text], Field(exclude_if=operator.not_)] = {}
     unmet: Text | None = None
 
 

@@ -10,9 +10,8 @@ from typing import Final
 import pandas as pd
 
 from analysis.base.errors import FieldError, require_known
-from analysis.base.records import columns, read_records
-from analysis.base.units import SI
-from analysis.base.values import finite_number
+from analysis.base.quantities import SI
+from analysis.base.records import columns, finite_number, read_records
 from analysis.results.store.keys import SMALLEST, CaseId, Name
 from analysis.results.store.runs import PUBLISHED
 from analysis.study import Study

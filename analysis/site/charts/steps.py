@@ -29,6 +29,7 @@ ROLES: Final = {
     "ceiling": "limit",
     "step": "step",
     "beyond": "beyond the steps",
+    "shipped": "shipped operator",
     "reference": "for comparison",
 }
 """Words for roles, in the order of the rows. A limit is a tick, as its row says by itself."""

@@ -49,7 +49,7 @@ def figure(
     *,
     machine: str = "",
     as_time: bool = False,
-    **keys: CaseValue,
+    **keys: CaseValue | None,
 ) -> Markup:
     """A measured figure such as `48.4 GB/s`, linked to its samples; its title has interval and
     runs. Stops the build without a figure.
@@ -58,7 +58,8 @@ def figure(
     metric: name of a metric; by default, the clock by which the study compares the variant
     machine: folder of its results; by default, the published one with most evidence
     as_time: the time, also where the study shows rates
-    keys: values of keys of the case that differ from the headline case
+    keys: values of keys of the case that differ from the headline case; None for a key that the
+        case lacks
     """
     case = _case(facts, variant, keys)
     machine = machine or page.machine(facts)
@@ -89,7 +90,7 @@ def ratio(
     *,
     machine: str = "",
     percent: bool = False,
-    **keys: CaseValue,
+    **keys: CaseValue | None,
 ) -> Markup:
     """How many times as fast one variant is as another, such as `2.8 times`, paired within runs
     and linked to the samples. Stops the build without one, or if the first is the slower.
@@ -233,11 +234,12 @@ def _known_claim(facts: StudyFacts, claim: str) -> Claim:
     return next(known for known in facts.study.claims if known.id == claim)
 
 
-def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue]) -> Case:
+def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue | None]) -> Case:
     """The case with the values of the variant's shown case and these `keys`."""
     require_known("variant", variant, facts.study.variant_names)
     of = facts.study.variant(variant)
-    wanted = {**facts.study.shown_case(of).values, **keys}
+    values = {**facts.study.shown_case(of).values, **keys}
+    wanted = {key: value for key, value in values.items() if value is not None}
     cases = {case.id: case for case in of.cases if case.values == wanted}
     if not cases:
         require_known(f"case of {variant}", case_id(wanted), [case.id for case in of.cases])

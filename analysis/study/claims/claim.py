@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
-from pydantic.dataclasses import dataclass
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.keys import KEYS, Fault, Name, Positive, Sentence
+from analysis.base.keys import Fault, Name, Positive, Sentence
 from analysis.base.quantities import digits
 from analysis.study.claims.kinds import KINDS, Comparison, OfMetric
 
@@ -31,24 +29,26 @@ Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class Published:
+class _Keys(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
+    pass
+
+
+class Published(_Keys):
     value: Positive
     """The figure."""
     unit: Literal["s", "B", "J", "1", "B/s"]
     """Its SI base unit; 1 for ratios and shares."""
 
 
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class ClaimKeys:
+class Claim(_Keys):
     id: Name
     """Names the claim in the ledger and in claims.csv."""
     says: Sentence
     """The claim as one sentence in the words of this project."""
-    ours: bool | None = None
+    ours: bool = False
     """Whether this is the project's claim, which is counted separately; by default it is the
     write-up's, if there is one."""
-    published: Published | None = None
+    printed: Annotated[Published | None, Field(alias="published")] = None
     """The write-up's figure, in the unit of the comparison. By default it is the same comparison of
     the rows in results/published, if those exist."""
     test: AnyKind | None = None
@@ -58,41 +58,31 @@ class ClaimKeys:
     untested: Sentence = ""
     """Why nothing here tests the claim."""
 
+    _bounds: tuple[str, ...] = PrivateAttr(())
+
     @model_validator(mode="after")
     def _has_one_way(self) -> Self:
         ways = [way for way in ("all", "test", "untested") if getattr(self, way)]
         if len(ways) != 1:
             raise Fault("exactly one of test, all and untested", ways)
-        if self.all and len(self.tests) < 2:
-            raise Fault("two comparisons or more under all", len(self.tests))
+        if self.all and (count := sum(len(part.in_each) or 1 for part in self.all)) < 2:
+            raise Fault("two comparisons or more under all", count)
         return self
 
     @property
-    def tests(self) -> list[Comparison]:
-        """Its comparisons, one for each of the cases under `in_each`."""
-        return [
-            part.model_copy(update={"case": case, "in_each": ()})
-            for part in (self.all or filter(None, [self.test]))
-            for case in part.in_each or (part.case,)
-        ]
+    def tests(self) -> tuple[Comparison, ...]:
+        """Its comparisons: all of them must hold."""
+        return self.all or ((self.test,) if self.test else ())
 
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The digest of each of `tests`."""
+        return self._bounds
 
-@dataclasses.dataclass(frozen=True)
-class Claim:
-    """One claim in the words of this project. It holds where every one of `tests` does.
-
-    `published` is the write-up's figure in SI base units; None where it printed none or the
-    published rows give it. `untested` is the reason why there are no tests. `ours` marks this
-    project's targets and findings. `bounds` has the digest of each of `tests`.
-    """
-
-    id: str
-    says: str
-    published: float | None
-    tests: tuple[Comparison, ...]
-    untested: str
-    ours: bool = False
-    bounds: tuple[str, ...] = ()
+    @property
+    def published(self) -> float | None:
+        """The write-up's figure in SI base units, None if study.yaml has none."""
+        return self.printed.value if self.printed else None
 
     @property
     def on_rows(self) -> bool:
@@ -109,7 +99,7 @@ class Claim:
         """Every variant that the tests compare, in the order of the tests."""
         return list(dict.fromkeys(name for test in self.tests for name in test.variants))
 
-    @cached_property
+    @property
     def bounds_by_variant(self) -> Mapping[str, frozenset[str]]:
         """The digests of the tests that compare each variant."""
         pairs = list(zip(self.tests, self.bounds, strict=True))
@@ -131,63 +121,51 @@ class Claim:
 
 
 def resolve_claims(
-    entries: Sequence[ClaimKeys],
+    claims: Sequence[Claim],
     written: Mapping[str, Any],
     cases: Mapping[str, Collection[str]],
     metrics: Mapping[str, Metric],
     headline: str,
     where: str,
 ) -> tuple[Claim, ...]:
-    """The claims of the study.yaml that has the content `written`: ids of `cases` by variant.
+    """The claims of the study.yaml that has the content `written`, with a comparison for each case
+    and the bounds; ids of `cases` by variant.
 
     FieldError for the first variant, case, metric or unit that does not fit.
     """
-    refuse_repeats(f"{where}: claims", [entry.id for entry in entries])
+    refuse_repeats(f"{where}: claims", [claim.id for claim in claims])
     bounds = digests(written)
-    claims = []
-    for entry in entries:
-        here = f"{where}: claims.{entry.id}"
-        places = (
-            [f"{here}.test"]
-            if entry.test
-            else [
-                f"{here}.all.{index}"
-                for index, part in enumerate(entry.all)
-                for _ in part.in_each or (1,)
-            ]
-        )
-        tests = tuple(
-            _resolved(part, cases, metrics, headline, place)
-            for place, part in zip(places, entry.tests, strict=True)
-        )
-        units = {name: metric.unit for name, metric in metrics.items()}
-        if entry.published and len(tests) == 1:
-            expected = tests[0].figure_unit(units)
-            if entry.published.unit != expected:
-                raise FieldError(f"{here}.published.unit", repr(expected), entry.published.unit)
-        claims.append(
-            Claim(
-                id=entry.id,
-                says=entry.says,
-                published=entry.published.value if entry.published else None,
-                tests=tests,
-                untested=entry.untested,
-                ours=written.get("write_up") is None if entry.ours is None else entry.ours,
-                bounds=bounds.get(entry.id, ()),
-            )
-        )
-    return tuple(claims)
+    resolved = []
+    for claim in claims:
+        here = f"{where}: claims.{claim.id}"
+        parts = {f"{here}.all.{index}": part for index, part in enumerate(claim.all)}
+        if claim.test:
+            parts = {f"{here}.test": claim.test}
+        tests = [
+            _resolved(part, case, cases, metrics, place)
+            for place, part in parts.items()
+            for case in part.in_each or (part.case or headline,)
+        ]
+        if claim.printed and len(tests) == 1:
+            unit = tests[0].figure_unit({name: metric.unit for name, metric in metrics.items()})
+            if claim.printed.unit != unit:
+                raise FieldError(f"{here}.published.unit", repr(unit), claim.printed.unit)
+        ours = claim.ours if "ours" in claim.model_fields_set else not written.get("write_up")
+        claim = claim.model_copy(update={"ours": ours, "test": None, "all": tuple(tests)})
+        claim._bounds = bounds.get(claim.id, ())
+        resolved.append(claim)
+    return tuple(resolved)
 
 
 def _resolved(
     test: Comparison,
+    case: str,
     cases: Mapping[str, Collection[str]],
     metrics: Mapping[str, Metric],
-    headline: str,
     where: str,
 ) -> Comparison:
-    """The comparison in the headline case, unless it names another; its references are checked."""
-    test = test.model_copy(update={"case": test.case or headline})
+    """The comparison in a case, once its references are checked."""
+    test = test.model_copy(update={"case": case, "in_each": ()})
     for key in ("of", "over"):
         if hasattr(test, key):
             require_known(f"{where}.{key}", getattr(test, key), cases)
@@ -197,12 +175,12 @@ def _resolved(
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: {', '.join(test.named_cases)}", test.named_cases.values())
     for variant in test.variants:
-        for key, case in test.named_cases.items():
-            if case not in cases[variant]:
-                raise FieldError(f"{where}.{key}", f"a case that {variant} has", case)
-        for case in test.cases:
-            if case not in cases[variant]:
-                raise FieldError(where, f"cases that {variant} has", case)
+        for key, named in test.named_cases.items():
+            if named not in cases[variant]:
+                raise FieldError(f"{where}.{key}", f"a case that {variant} has", named)
+        for each in test.cases:
+            if each not in cases[variant]:
+                raise FieldError(where, f"cases that {variant} has", each)
     if isinstance(test, OfMetric) and metrics[test.metric].share:
         test.write_as_share()
     return test
@@ -218,21 +196,17 @@ def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
     A digest covers the compared variants, the case and the bound, but not the claim's sentence.
     """
-    headline = {"case": study.get("headline")}
     found = {}
     for claim in study.get("claims") or []:
         parts = [claim["test"]] if "test" in claim else claim.get("all", [])
-        in_cases = [one for part in parts for one in _by_case(headline | part)]
+        in_cases = [
+            {key: value for key, value in part.items() if key != "in_each"} | {"case": case}
+            for part in parts
+            for case in part.get("in_each", [part.get("case", study.get("headline"))])
+        ]
         if in_cases:
-            published = claim.get("published")
-            found[claim["id"]] = tuple(_digest(part, published) for part in in_cases)
+            found[claim["id"]] = tuple(_digest(one, claim.get("published")) for one in in_cases)
     return found
-
-
-def _by_case(part: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """`part` in each of the cases under its `in_each`; alone without that key."""
-    shared = {key: value for key, value in part.items() if key != "in_each"}
-    return [shared | {"case": case} for case in part.get("in_each", [part["case"]])]
 
 
 def _digest(part: Mapping[str, Any], published: object) -> str:

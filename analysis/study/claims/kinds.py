@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from analysis.base.keys import Fault, Positive, Sentence, Unique
 from analysis.base.quantities import (
+    SI,
     digits,
     percent,
     percent_interval,
@@ -22,7 +23,6 @@ from analysis.base.quantities import (
     ratio_interval,
 )
 from analysis.base.statistics import DIFFERENCE, SHARE
-from analysis.base.units import SI
 from analysis.study.claims.evidence import Evidence, Statement
 from analysis.study.claims.verdicts import (
     FAILS,

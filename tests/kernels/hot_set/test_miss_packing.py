@@ -80,55 +80,6 @@ def test_a_kernel_ends_if_threads_post_their_claims_out_of_order(tmp_path: Path)
     assert "has missed that both sides have met" in meeting(changed(tmp_path, fault)).stdout
 
 
-FAULTS = {
-    "pieces do not wait for room in the ring": ("(previous < 0 ||", "(true ||", "differs"),
-    "rows are packed before they are requested": (
-        "return is_tagged(rows_[answer.request(row)]) &&",
-        "return true &&",
-        "",
-    ),
-    "a piece is announced before it is packed": (
-        "(row + 1) % pieces.piece_rows == 0",
-        "row % pieces.piece_rows == 0",
-        "differs",
-    ),
-    "the requests lie in another order": ("return end - 1 - row;", "return row;", "differs"),
-    "rows by 32 bits": (
-        "value(rows_[answer.request(row)]) * kRowBytes",
-        "int(value(rows_[answer.request(row)]) * kRowBytes)",
-        "",
-    ),
-    "the range of the previous launch": (
-        "word, __ATOMIC_ACQUIRE) >> 32 == launch_id_",
-        "word, __ATOMIC_ACQUIRE) >> 32 > 0",
-        "",
-    ),
-    "the CPU leaves rows that the kernel has not claimed": (
-        "answer.end - claimed);",
-        "answer.end - claimed - 8);",
-        "",
-    ),
-    "the claims of the kernel's previous launch": (
-        "word >> 32 == launch_id_ ? value(word) : 0",
-        "value(word)",
-        "",
-    ),
-}
-"""Faults of miss_packer.h: the right text, the wrong one, and a word that is printed."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_found(tmp_path: Path, fault: str) -> None:
-    right, wrong, said = FAULTS[fault]
-    try:
-        done = ran(changed(tmp_path, SMALL_RING, ("miss_packer.h", right, wrong)), limit_s=60)
-    except subprocess.TimeoutExpired:
-        return
-    assert done.returncode != 0
-    assert said in done.stdout
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
 def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str) -> None:

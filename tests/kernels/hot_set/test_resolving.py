@@ -16,7 +16,7 @@ from kernels.hot_set.comparison import Contents, Source, difference
 from kernels.hot_set.policies import Clock
 from kernels.hot_set.reference import HotSet
 from kernels.hot_set.traces import Shape, Trace, draw_trace
-from tests.compiled import program, toolchain, with_fault
+from tests.compiled import program, toolchain
 
 HERE = Path(__file__).parent
 HOT_SET = ROOT / "kernels" / "hot_set"
@@ -100,30 +100,3 @@ def test_state_slots_and_bytes_agree_with_the_reference(
 ) -> None:
     steps = LONG_STEPS if name == "misses_20" else SHAPE.steps
     assert first_difference(HOT_SET, variant, name, tmp_path, steps) is None
-
-
-CLOCK, ROWS = "clock_resolve.h", "table_rows.h"
-FAULTS = {
-    "bits of passed slots stay": (CLOCK, "~(1U << slot % kWarp)", "~0U", "misses_20"),
-    "the hand stays on the last slot": (CLOCK, "turned(slot, 1)", "slot", "misses_20"),
-    "only a whole round clears bits": (CLOCK, "|| fresh < all.missing", "", "misses_20"),
-    "an evicted row keeps its slot": (ROWS, "slot_of[evicted] = kNotResident;", ";", "kept_0.5"),
-    "new rows have no bit": (CLOCK, "set_bit(shared_.used_now, slot);\n    }", "}", "kept_0.5"),
-}
-
-
-QUICK_FAULTS = ("bits of passed slots stay", "an evicted row keeps its slot")
-"""One of each file."""
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        *QUICK_FAULTS,
-        *(pytest.param(f, marks=pytest.mark.long) for f in FAULTS if f not in QUICK_FAULTS),
-    ],
-)
-def test_a_fault_is_caught(fault: str, tmp_path: Path) -> None:
-    file, old, new, trace = FAULTS[fault]
-    folder = with_fault(HOT_SET, tmp_path / "kernels" / "hot_set", file, old, new)
-    assert first_difference(folder, "table_clock", trace, tmp_path, LONG_STEPS) is not None

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.study import Variant
 from analysis.toolchain.compile import defines
-from tests.compiled import headers, kept, program, toolchain, with_fault
+from tests.compiled import headers, kept, program, toolchain
 from tests.kernels.peers.fake import PEERS
 
 HERE = Path(__file__).parent
@@ -53,33 +53,3 @@ TO_ONE = ["_divided", "_both", "", "_sorted", "_in_order", "_packed"]
 def test_every_byte_arrives_and_a_failure_comes_out(way: str) -> None:
     done = ran(PEERS.folder, PEERS.variant(f"four_links{way}"))
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-FAULTS = {
-    "a row at the bound is nobody's": (
-        *("_divided", "all_links_divided.cu", "begin <= pair.x", "begin < pair.x"),
-    ),
-    "only rows of the GPU's share": ("_divided", "all_links_divided.cu", "whole(share)", "share"),
-    "only the GPU's share is sorted": ("_in_order", "in_order.h", "whole(of)", "of"),
-    "a row between two ranges is nobody's": (
-        *("_in_order", "in_order.h", "+ of.rows;", "+ of.rows - 1;"),
-    ),
-    "pairs are not waited for": (
-        *("_packed", "packer.h"),
-        *('check(cudaStreamSynchronize(senders_.front().stream()), "pairs");', ""),
-    ),
-    "copies are not waited for": ("_packed", "packer.h", "sender.join(caller);", ""),
-    "rows are not passed on": ("_packed", "packer.h", "if (landed != dst)", "if (false)"),
-    "pieces are not waited for": ("_packed", "packer.h", "      await(first, end);\n", ""),
-    "the CPU packs the first rows": (
-        *("_both", "all_links_both.cu", "by_sms, of.launch", "0, of.launch"),
-    ),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_in_it_is_found(tmp_path: Path, fault: str) -> None:
-    way, file, right, wrong = FAULTS[fault]
-    study = with_fault(PEERS.folder, tmp_path / "copy", file, right, wrong)
-    assert ran(study, PEERS.variant(f"four_links{way}")).returncode != 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.kernels.phases.modules import KIB, MIB, built, with_fault_in_allocator
+from tests.kernels.phases.modules import KIB, MIB, built
 from tests.kernels.phases.native import native, ran
 
 STEPS = (pytest.param("p4_final", marks=pytest.mark.long), "p5_dropin")
@@ -127,58 +126,3 @@ def test_threads_under_thread_sanitizer() -> None:
 def test_threads_keep_what_is_theirs() -> None:
     done = ran(native("threads", "threads.cpp"))
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-FAULTS = {
-    "the event is not waited for": (
-        *("p4_final.cpp", "if (!block->users.empty()) {", "if (false) {"),
-        "no reuse before the event",
-    ),
-    "batches are let go at once": (
-        *("deferred_frees.h", "return batch.events.empty();", "return true;"),
-        "",
-    ),
-    "neighbours are not merged": (
-        *("pool.h", "before != nullptr && before->state == BlockState::kFree", "false"),
-        "",
-    ),
-    "the front is not flushed before the pool grows": (
-        *("p4_final.cpp", "    heap.front.flush();\n    if (Block*", "    if (Block*"),
-        "reuse of a free block that fits",
-    ),
-    "the rest of a block is lost": (
-        *("pool.h", "second->after = block->after;", "second->after = nullptr;"),
-        "",
-    ),
-    "the address of a block is not taken out": (
-        *("pool.h", "arena_.table.erase(after);", ""),
-        "",
-    ),
-    "tickets are not looked at": (
-        *("p4_final.cpp", "ticket != nullptr && *ticket", "false && *ticket"),
-        "a stale ticket refused",
-    ),
-    "the limit is not kept": (
-        *("pool.h", "bytes > arena_.limit || arena_.reserved() > arena_.limit - bytes", "false"),
-        "growth within the limit",
-    ),
-}
-
-
-QUICK_FAULTS = ("the event is not waited for", "neighbours are not merged")
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        *QUICK_FAULTS,
-        *(pytest.param(f, marks=pytest.mark.long) for f in FAULTS if f not in QUICK_FAULTS),
-    ],
-)
-def test_a_fault_is_found(tmp_path: Path, fault: str) -> None:
-    name, old, new, expected = FAULTS[fault]
-    changed = with_fault_in_allocator(tmp_path, name, old, new)
-    program = native(f"states-{list(FAULTS).index(fault)}", "states.cpp", folder=changed)
-    done = ran("timeout", "60", program, "50000", "1")
-    assert done.returncode != 0
-    assert expected in done.stdout

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from allocator.lib import patterns
-from analysis.toolchain.modules import load_module
+from allocator.phases.tables import STEPS
+from analysis.toolchain.derived import derive_tables, read_derived
+from analysis.toolchain.modules import load_module, module_path
 from tests.kernels.phases.modules import (
     ALLOCATORS,
     GPU_BYTES,
@@ -156,3 +159,15 @@ def test_memory_handed_out_twice_is_a_fault() -> None:
     operation = workload.PythonReplay(pattern, lambda: calls)
     operation.launch(0)
     assert "live allocation" in operation.check()
+
+
+def test_the_picture_of_blocks_has_the_calls_of_the_allocators(tmp_path: Path) -> None:
+    (tmp_path / STUDY.name).mkdir()
+    for name in STEPS:
+        shutil.copy(built(name).__file__, module_path(tmp_path, STUDY, STUDY.variant(name)))
+    assert derive_tables(STUDY, tmp_path, tmp_path) == {}
+    after = read_derived(tmp_path)["after_short"]
+    for picture in STUDY.folder.glob("blocks.*.svg"):
+        for variant, blocks in after.groupby("variant"):
+            calls = int(blocks["driver_calls"].iloc[0])
+            assert f"{variant}: {calls} driver call" in picture.read_text(), "draw it anew"

@@ -14,7 +14,6 @@ from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.counters import COUNT_COLUMNS, counts
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
-from analysis.site.facts.inputs import load_inputs
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
     Sample,
@@ -196,12 +195,3 @@ def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dic
     measure(results, study, **measured)
     (row,) = claims_of(results, study)
     return row
-
-
-def read(root: Path, study: Study) -> Any:
-    """Inputs of the report, with the table of claims by the summary stage."""
-    (root / "build").mkdir(exist_ok=True)
-    claims, parts = tables_of(root / "results", study)
-    claims.to_csv(root / "build" / "claims.csv", index=False)
-    parts.to_csv(root / "build" / "claim_parts.csv", index=False)
-    return load_inputs(root / "build", root / "results", {study.name: study})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.study import Study
-from analysis.study.claims.claim import digests, still_named
+from analysis.study.claims.claim import digests
 from tests.study.claims.studies import (
     COUNTED,
     NEW,
@@ -88,12 +88,6 @@ def test_part_of_a_claim_shows_both_figures_if_they_differ(tmp_path: Path) -> No
     assert "verdict uses" not in one.sentence(with_case=False)
 
 
-def test_without_a_run_that_names_the_bound_all_judge_and_are_marked(tmp_path: Path) -> None:
-    study = measured(tmp_path, FOURFOLD, then=[[], []])
-    row = judged(tmp_path, study)["it"]
-    assert (row["bound"], row["runs"], row["judging"]) == ("afterwards", 2, 0)
-
-
 def test_a_bound_that_changed_is_not_named_by_earlier_runs(tmp_path: Path) -> None:
     changed = claim(**{**SPEEDUP, "at_least": 3.5})
     study = measured(tmp_path, changed, then=[[FOURFOLD], [FOURFOLD]])
@@ -151,11 +145,6 @@ def test_a_comparison_in_each_of_several_cases_is_that_of_one_entry_a_case() -> 
     apart = {"id": "it", "says": "So.", "all": [SPEEDUP | {"case": case} for case in cases]}
     joined = apart | {"all": [SPEEDUP | {"in_each": cases}]}
     assert digests(describe(joined)) == digests(describe(apart))
-
-
-def test_claim_without_one_of_its_comparisons_names_no_bound() -> None:
-    assert still_named({"one": ["a", "b"], "two": ["c"]}, {"a", "c", "d"}) == {"c"}
-    assert still_named({}, {"a"}) == frozenset()
 
 
 def test_a_variant_has_the_claims_that_compare_it(tmp_path: Path) -> None:

@@ -16,25 +16,8 @@ from tests.study.claims.studies import (
     measure,
     parts_of,
     publish,
-    verdict_on,
     write_study,
 )
-
-
-def test_all_parts_must_hold(tmp_path: Path) -> None:
-    parts = [
-        {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 3.9},
-        {"kind": "figure", "of": "fast", "metric": "sms_used", "at_most": 16},
-    ]
-    entry = {"id": "it", "says": "Both.", "all": parts}
-    assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
-    row = verdict_on(tmp_path / "b", entry, sms=132)
-    assert row["verdict"] == "does not hold"
-    # The deciding part comes first.
-    first, second = row["reason"].split("; ")
-    assert first == "fast sms_used: 132, not at most 16"
-    assert second.startswith("fast over slow: ") and second.endswith("), at least 3.9")
-    assert math.isnan(row["measured"])
 
 
 def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) -> None:

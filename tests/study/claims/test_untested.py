@@ -17,7 +17,6 @@ from tests.study.claims.studies import (
     claim,
     claims_of,
     measure,
-    verdict_on,
     write_study,
 )
 from tests.synthetic import samples_of
@@ -73,11 +72,6 @@ def test_a_run_without_the_metric_of_a_claim_does_not_count(tmp_path: Path) -> N
     add_fast(results, study, {})
     (row,) = claims_of(results, study)
     assert (row["runs"], row["hosts"], row["by_run"]) == (1, 1, "16")
-
-
-def test_a_single_round_has_no_interval_to_decide(tmp_path: Path) -> None:
-    row = verdict_on(tmp_path, FASTER, rounds=1)
-    assert (row["verdict"], row["reason"]) == ("not tested", "a single round gives no interval")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from tests.study.claims.studies import (
     measure,
     parts_of,
     publish,
-    verdict_on,
     write_study,
 )
 from tests.synthetic import samples_of
@@ -139,15 +138,6 @@ def test_mean_over_runs_may_decide_where_the_next_run_is_open(tmp_path: Path) ->
     ]
 
 
-def test_a_claim_flips_when_the_data_do(tmp_path: Path) -> None:
-    entry = claim(kind="speedup", of="fast", over="slow", within=0.2)
-    assert verdict_on(tmp_path / "a", entry)["verdict"] == "holds"
-    row = verdict_on(tmp_path / "b", entry, seconds=SECONDS | {"slow": 3e-3})
-    assert row["verdict"] == "does not hold"
-    assert row["published"] == pytest.approx(4.0)
-    assert row["reason"] == "not within 20 % of the published: 3.2 to 4.8"
-
-
 def move_to_host(run: Path, host: str) -> None:
     """Name another host in the description of a run, and in its name."""
     old = run.stem.partition("-")[2]
@@ -216,14 +206,6 @@ def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
     paired, alone = claims_of(tmp_path / "results", study)
     assert (paired["measured"], paired["verdict"]) == (pytest.approx(2.0), "holds")
     assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
-
-
-def test_an_interval_on_both_sides_decides_nothing(tmp_path: Path) -> None:
-    entry = claim(kind="speedup", of="fast", over="wide", at_least=1.0)
-    row = verdict_on(tmp_path, entry, noise=0.05)
-    assert row["verdict"] == "not tested"
-    assert row["reason"].startswith("the interval ")
-    assert row["reason"].endswith("does not decide whether it is at least 1")
 
 
 def test_the_ends_of_an_interval_decide() -> None:

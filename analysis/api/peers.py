@@ -1,0 +1,8 @@
+"""Operators that serving engines ship; imports PyTorch."""
+
+from analysis.toolchain.peers import (
+    sglang_kernel_operators,
+    sglang_module,
+    vllm_operators,
+    vllm_swap_kernel,
+)

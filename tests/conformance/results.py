@@ -1,0 +1,137 @@
+"""Made-up results of any study, with a value of every metric in every case."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.measure.profile.timeline import normalised
+from analysis.results.model.fit import Fit
+from analysis.results.store.records import Counter, Event
+from analysis.results.tables.links import parameter_table
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import Case, Study, Variant
+from analysis.toolchain.derived import derive_tables, read_derived
+from analysis.toolchain.modules import load_python, module_path
+from tests.compiled import module_file, toolchain
+from tests.linked import TRUE
+from tests.roots import make_inputs, settled
+from tests.synthetic import (
+    Sample,
+    add_run,
+    plausible,
+    provenance_of,
+    samples_of,
+    set_capture,
+    write_machine,
+)
+
+LOOK = {"spin_s": 6e-3, "copy_bytes_per_s": 1e10}
+TIMES = ("host_time", "submit_time", "gpu_time")
+LINK = replace(
+    TRUE, held_entries=8192, walk=14e-9, held_regions=512, region_walk=10e-9, region_wait=100e-9,
+    table_miss=14e-9, row_cache=48 * 2**20,
+)  # fmt: skip
+"""Parameters of a link and of translations, as if fitted."""
+
+
+def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
+    """A value in the metric's unit that depends on all of its arguments."""
+    about = study.metrics[metric]
+    spread = 1 + zlib.crc32(f"{variant.name}{case.id}{metric}".encode()) % 100 / 1000
+    if about.unit == "s":
+        whole = plausible(variant, case, metric)
+        return whole * (0.1 if about.part_of else 1) * spread
+    return {"1": 0.8, "B": 2e9, "B/s": 2e10}.get(about.unit, 3.0) * spread
+
+
+def metrics_of(study: Study, variant: Variant) -> list[str]:
+    """Times, and the metrics that the variant's workload names, or none of the study's does."""
+    sources = {
+        one.workload: (study.folder / f"{one.workload}.py").read_text() for one in study.variants
+    }
+    found = []
+    for metric in study.metrics:
+        naming = {name for name, text in sources.items() if f'"{metric}"' in text}
+        if metric in TIMES or not naming or variant.workload in naming:
+            found.append(metric)
+    return found
+
+
+def samples(study: Study, variant: Variant) -> list[Sample]:
+    """A sample of each metric in each case of the default grid, in four rounds."""
+    times = samples_of(study, variant, noise=0.001, grid="default", rounds=4)
+    first = study.time_metrics[0]
+    cases = {case.id: case for case in variant.cases}
+    metrics = metrics_of(study, variant)
+    return [
+        replace(
+            one,
+            metric=metric,
+            unit=study.units[metric],
+            value=value_of(study, variant, cases[one.case], metric) * (1 + one.round / 1000),
+        )
+        for one in times
+        if one.metric == first
+        for metric in metrics
+    ]
+
+
+def timeline(variant: Variant) -> list[Event]:
+    return normalised(
+        variant.name,
+        [
+            (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
+            (2_001, 3_001, 7, "memcpy", "memcpy", 4096, 1),
+            (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
+        ],
+    )
+
+
+def measured(study: Study, root: Path) -> StudyFacts:
+    """The study on a machine that has measured, counted and traced everything."""
+    results = root / "results"
+    write_machine(results, "box", study, variants=[])
+    variants = [variant for variant in study.variants if variant.in_grid("default")]
+    for variant in variants:
+        provenance = provenance_of(study, variant) | {"conditions": [LOOK] * 5}
+        found = samples(study, variant)
+        add_run(results, "box", study.name, variant.name, found, provenance)
+    names = {variant.name: dict[str, str]() for variant in variants}
+    events = [event for variant in variants for event in timeline(variant)]
+    set_capture(results, "box", study, "timeline", names, events)
+    counted = [
+        Counter(name, study.headline, "kernel", "pcie__read_bytes.sum", "byte", 1e6)
+        for name in names
+    ]
+    set_capture(results, "box", study, "counters", names, counted)
+    inputs = settled(make_inputs(root, {study.name: study}))
+    fit = Fit(LINK, LINK, LINK, *[(1,) * len(LINK.values())] * 2)
+    parameters = parameter_table({"box": fit})
+    derived = {}
+    if (study.folder / "tables.py").exists():
+        (root / "derived").mkdir()
+        modules = root / "modules"
+        (modules / study.name).mkdir(parents=True)
+        for name in getattr(load_python(study, "tables"), "STEPS", ()):
+            variant = study.variant(name)
+            built = module_file(study, variant, optimisation="-O1")
+            shutil.copy(built, module_path(modules, study, variant))
+        absent = derive_tables(study, modules, root / "derived")
+        assert not absent or toolchain().libfabric is None, absent
+        derived = {study.name: read_derived(root / "derived")}
+    described = {"box": {**inputs.machines["box"], "cores": 16}}
+    inputs = replace(
+        inputs.with_tables(model_parameters=parameters),
+        machines=described,
+        derived=derived,
+    )
+    return StudyFacts(inputs, study)
+
+
+def without_results(facts: StudyFacts) -> StudyFacts:
+    """The study before anybody has measured it."""
+    empty = {name: table[:0] for name, table in facts.inputs.tables.items()}
+    return StudyFacts(facts.inputs.with_tables(**empty), facts.study)
