@@ -57,7 +57,7 @@ def line_chart(
     table = _with_stretches(table, along, [*by, line], max_gap if _is_log(x) else np.inf)
     groups = table.groupby(list(by), dropna=False) if by else [((), table)]
     heights = [_label_heights(rows, value, line, is_log=_is_log(y)) for _, rows in groups]
-    table = table.assign(label_at=pd.concat([*heights, pd.Series()])).sort_index()
+    table = table.assign(label_at=pd.concat([*heights, pd.Series(dtype=float)])).sort_index()
     base = alt.Chart().encode(x=x, y=y, color=colour(line, names))
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
     modelled = set(table.loc[table["state"] == PREDICTED, line])
