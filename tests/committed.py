@@ -17,5 +17,5 @@ def committed_facts(study: Study) -> StudyFacts:
     results, nowhere = ROOT / "results", Path("no tables")
     samples = collect(results, {study.name: study}, only={study.name}).samples
     summary = summarise(samples, {study.name: study}).assign(run="", disturbed=0)
-    inputs = load_inputs(nowhere, results, {study.name: study}, {study.name: nowhere})
+    inputs = load_inputs(nowhere, results, {study.name: study})
     return StudyFacts(inputs.with_tables(summary=summary), study)

@@ -13,13 +13,13 @@ from typing import Any
 from unittest.mock import patch
 
 import vl_convert
+from analysis.site.charts.__main__ import write_study_charts, write_widgets_and_tables
 
 from analysis import ROOT
 from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
-from analysis.site.charts.__main__ import write_study_charts, write_widgets_and_tables
 from analysis.site.charts.engine import write_engine
 from analysis.site.charts.theme import Chart
 from analysis.site.check import Fault

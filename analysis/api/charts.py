@@ -1,8 +1,6 @@
 """Charts and the facts that they draw."""
 
-from analysis.site.charts.forms import FormTable, choice, form_data, number
 from analysis.site.charts.lines import line_chart
-from analysis.site.charts.page_tables import PageTable
 from analysis.site.charts.parts import part_chart, part_rows
 from analysis.site.charts.patterns import by_pattern, heat, map_chart, two_digits, worse_to_better
 from analysis.site.charts.rows import MARK_PX, row_chart
@@ -19,8 +17,15 @@ from analysis.site.charts.theme import (
     si_axis,
 )
 from analysis.site.charts.timeline import EVENT_COLUMNS, HOST, event_bars, timeline_events
-from analysis.site.charts.widgets import Widget
-from analysis.site.facts.addresses import samples_address
+from analysis.site.charts.widgets import (
+    FormTable,
+    PageTable,
+    Widget,
+    choice,
+    form_data,
+    number,
+)
+from analysis.site.facts.addresses import samples_address, samples_addresses
 from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.links import chips

@@ -11,3 +11,4 @@ from analysis.base.quantities import (
     runs_phrase,
     whole,
 )
+from analysis.base.statistics import SAME_WITHIN

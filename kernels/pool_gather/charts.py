@@ -17,6 +17,7 @@ import pandas as pd
 from analysis.api.charts import (
     BASIS_COLUMNS,
     HEIGHT_PX,
+    MARK_PX,
     Chart,
     Select,
     StudyFacts,
@@ -24,7 +25,10 @@ from analysis.api.charts import (
     colour,
     faded_if_stale,
     line_chart,
+    log_scale,
+    row_chart,
     samples_address,
+    samples_addresses,
 )
 from analysis.api.model import ENTRY_BYTES, PREDICTED
 from analysis.api.quantities import ratio
@@ -44,6 +48,17 @@ SCATTERED: Final = "scattered"
 LAYOUTS: Final = {SCATTERED: "scattered", "pages_64": "64 together", "contiguous": "contiguous"}
 PLACES: Final = {SCATTERED: "scattered", "distinct": "scattered", "pages_4": "four together"}
 """Layouts of the picture of the main result."""
+ANYWHERE: Final = ("distinct", SCATTERED)
+"""Layouts with rows anywhere; those without repeats first."""
+MAX_REPEATED: Final = 0.1
+"""Largest share of rows that were drawn before in the same launch, as the L2 may serve them."""
+NEIGHBOURS: Final = {
+    "gemm": "multiplying matrices",
+    "memory": "copying in device memory",
+    "prioritised_gemm": "multiplying, with priority",
+    "prioritised_memory": "copying, with priority",
+}
+"""Kernels beside a gather, in words."""
 WAYS: Final = {
     BASE: "loads first",
     "sorted": "sorted",
@@ -69,6 +84,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     points = points.assign(
         pool_gib=points["case_pool_mib"] / 1024,
         run=points["case_layout"].map(run_rows),
+        repeated=[*map(repeated_share, points["case"], points["payload_bytes"])],
     )
     on_device = points[(points["variant"] == BASE) & (points["metric"] == "gpu_time")]
     by_host = points[points["metric"] == "host_time"]
@@ -79,7 +95,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "runs": _runs(facts, on_device),
         "cores": _cores(facts, by_host),
         "hosts": _hosts(facts),
-        "neighbours": _neighbours(facts, by_host),
+        "neighbours": _neighbours(facts),
     }
 
 
@@ -92,6 +108,15 @@ def run_rows(layout: str) -> int | None:
         return 1
     found = re.fullmatch(r"pages_(\d+)", layout)
     return int(found[1]) if found else None
+
+
+def repeated_share(case: str, payload_bytes: float) -> float:
+    """Expected share of a launch's rows that it draws more than once: 0 without random draws."""
+    keys = parse_case(case)
+    if keys["layout"] != SCATTERED:
+        return 0.0
+    drawn = payload_bytes / (int(keys["pool_mib"]) * 2**20)
+    return 1 - (1 - math.exp(-drawn)) / drawn
 
 
 def _pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
@@ -184,11 +209,28 @@ def _predicted(facts: StudyFacts, points: pd.DataFrame, cases: Iterable[Keys]) -
 
 
 def _ways(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Scattered rows over the size of the pool, a line for each of WAYS."""
-    rows = points[points["variant"].isin(WAYS) & (points["case_layout"] == SCATTERED)]
-    rows = rows[rows["case_beside"].isna()].assign(line=rows["variant"].map(WAYS))
-    what = "scattered rows, by the steps and the copy engine"
-    return _over_pool(facts, rows, "line", list(WAYS.values()), what)
+    """A row for each of WAYS, with its rate of scattered rows from each size of pool."""
+    rows = points[points["variant"].isin(WAYS) & points["case_layout"].isin(ANYWHERE)]
+    rows = rows[rows["case_beside"].isna() & (rows["repeated"] <= MAX_REPEATED)]
+    # Of steps that were measured in one pool only, nothing can be compared.
+    rows = rows.sort_values(["pool_gib", "case_layout"], kind="stable")
+    rows = rows.drop_duplicates(["machine", "variant", "case_rows", "pool_gib"])
+    shared = rows.groupby(["machine", "case_rows", "pool_gib"])["variant"].transform("nunique")
+    rows = rows[shared > 2].sort_values("case_rows", ascending=False, kind="stable")
+    if rows.empty:
+        return None
+    rows = rows.assign(line=rows["variant"].map(WAYS), pool=rows["case_pool_mib"].map(pool_size))
+    pools = list(dict.fromkeys(rows.sort_values("pool_gib")["pool"]))
+    marks = alt.Chart().mark_point(filled=True, size=70, yOffset=MARK_PX)
+    marks = marks.encode(
+        x=alt.X("rate:Q", title="payload, GB/s", scale=alt.Scale(zero=True)),
+        color=colour("pool", pools, alt.Legend(title="pool")),
+        opacity=faded_if_stale(),
+    )
+    drawing = row_chart("variant", list(WAYS), marks, name="line")
+    description = f"{facts.study.title}: payload rate of scattered rows by step and size of pool."
+    columns = {"pool": "pool", **BASIS_COLUMNS}
+    return Chart(drawing, rows, description, columns, [Select("case_rows", "rows")])
 
 
 def _over_pool(
@@ -322,39 +364,34 @@ def packing_cores(variant: Variant, cores: int | None) -> float:
     return min(cores - (cores + 7) // 8, int(most[1]) if most else cores)
 
 
-def slowdowns(facts: StudyFacts, points: pd.DataFrame) -> pd.DataFrame:
-    """The rate of each gather alone, and the slowdown of the kernel `beside` it in the same
-    case."""
+def slowdowns(facts: StudyFacts) -> pd.DataFrame:
+    """How much longer a kernel takes beside each gather, by what that kernel does."""
     rows = facts.summary[facts.summary["metric"] == "neighbour_slowdown"]
-    parts = rows["case"].astype(str).str.extract(r"(.*),beside=(\w+)")
-    rows = rows.assign(case=parts[0], beside=parts[1], slowdown=rows["median"])
-    columns = ["machine", "variant", "case", "beside", "slowdown", "ci_low", "ci_high"]
-    return rows[columns].merge(points, on=["machine", "variant", "case"])
+    beside = rows["case"].astype(str).str.extract(r",beside=(\w+)")[0]
+    return rows.assign(beside=beside.map(NEIGHBOURS), slowdown=rows["median"])
 
 
-def _neighbours(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """A point for each of WAYS: its rate and the slowdown of the kernel beside it."""
-    rows = slowdowns(facts, points)
-    rows = rows[rows["variant"].isin(WAYS)]
+def _neighbours(facts: StudyFacts) -> Chart | None:
+    """A row for each gather and kernel beside it: how much longer that kernel takes."""
+    rows = slowdowns(facts)
     if rows.empty:
         return None
-    rows = rows.assign(line=rows["variant"].map(WAYS), times=rows["slowdown"].map(ratio))
+    titles = {variant.name: variant.title for variant in facts.study.variants}
+    rows = rows.assign(
+        row=rows["variant"].map(titles) + ": " + rows["beside"],
+        times=rows["slowdown"].map(ratio),
+        state=rows["stale"].map({0: "measured", 1: "stale"}),
+        href=samples_addresses(rows),
+    ).sort_values("slowdown", ascending=False)
     title = "time beside the gather over time alone"
-    base = alt.Chart().encode(
-        x=alt.X("rate:Q", title="payload of the gather alone, GB/s"),
-        y=alt.Y("slowdown:Q", title=title, scale=alt.Scale(zero=False)),
-        color=colour("line", list(WAYS.values())),
+    base = alt.Chart().encode(x=alt.X("slowdown:Q", title=title, scale=log_scale()))
+    drawing = row_chart(
+        "row",
+        list(dict.fromkeys(rows["row"])),
+        base.mark_rule(yOffset=MARK_PX).encode(x="ci_low:Q", x2="ci_high:Q"),
+        base.mark_point(filled=True, size=70, yOffset=MARK_PX).encode(opacity=faded_if_stale()),
+        figure="times",
     )
-    layers = alt.layer(
-        base.mark_rule().encode(y="ci_low:Q", y2="ci_high:Q"),
-        base.mark_point(filled=True, size=70).encode(opacity=faded_if_stale()),
-        base.mark_text(align="right", dx=-8, fontWeight="bold").encode(text="line:N"),
-    ).properties(height=HEIGHT_PX)
-    description = (
-        f"{facts.study.title}: how much longer a kernel takes beside a gather, over the rate of the"
-        " gather."
-    )
-    columns = {"times": "times as long", **BASIS_COLUMNS}
-    return Chart(
-        layers, rows.sort_values("beside"), description, columns, [Select("beside", "beside")]
-    )
+    description = f"{facts.study.title}: how much longer a kernel takes beside each gather."
+    columns = {"variant": "variant", "beside": "beside", "times": "times as long", "case": "case"}
+    return Chart(drawing, rows, description, columns)

@@ -15,9 +15,8 @@ import pandas as pd
 import pytest
 
 from analysis.site.charts import study_charts
-from analysis.site.charts.page_tables import PageTable
 from analysis.site.charts.theme import Chart
-from analysis.site.charts.widgets import study_widgets
+from analysis.site.charts.widgets import PageTable, study_widgets
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.macros import MACROS

@@ -1,5 +1,5 @@
-# Draws charts and builds the site from tables, sources and pages, without a GPU or a network. Charts
-# are drawn by study: a changed page draws none, and a changed study draws only its charts.
+# Draws charts and builds the site from tables, sources and pages, without a GPU or a network. A
+# changed page draws no chart; all charts together take seconds.
 from importlib.metadata import version
 
 CHARTS = TABLES / "charts"
@@ -18,67 +18,28 @@ DRAWING = [
 ]
 
 
-def widget_results(wildcards):
-    """Results of the calibrating studies, which a study's widgets use, and their code."""
-    if not (study_of(wildcards).folder / "widgets.py").exists():
-        return []
-    code = [path for study in CALIBRATING for path in files_of(study)]
-    return [*results_of(CALIBRATING), *code]
-
-
-rule chart_engine:
-    input:
-        DRAWING,
-    output:
-        ENGINE,
-    log:
-        "build/logs/chart_engine.log",
-    priority: 1000  # Otherwise it is the last job before the measurement, and alone.
-    params:
-        # Only a machine that draws charts has these packages.
-        versions=lambda wildcards: [version("altair"), version("vl-convert-python")],
-    shell:
-        "{PYTHON:q} -m analysis.site.charts.engine --out {CHARTS} 2> {log}"
-
-
 rule charts:
-    input:
-        lambda wildcards: tables_of(wildcards.study),
-        derived_of_study,
-        # Captures are drawn, and code decides whether they are stale.
-        lambda wildcards: results_of([wildcards.study]),
-        lambda wildcards: files_of(wildcards.study),
-        widget_results,
-        DRAWING,
-    output:
-        directory(CHARTS / "{study}"),
-    log:
-        "build/logs/charts/{study}.log",
-    priority: result_kilobytes  # the longest first
-    params:
-        files=lambda wildcards: digest_of_studies([wildcards.study]),
-    shell:
-        "{PYTHON:q} -m analysis.site.charts {wildcards.study} --out {output} --results {RESULTS}"
-        " --tables {OF_STUDIES}/{wildcards.study} --derived {DERIVED}/{wildcards.study} 2> {log}"
-
-
-rule common:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
         derived(SHOWN),
+        # Captures are drawn, and code decides whether results are stale.
         RESULT_FILES,
         STUDIES,
         DRAWING,
         "docs/mkdocs.yml",
         sources("analysis/site/*.py", "analysis/site/pages/*.py"),
     output:
+        [directory(CHARTS / study) for study in CONFIG.known],
         directory(COMMON_CHARTS),
+        ENGINE,
         SAMPLES,
     log:
-        "build/logs/common.log",
+        "build/logs/charts.log",
     params:
         files=results_digest,
+        # Only a machine that draws charts has these packages.
+        versions=lambda wildcards: [version("altair"), version("vl-convert-python")],
     shell:
         "{PYTHON:q} -m analysis.site.pages.common --tables {TABLES} --results {RESULTS}"
         " --charts {CHARTS} --samples {TABLES} 2> {log}"

@@ -31,12 +31,6 @@ def results_of(studies):
     return [path for path in RESULT_FILES if study_in(path) in studies]
 
 
-def result_kilobytes(wildcards):
-    return sum(
-        Path(path).stat().st_size / 1000 for path in results_of([wildcards.study])
-    )
-
-
 def names_below_results(*patterns):
     """All names that match, including those of refused files. As parameters are evaluated again
     when a job starts, new results are among them."""

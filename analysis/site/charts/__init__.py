@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from analysis.site.charts.agreement import agreement_chart
 from analysis.site.charts.cases import cases_chart
 from analysis.site.charts.model import model_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.timeline import timeline_chart
-from analysis.site.charts.writing import ChartSummary, write_charts
+from analysis.site.charts.widgets import write_page_tables, write_widgets
+from analysis.site.charts.writing import write_charts
+from analysis.site.facts.guarding import guarded, write_left_out
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
-COMMON = {
+COMMON: Final = {
     "steps": steps_chart,
     "cases": cases_chart,
     "model": model_chart,
-    "agreement": agreement_chart,
     "timeline": timeline_chart,
 }
 
@@ -35,15 +37,22 @@ def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     added: Mapping[str, Chart | None] = {}
     if (facts.study.folder / "charts.py").exists():
         added = load_python(facts.study, "charts").charts(facts)
-    common = {name: None if name in added else make(facts) for name, make in COMMON.items()}
-    return {**common, **added}
+    return {name: make(facts) for name, make in COMMON.items() if name not in added} | {**added}
 
 
-def draw_study(facts: StudyFacts, folder: Path) -> dict[str, ChartSummary | None]:
-    """Write the charts of a study, and the payload of each variant and case, of which the explorer
-    makes rates; returns a summary of each chart."""
-    names = {machine: facts.inputs.called(machine) for machine in machines_by_evidence(facts)}
-    index = write_charts(study_charts(facts), folder, names)
-    payloads = {" ".join(pair): size for pair, size in facts.study.payloads.items()}
-    (folder / "all.payloads.json").write_text(json.dumps(payloads))
-    return index
+def draw_study(inputs: Inputs, name: str, folder: Path) -> None:
+    """Write charts, widgets and tables of a study to `folder`, without results that they cannot be
+    made of; and the payload of each variant and case, of which the explorer makes rates."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def draw(known: Inputs) -> None:
+        facts = StudyFacts(known, known.studies[name])
+        machines = {one: known.called(one) for one in machines_by_evidence(facts)}
+        write_charts(study_charts(facts), folder, machines)
+        write_widgets(facts, folder)
+        write_page_tables(facts, folder)
+        payloads = {" ".join(pair): size for pair, size in facts.study.payloads.items()}
+        (folder / "all.payloads.json").write_text(json.dumps(payloads))
+
+    _, used = guarded(inputs, draw, "figures that charts can be drawn of", name)
+    write_left_out(used, inputs, folder)

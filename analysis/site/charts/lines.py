@@ -51,46 +51,37 @@ def line_chart(
     names = present(order, table[line])
     if len(names) > MAX_LINES:
         raise FieldError(f"lines by {line}", f"at most {MAX_LINES}", ", ".join(names))
-    along, value = _field(x), _field(y)
+    along, value = (str(channel.shorthand).partition(":")[0] for channel in (x, y))
     table = table[table[line].isin(names)].reset_index(drop=True).sort_values(along)
-    if "state" not in table:
-        table = table.assign(state="measured")
-    is_log = _scale_type(y) == "log"
-    largest = max_gap if _scale_type(x) == "log" else np.inf
-    table = _with_stretches(table, along, [*by, line], largest)
-    heights = _label_heights(table, value, line, list(by), is_log=is_log)
-    table = table.assign(label_at=heights).sort_index()
+    table = table.assign(state=table.get("state", "measured"))
+    table = _with_stretches(table, along, [*by, line], max_gap if _is_log(x) else np.inf)
+    groups = table.groupby(list(by), dropna=False) if by else [((), table)]
+    heights = [_label_heights(rows, value, line, is_log=_is_log(y)) for _, rows in groups]
+    table = table.assign(label_at=pd.concat([*heights, pd.Series(dtype=float)])).sort_index()
     base = alt.Chart().encode(x=x, y=y, color=colour(line, names))
     measured = base.transform_filter(f"datum.state !== '{PREDICTED}'")
-    plain: dict[str, Any] = {"tooltip": alt.value(None), "href": alt.value(None)}
-    layers = [*beneath]
     modelled = set(table.loc[table["state"] == PREDICTED, line])
-    if modelled:
-        predicted = base.transform_filter(f"datum.state === '{PREDICTED}'")
-        dashed = predicted.mark_line(strokeWidth=1.2, strokeDash=[4, 3])
-        layers.append(dashed.encode(detail="state:N", **plain))
     joined = measured.transform_filter(f"indexof({sorted(modelled)}, datum.{line}) < 0")
-    layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **plain))
+    silent = {"tooltip": alt.value(None), "href": alt.value(None)}
+    layers = [*beneath]
+    if modelled:
+        dashed = base.transform_filter(f"datum.state === '{PREDICTED}'")
+        dashed = dashed.mark_line(strokeWidth=1.2, strokeDash=[4, 3])
+        layers.append(dashed.encode(detail="state:N", **silent))
+    layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **silent))
     if intervals:
         table = clipped(table, value, list(by))
         layers.append(measured.mark_rule().encode(y="begin:Q", y2="reach:Q"))
     layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
-    labels = base.transform_filter("isValid(datum.label_at)").mark_text(
-        align="left", dx=8, fontWeight="bold"
-    )
-    layers.append(
-        labels.encode(x=alt.value("width"), y=alt.Y("label_at:Q"), text=f"{line}:N", **plain)
-    )
+    labels = base.transform_filter("isValid(datum.label_at)")
+    labels = labels.mark_text(align="left", dx=8, fontWeight="bold")
+    at = {"x": alt.value("width"), "y": alt.Y("label_at:Q"), "text": f"{line}:N"}
+    layers.append(labels.encode(**at, **silent))
     return alt.layer(*layers).properties(height=HEIGHT_PX), table
 
 
-def _field(channel: Any) -> str:
-    return str(channel.shorthand).partition(":")[0]
-
-
-def _scale_type(channel: Any) -> str:
-    scale = channel.to_dict().get("scale") or {}
-    return str(scale.get("type", "linear"))
+def _is_log(channel: Any) -> bool:
+    return "log" in str(channel.to_dict().get("scale"))
 
 
 def _with_stretches(
@@ -98,35 +89,28 @@ def _with_stretches(
 ) -> pd.DataFrame:
     """`table` with `stretch`: a number for each part of a line without a gap."""
     places = [*(table[key] for key in keys), table["state"] == PREDICTED]
-    before = table.groupby(places, dropna=False, sort=False)[along].shift()
+    lines = table.groupby(places, dropna=False, sort=False)
+    before = lines[along].shift()
     is_gap = before.isna() | ((before > 0) & (table[along] / before > max_gap))
-    lines = table.groupby(places, dropna=False, sort=False).ngroup()
-    stretch = is_gap.groupby(lines).cumsum()
-    return table.assign(stretch=lines.astype(str) + "." + stretch.astype(str))
+    number = lines.ngroup()
+    stretch = is_gap.groupby(number).cumsum()
+    return table.assign(stretch=number.astype(str) + "." + stretch.astype(str))
 
 
-def _label_heights(
-    table: pd.DataFrame, value: str, line: str, by: list[str], *, is_log: bool
-) -> pd.Series[Any]:
-    """Where along y the name of each line is, in its last row; NaN in all others."""
-    heights = pd.Series(np.nan, index=table.index)
-    for _, group in table.groupby(by, dropna=False) if by else [((), table)]:
-        drawn = group.dropna(subset=value)
-        if drawn.empty:
-            continue
-        scaled = np.log(drawn[value]) if is_log else drawn[value]
-        least = float(scaled.min()) if is_log else min(0.0, float(scaled.min()))
-        gap = (float(scaled.max()) - least) * LABEL_PX / HEIGHT_PX
-        last = scaled[~drawn[line].duplicated(keep="last")].sort_values()
-        places: list[float] = []
-        for height in last:
-            places.append(max(float(height), places[-1] + gap) if places else float(height))
-        top = float(scaled.max())
-        for index in reversed(range(len(places))):
-            places[index] = min(places[index], top)
-            top = places[index] - gap
-        heights[last.index] = np.exp(places) if is_log else np.array(places)
-    return heights
+def _label_heights(table: pd.DataFrame, value: str, line: str, *, is_log: bool) -> pd.Series[Any]:
+    """Where along y the name of each line is, by the index of its last row."""
+    drawn = table.dropna(subset=value)
+    scaled = np.log(drawn[value]) if is_log else drawn[value]
+    highest = float(scaled.max())
+    lowest = float(scaled.min()) if is_log else min(0.0, float(scaled.min()))
+    gap = (highest - lowest) * LABEL_PX / HEIGHT_PX
+    last = scaled[~drawn[line].duplicated(keep="last")].sort_values()
+    places = last.to_list()
+    for index in range(1, len(places)):
+        places[index] = max(places[index], places[index - 1] + gap)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], highest - gap * (len(places) - 1 - index))
+    return pd.Series(np.exp(places) if is_log else places, index=last.index, dtype=float)
 
 
 def clipped(table: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:

@@ -12,6 +12,16 @@ from analysis.site.charts.theme import HEIGHT_PX, Chart, colour, log_scale, pres
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
+COLUMNS = {
+    "variant": "variant",
+    "case": "case",
+    "binding": "bound by",
+    "limit": "predicted",
+    "time": "measured",
+    "difference": "measured vs. predicted",
+    "use": "use",
+}
+
 
 def model_chart(facts: StudyFacts) -> Chart | None:
     """A point a variant and case, in the colour of what binds it, faint if it is not judged; None
@@ -19,11 +29,9 @@ def model_chart(facts: StudyFacts) -> Chart | None:
     table = facts.predictions
     if table.empty:
         return None
-    payloads = [
-        facts.study.payloads[pair] for pair in zip(table["variant"], table["case"], strict=True)
-    ]
+    pairs = zip(table["variant"], table["case"], strict=True)
     table = table.assign(
-        rate=payloads / table["predicted"] / 1e9,
+        rate=[facts.study.payloads[pair] for pair in pairs] / table["predicted"] / 1e9,
         judged=table["judged"].astype(int),
         limit=[quantity(value, "s") for value in table["predicted"]],
         time=[quantity(value, "s") for value in table["measured"]],
@@ -32,30 +40,17 @@ def model_chart(facts: StudyFacts) -> Chart | None:
     )
     within = max(JUDGED_WITHIN.get(term, 0) for term in (LINK, *table["binding"]))
     band = alt.Chart(pd.DataFrame({"low": [-within], "high": [within]}))
-    terms = present(TERMS, table["binding"])
-    points = (
-        alt.Chart()
-        .mark_point(size=45)
-        .encode(
-            x=alt.X("rate:Q", title="predicted payload rate, GB/s", scale=log_scale()),
-            y=alt.Y("residual:Q", title="measured vs. predicted", axis=alt.Axis(format="+.0%")),
-            color=colour("binding", terms, alt.Legend(title="bound by")),
-            opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.35)),
-        )
+    band = band.mark_rect(style="band", opacity=0.13).encode(y="low:Q", y2="high:Q")
+    legend = alt.Legend(title="bound by")
+    points = alt.Chart().mark_point(size=45)
+    points = points.encode(
+        x=alt.X("rate:Q", title="predicted payload rate, GB/s", scale=log_scale()),
+        y=alt.Y("residual:Q", title="measured vs. predicted", axis=alt.Axis(format="+.0%")),
+        color=colour("binding", present(TERMS, table["binding"]), legend),
+        opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.35)),
     )
-    drawing = alt.layer(
-        band.mark_rect(style="band", opacity=0.13).encode(y="low:Q", y2="high:Q"), points
-    ).properties(height=HEIGHT_PX)
-    columns = {
-        "variant": "variant",
-        "case": "case",
-        "binding": "bound by",
-        "limit": "predicted",
-        "time": "measured",
-        "difference": "measured vs. predicted",
-        "use": "use",
-    }
     description = (
         f"{facts.study.title}: measured time relative to the link model's, over the predicted rate."
     )
-    return Chart(drawing, table, description, columns)
+    drawing = alt.layer(band, points).properties(height=HEIGHT_PX)
+    return Chart(drawing, table, description, COLUMNS)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import Chart, colour, faded_if_stale, present
-from analysis.site.facts.addresses import samples_address
+from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
 PART_COLUMNS = [
@@ -24,29 +25,28 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
     `seconds` are the part's, `whole` those of all parts together, `share` the one over the other.
     """
     parts = [metric for metric in facts.study.metrics.values() if metric.part_of]
-    rows = []
-    for variant in facts.study.subjects:
-        for case in variant.cases:
-            for machine in facts.machines:
-                key = (machine, variant.name, case.id)
-                found = [
-                    (part, row)
-                    for part in parts
-                    if (row := facts.figures.find(*key, part.name)) is not None
-                ]
-                whole = sum(row.median for _, row in found)
-                if whole == 0:
-                    continue
-                for order, (part, row) in enumerate(found):
-                    share = row.median / whole
-                    href = samples_address(
-                        machine, facts.study.name, variant.name, case.id, part.name
-                    )
-                    place = (machine, variant.name, variant.title, variant.role, case.id)
-                    shares = (row.median, whole, share, f"{100 * share:.1f} %")
-                    state = "stale" if row.stale else "measured"
-                    rows.append((*place, part.label, order, *shares, state, href))
-    return pd.DataFrame(rows, columns=PART_COLUMNS)
+    orders = {metric.name: order for order, metric in enumerate(parts)}
+    variants = {variant.name: variant for variant in facts.study.subjects}
+    pairs = [(name, case.id) for name, one in variants.items() for case in one.cases]
+    rows = facts.summary
+    rows = rows[rows["metric"].isin(orders)]
+    keys = zip(rows["variant"], rows["case"], strict=True)
+    rows = rows.loc[np.array([key in pairs for key in keys], dtype=bool)]
+    rows = rows.assign(
+        seconds=rows["median"],
+        whole=rows.groupby(["machine", "variant", "case"])["median"].transform("sum"),
+        order=rows["metric"].map(orders),
+        part=rows["metric"].map({metric.name: metric.label for metric in parts}),
+        name=[variants[name].title for name in rows["variant"]],
+        role=[variants[name].role for name in rows["variant"]],
+        state=rows["stale"].map({0: "measured", 1: "stale"}),
+        href=samples_addresses(rows),
+    )
+    rows = rows[rows["whole"] > 0]
+    rows = rows.assign(share=rows["seconds"] / rows["whole"])
+    rows = rows.assign(percent=[f"{100 * share:.1f} %" for share in rows["share"]])
+    place = [pairs.index(key) for key in zip(rows["variant"], rows["case"], strict=True)]
+    return rows.assign(place=place).sort_values(["place", "machine", "order"])[PART_COLUMNS]
 
 
 def part_chart(

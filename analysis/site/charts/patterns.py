@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any, Final
 
@@ -53,8 +53,9 @@ def by_pattern(
     """A cell for each row of `table`, by its `pattern` and `variant`, with its `value` in two
     digits."""
     names = present(study.variant_names, table["variant"])
+    cases = (case for variant in study.variants for case in variant.cases)
+    patterns = [*dict.fromkeys(str(case["pattern"]).rpartition(".")[2] for case in cases), MEAN]
     axis = alt.Axis(orient="top", labelAngle=-90, labelLimit=130)
-    patterns = [*dict.fromkeys(_patterns(study)), MEAN]
     return map_chart(
         alt.X("variant:N", sort=names, title=None, axis=axis),
         alt.Y("pattern:N", sort=patterns, title=None, axis=alt.Axis(labelLimit=110)),
@@ -73,20 +74,34 @@ def two_digits(value: float) -> str:
 
 def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
     """Time of the variant `over`, which readers know as `called`, over that of each other one, by
-    pattern, paired by rounds."""
-    table = _seconds(facts)
-    theirs = table[table["variant"] == over][["machine", "pattern", "seconds"]]
-    table = table[table["variant"] != over]
-    table = table.merge(theirs, on=["machine", "pattern"], suffixes=("", "_over"))
-    table = pd.DataFrame(_ratios(facts, table, over))
-    if table.empty:
+    pattern, paired by rounds; of the cases replayed in C++."""
+    metric, subjects = "op_time", {variant.name for variant in facts.study.subjects}
+    rows = []
+    for row in facts.figures.fresh(metric):
+        paired = facts.figures.ratios.get((row.machine, row.variant, over, row.case, metric))
+        theirs = facts.figures.find(row.machine, over, row.case, metric)
+        if "." in row.case or row.variant not in subjects or paired is None or theirs is None:
+            continue
+        rows.append(
+            {
+                "machine": row.machine,
+                "variant": row.variant,
+                "pattern": row.case.removeprefix("pattern="),
+                "value": paired.ratio,
+                "interval": ratio_interval(paired.ci_low, paired.ci_high),
+                "time": quantity(row.median, "s"),
+                "time_over": quantity(theirs.median, "s"),
+            }
+        )
+    if not rows:
         return None
-    table = pd.concat([table, _means(table)], ignore_index=True)
-    table = table.assign(
-        label=table["value"].map(ratio),
-        time=[quantity(value, "s") for value in table["seconds"]],
-        time_over=[quantity(value, "s") for value in table["seconds_over"]],
-    )
+    table = pd.DataFrame(rows)
+    # The mean of a variant that lacks a pattern would be of other patterns than the rest.
+    groups = table.groupby(["machine", "variant"], as_index=False)
+    means = groups.agg(value=("value", geometric_mean), count=("pattern", "nunique"))
+    means = means[means["count"] == table["pattern"].nunique()].assign(pattern=MEAN, interval="")
+    table = pd.concat([table, means.drop(columns="count")], ignore_index=True)
+    table = table.assign(label=table["value"].map(ratio))
     title = f"speed relative to {called}"
     legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
     colour = alt.Color("value:Q", scale=worse_to_better(0.01, 1, 30), legend=legend)
@@ -98,38 +113,3 @@ def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
     }
     what = f"{facts.study.title}: speed of each variant relative to {called}, by pattern."
     return by_pattern(facts.study, table, colour, what, columns)
-
-
-def _seconds(facts: StudyFacts) -> pd.DataFrame:
-    """Median op_time by machine, variant and pattern, of the cases replayed in C++."""
-    names = {variant.name for variant in facts.study.subjects}
-    rows = [
-        (row.machine, row.variant, row.case.removeprefix("pattern="), row.median)
-        for row in facts.figures.fresh("op_time")
-        if "." not in row.case and row.variant in names
-    ]
-    return pd.DataFrame(rows, columns=["machine", "variant", "pattern", "seconds"])
-
-
-def _ratios(facts: StudyFacts, table: pd.DataFrame, over: str) -> Iterator[dict[Hashable, object]]:
-    """The rows of `table` that some run has beside those of `over`, with `value` and `interval`."""
-    for row in table.to_dict("records"):
-        case = f"pattern={row['pattern']}"
-        paired = facts.figures.ratios.get((row["machine"], row["variant"], over, case, "op_time"))
-        if paired is not None:
-            interval = ratio_interval(paired.ci_low, paired.ci_high)
-            yield {**row, "value": paired.ratio, "interval": interval}
-
-
-def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """The geometric mean of the ratios of each variant that has one in every pattern."""
-    groups = table.groupby(["machine", "variant"])
-    means = groups.agg(value=("value", geometric_mean), count=("pattern", "nunique")).reset_index()
-    full = means[means["count"] == table["pattern"].nunique()]
-    return full.drop(columns="count").assign(pattern=MEAN, interval="")
-
-
-def _patterns(study: Study) -> Iterator[str]:
-    for variant in study.variants:
-        for case in variant.cases:
-            yield str(case["pattern"]).rpartition(".")[2]

@@ -34,20 +34,18 @@ def row_chart(
     scale = alt.Scale(type="band", paddingInner=0, paddingOuter=0)
     row = alt.Y(f"{field}:N", sort=list(order), title=None, axis=None, scale=scale)
     room = alt.ExprRef(f"width - {FIGURE_PX if figure else 0}")
-    left = _words([field, name or field]).mark_text(align="left", yOffset=-NAME_PX, limit=room)
-    right = _words([field, figure]).mark_text(align="right", yOffset=-NAME_PX, fontWeight="bold")
-    words = [left.encode(x=alt.value(0), text=f"{name or field}:N")]
+
+    def words(column: str, place: Any, **style: Any) -> Any:
+        """The words of `column`, once for all marks that share a row."""
+        once = alt.Chart().transform_aggregate(
+            groupby=[*dict.fromkeys((field, column))], of="count()"
+        )
+        text = once.mark_text(yOffset=-NAME_PX, **style)
+        return text.encode(x=alt.value(place), text=f"{column}:N")
+
+    rows = [*layers, words(name or field, 0, align="left", limit=room)]
     if figure:
-        words.append(right.encode(x=alt.value("width"), text=f"{figure}:N"))
-    rows = [*layers, *words]
+        rows.append(words(figure, "width", align="right", fontWeight="bold"))
     return alt.layer(*through, *(layer.encode(y=row) for layer in rows)).properties(
         height=alt.Step(ROW_PX)
     )
-
-
-def _words(columns: Sequence[str]) -> alt.Chart:
-    """One row for all marks that share a row of the chart."""
-    words: alt.Chart = alt.Chart().transform_aggregate(
-        groupby=[*dict.fromkeys(columns)], of="count()"
-    )
-    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Final
 
 import altair as alt
@@ -10,7 +11,7 @@ import pandas as pd
 from analysis.base.quantities import quantity
 from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, present
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.captures import Capture, kernel_name
+from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 
 LANE_PX: Final = 44
@@ -30,68 +31,55 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
     if events.empty:
         return None
     lanes = sorted(set(events["lane"]), key=lambda lane: (lane != HOST, len(lane), lane))
-    variants = present(facts.study.variant_names, events["variant"])
-    machine = events["machine"].iloc[0]
-    captured = set(events.loc[events["machine"] == machine, "variant"])
-    start = facts.study.goal if facts.study.goal in captured else None
-    names = {variant.name: variant.title for variant in facts.study.variants}
-    events = events.assign(
-        title=events["variant"].map(names), place=events["variant"].map(variants.index)
-    ).sort_values("place", kind="stable")
+    first = events[events["machine"] == events["machine"].iloc[0]]
+    goal = first.loc[first["variant"] == facts.study.goal, "title"]
     description = (
         f"{facts.study.title}: calls of the host and work of the GPU in one launch of a variant,"
         f" over time; at most the first {MAX_EVENTS} events."
     )
-    select = Select("title", "variant", names.get(start or ""))
-    drawing = event_bars(events, lanes)
-    return Chart(drawing, events, description, EVENT_COLUMNS, [select])
+    select = Select("title", "variant", next(iter(goal), None))
+    return Chart(event_bars(events, lanes), events, description, EVENT_COLUMNS, [select])
 
 
 def event_bars(events: pd.DataFrame, lanes: list[str]) -> Any:
     """A bar an event in its lane, in the colour of its kind."""
-    kinds = present(KINDS, events["kind"])
+    legend = alt.Legend(title=None, values=present(KINDS, events["kind"]))
     axis = alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6)
     bars = alt.Chart().mark_bar(height=LANE_PX // 2, strokeWidth=0.5, stroke="gray")
     return bars.encode(
         x=alt.X("start_us:Q", title="µs from the start", scale=alt.Scale(nice=False)),
         x2="end_us:Q",
         y=alt.Y("lane:N", sort=lanes, title=None, axis=axis),
-        color=colour("kind", KINDS, alt.Legend(title=None, values=kinds)),
+        color=colour("kind", KINDS, legend),
         opacity=faded_if_stale(),
     ).properties(height=alt.Step(LANE_PX))
 
 
 def timeline_events(facts: StudyFacts) -> pd.DataFrame:
-    """The first MAX_EVENTS events of every timeline of the study: times in µs, what they are, and
+    """The first MAX_EVENTS events of every timeline, by variant: times in µs, what they are, and
     whether stale."""
-    frames = [
-        _events(facts, machine, variant.name, capture)
-        for machine in facts.machines
-        for variant in facts.study.variants
-        if (capture := facts.captures.find(machine, variant, "timeline")).is_there
-    ]
-    frames = [frame for frame in frames if not frame.empty]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _events(facts: StudyFacts, machine: str, name: str, capture: Capture) -> pd.DataFrame:
-    events = capture.events.sort_values("start").head(MAX_EVENTS)
-    streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
-    return pd.DataFrame(
-        {
-            "machine": machine,
-            "variant": name,
-            "lane": streams.astype("object").fillna(HOST),
-            "kind": events["kind"],
-            "name": events["name"].map(kernel_name),
-            "start_us": (events["start"] * 1e6).round(3),
-            "end_us": (events["end"] * 1e6).round(3),
-            "starts": [quantity(value, "s") for value in events["start"]],
-            "duration": [quantity(value, "s") for value in events["end"] - events["start"]],
-            "bytes": [
-                "not recorded" if pd.isna(v) else quantity(float(v), "B") for v in events["bytes"]
-            ],
-            "state": capture.state,
-            "href": samples_address(machine, facts.study.name, name, capture.case),
-        }
-    )
+    frames = [pd.DataFrame()]
+    for variant, machine in product(facts.study.variants, facts.machines):
+        capture = facts.captures.find(machine, variant, "timeline")
+        if not capture.is_there:
+            continue
+        events = capture.events.sort_values("start").head(MAX_EVENTS)
+        streams = events["stream"].map(lambda stream: f"stream {stream:.0f}", na_action="ignore")
+        sizes = events["bytes"].map(lambda size: quantity(size, "B"), na_action="ignore")
+        frames.append(
+            events[["kind"]].assign(
+                machine=machine,
+                variant=variant.name,
+                title=variant.title,
+                lane=streams.astype("object").fillna(HOST),
+                name=events["name"].map(kernel_name),
+                start_us=(events["start"] * 1e6).round(3),
+                end_us=(events["end"] * 1e6).round(3),
+                starts=[quantity(value, "s") for value in events["start"]],
+                duration=[quantity(value, "s") for value in events["end"] - events["start"]],
+                bytes=sizes.astype("object").fillna("not recorded"),
+                state=capture.state,
+                href=samples_address(machine, facts.study.name, variant.name, capture.case),
+            )
+        )
+    return pd.concat(frames, ignore_index=True)

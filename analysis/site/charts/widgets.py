@@ -1,26 +1,41 @@
-"""Parts of a page that a reader operates: a study's script, its data, and a table without it."""
+"""What a page has of a study beside its charts: tables of its page_tables.py, and what its
+widgets.py has readers operate, with a table for those without scripts."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup, escape
+
 from analysis import ROOT
-from analysis.base.errors import FieldError
+from analysis.base.errors import FieldError, require_known
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
-SOURCE: Final = "widgets"
-DATA_SUFFIX: Final = ".widget.json"
-TABLE_SUFFIX: Final = ".table.json"
-SCRIPT_SUFFIX: Final = ".js"
+TABLES: Final = "page_tables"
+WIDGETS: Final = "widgets"
+"""Modules of a study."""
+SUFFIX: Final = ".page_table.json"
+TABLE: Final = ".table.json"
 FORM: Final = ROOT / "docs" / "assets" / "form.js"
 _IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table with a header row; `numeric` columns are set right. Without rows, the page shows the
+    sentence `empty_text`."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    empty_text: str
+    numeric: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -36,11 +51,76 @@ class Widget:
     is_form: bool = False
 
 
+@dataclass(frozen=True)
+class FormTable:
+    """The answers to questions that differ only on the axes.
+
+    where: values of the choices
+    spans: which of `answers` holds where, as `all_answers` returns it
+    answers: `lines` of text, and `rows` of cells, the last of which is an address of the site
+    cells: the measured points, with a text that names each
+    multiple: the value on the first axis must be a multiple of this
+    """
+
+    where: Mapping[str, str]
+    spans: Sequence[object]
+    answers: Sequence[Mapping[str, object]]
+    cells: Sequence[tuple[Sequence[int], str]]
+    multiple: int = 1
+
+
+Field = Mapping[str, object]
+"""An input of a form."""
+
+
+def choice(name: str, options: Mapping[str, str], start: str = "") -> Field:
+    """A select of `options`, a value with its text; `start` or the first one is selected."""
+    return {"name": name, "label": name, "options": options, "start": start or next(iter(options))}
+
+
+def number(name: str, label: str, start: str, kind: str = "count") -> Field:
+    """A number, or bytes with or without a unit if its `kind` is bytes."""
+    return {"name": name, "label": label, "kind": kind, "start": start}
+
+
+def form_data(
+    label: str,
+    fields: Sequence[Field],
+    axes: Sequence[str],
+    columns: Sequence[str],
+    tables: Sequence[FormTable],
+) -> dict[str, object]:
+    """Data of a widget that FORM shows; `axes` are names of number fields. The browser only looks
+    up the answers that `all_answers` made."""
+    of_tables = [asdict(table) for table in tables]
+    return {"label": label, "fields": fields, "axes": axes, "columns": columns, "tables": of_tables}
+
+
+def write_page_tables(facts: StudyFacts, folder: Path) -> None:
+    """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
+    if not (facts.study.folder / f"{TABLES}.py").exists():
+        return
+    tables: Mapping[str, Callable[[StudyFacts], PageTable]]
+    tables = load_python(facts.study, TABLES).TABLES
+    for name, make in tables.items():
+        made = make(facts)
+        rows = [[escape(cell) for cell in row] for row in made.rows]
+        (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
+
+
+def read_page_table(folder: Path, name: str) -> PageTable:
+    """A table that `write_page_tables` wrote. FieldError for another name."""
+    known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    require_known("table", name, known)
+    found = PageTable(**json.loads((folder / f"{name}{SUFFIX}").read_text()))
+    return replace(found, rows=[[*map(Markup, row)] for row in found.rows])
+
+
 def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
     """`widgets(facts)` of the study's widgets.py, by name; None is one without data."""
-    if not (facts.study.folder / f"{SOURCE}.py").exists():
+    if not (facts.study.folder / f"{WIDGETS}.py").exists():
         return {}
-    widgets: Mapping[str, Widget | None] = load_python(facts.study, SOURCE).widgets(facts)
+    widgets: Mapping[str, Widget | None] = load_python(facts.study, WIDGETS).widgets(facts)
     return widgets
 
 
@@ -49,16 +129,14 @@ def write_widgets(facts: StudyFacts, folder: Path) -> None:
     for name, widget in study_widgets(facts).items():
         if widget is None:
             continue
-        script = FORM if widget.is_form else facts.study.folder / f"{name}{SCRIPT_SUFFIX}"
+        script = FORM if widget.is_form else facts.study.folder / f"{name}.js"
         if not script.is_file():
             raise FieldError(f"widget {name}", f"a script {script.name}", "no such file")
         for module in _modules(script):
-            shutil.copy(
-                module, folder / (f"{name}{SCRIPT_SUFFIX}" if module == script else module.name)
-            )
-        (folder / f"{name}{DATA_SUFFIX}").write_text(json.dumps(widget.data, allow_nan=False))
+            shutil.copy(module, folder / (f"{name}.js" if module == script else module.name))
+        (folder / f"{name}.widget.json").write_text(json.dumps(widget.data, allow_nan=False))
         table = {"columns": widget.columns, "rows": widget.rows}
-        (folder / f"{name}{TABLE_SUFFIX}").write_text(json.dumps(table))
+        (folder / f"{name}{TABLE}").write_text(json.dumps(table))
 
 
 def _modules(script: Path) -> Iterator[Path]:
@@ -70,6 +148,6 @@ def _modules(script: Path) -> Iterator[Path]:
 
 def read_table(folder: Path, name: str) -> Mapping[str, Any] | None:
     """The columns and rows of a widget that `write_widgets` wrote; None if it has no data."""
-    path = folder / f"{name}{TABLE_SUFFIX}"
+    path = folder / f"{name}{TABLE}"
     found: Mapping[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
     return found

@@ -1,5 +1,5 @@
 """A chart as files of the site: one Vega-Lite specification with its data, and two pictures of it
-for readers without scripts."""
+for readers without scripts, as the words of one picture cannot suit both a phone and a desk."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ INDEX: Final = "all.charts.json"
 name with a dot in it."""
 NO_NAMES: Final[Mapping[str, str]] = {}
 MACHINE: Final = "machine"
+_SIZE: Final = re.compile(r'<svg [^>]*\bwidth="([\d.]+)"[^>]*\bheight="([\d.]+)"')
 
 
 class ChartSummary(NamedTuple):
@@ -43,171 +44,125 @@ class ChartSummary(NamedTuple):
 
 def write_charts(
     charts: Mapping[str, Chart | None], folder: Path, machines: Mapping[str, str] = NO_NAMES
-) -> dict[str, ChartSummary | None]:
+) -> None:
     """Write `<name>.json` and its pictures `<name>.wide.svg` and `<name>.narrow.svg` for all
-    `charts`; returns a summary of each, None if there is nothing to draw.
+    `charts`, and INDEX.
 
     machines: names on pages by machine; charts begin with the first one that they have
     FieldError: a chart has no numbers where it draws them, or too many rows
     """
-    some = {name: chart for name, chart in charts.items() if chart is not None}
-    return dict.fromkeys(charts) | {
-        name: write_chart(chart, folder, name, machines) for name, chart in some.items()
+    index = {
+        name: chart and write_chart(chart, folder, name, machines) for name, chart in charts.items()
     }
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+def read_index(folder: Path) -> dict[str, ChartSummary | None]:
+    """INDEX of the charts in `folder`."""
+    index: dict[str, list[Any] | None] = json.loads((folder / INDEX).read_text())
+    return {name: None if one is None else ChartSummary(*one) for name, one in index.items()}
 
 
 def write_chart(
     chart: Chart, folder: Path, name: str, machines: Mapping[str, str] = NO_NAMES
 ) -> ChartSummary:
     """Write one chart, as `write_charts`."""
+    marks = chart.drawing.copy(deep=False)
+    marks.data = alt.InlineData(values=[])
+    drawing: dict[str, Any] = marks.to_dict(validate=False)
+    drawing |= {"description": chart.description, "config": CONFIGURATION}
+    table, selects = chart.table, [*chart.selects]
+    if MACHINE in table:
+        table = table.assign(**{MACHINE: table[MACHINE].replace(dict(machines))})
+        present = set(table[MACHINE])
+        first = next((name for name in machines.values() if name in present), None)
+        selects.insert(0, Select(MACHINE, MACHINE, first))
+    numbers = quantities(drawing) & set(table.columns)
+    menus = _menus(table, selects, numbers)
+    words = {*re.findall(r"\w+", json.dumps(drawing)), *chart.columns, "href", "state"}
+    words |= {menu["column"] for menu in menus}
+    table = table[[column for column in table.columns if column in words]]
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records"))
+    shown = [
+        row
+        for row in rows
+        if all(row[menu["column"]] in (None, menu["options"][menu["chosen"]]) for menu in menus)
+    ]
+    _require_numbers(f"chart {name}", shown, numbers)
     folder.mkdir(parents=True, exist_ok=True)
-    drawing = _vega_lite(chart)
-    table = _named(chart.table, machines)
-    choices = _choices(chart, table, machines)
-    columns = _used_columns(chart, drawing, choices, table)
-    rows: list[dict[str, Any]] = json.loads(table[columns].to_json(orient="records"))
-    quantities = _quantities(drawing) & set(columns)
-    _start_with_numbers(choices, rows, quantities)
-    shown = [row for row in rows if _is_shown(row, choices)]
-    _check(f"chart {name}", shown, quantities)
     sizes = {}
     for size, width in WIDTHS.items():
         document = {**drawing, "width": width, "autosize": FIT, "data": {"values": shown}}
         svg = vl_convert.vegalite_to_svg(document, allowed_base_urls=[])
         svg = svg.replace("<svg ", '<svg style="color-scheme: light dark" ', 1)
         (folder / f"{name}.{size}.svg").write_text(svg)
-        sizes[size] = [round(float(_size(svg, side))) for side in ("width", "height")]
+        sizes[size] = [round(float(side)) for side in _SIZE.findall(svg)[0]]
     tooltip = [
         {"field": key, "title": title, "type": "nominal"}
         for key, title in chart.columns.items()
-        if key in columns
+        if key in table
     ]
-    encoding = {**drawing.get("encoding", {}), "tooltip": tooltip}
-    if "href" in columns:
-        encoding["href"] = {"field": "href", "type": "nominal"}
+    links = {"href": {"field": "href", "type": "nominal"}} if "href" in table else {}
     live = {
         **drawing,
         "width": "container",
         "autosize": FIT,
-        "encoding": encoding,
+        "encoding": {**drawing.get("encoding", {}), "tooltip": tooltip, **links},
         "data": {"values": rows},
-        "usermeta": {"selects": choices, "columns": list(chart.columns.items())},
+        "usermeta": {"selects": menus, "columns": list(chart.columns.items())},
     }
     (folder / f"{name}.json").write_text(json.dumps(live))
-    return ChartSummary(chart.description, choices, sizes)
+    return ChartSummary(chart.description, menus, sizes)
 
 
-def write_index(index: Mapping[str, ChartSummary | None], folder: Path) -> None:
-    """Write the result of `write_charts` beside the charts, for the program that builds pages."""
-    (folder / INDEX).write_text(json.dumps(index))
+def quantities(part: Any) -> set[str]:
+    """Fields that a specification draws as numbers."""
+    if isinstance(part, list):
+        return set().union(*map(quantities, part))
+    if not isinstance(part, dict):
+        return set()
+    known = {str(part["field"])} if part.get("type") == "quantitative" and "field" in part else ()
+    return set(known).union(*map(quantities, part.values()))
 
 
-def read_index(folder: Path) -> dict[str, ChartSummary | None]:
-    """Read the result of `write_index`."""
-    index: dict[str, list[Any] | None] = json.loads((folder / INDEX).read_text())
-    return {
-        name: None if summary is None else ChartSummary(*summary) for name, summary in index.items()
-    }
-
-
-def _vega_lite(chart: Chart) -> dict[str, Any]:
-    """The specification without data and width."""
-    drawing = chart.drawing.copy(deep=False)
-    drawing.data = alt.InlineData(values=[])
-    document: dict[str, Any] = drawing.to_dict()
-    return {**document, "description": chart.description, "config": CONFIGURATION}
-
-
-def _named(table: pd.DataFrame, machines: Mapping[str, str]) -> pd.DataFrame:
-    """`table` with the names that pages have for machines."""
-    if MACHINE not in table:
-        return table
-    return table.assign(**{MACHINE: table[MACHINE].map(lambda one: machines.get(one, one))})
-
-
-def _choices(
-    chart: Chart, table: pd.DataFrame, machines: Mapping[str, str]
+def _menus(
+    table: pd.DataFrame, selects: Sequence[Select], numbers: set[str]
 ) -> list[dict[str, Any]]:
-    """The menus of a chart: those with more than one option."""
-    selects = list(chart.selects)
-    if MACHINE in table:
-        known = set(table[MACHINE])
-        first = next((name for name in machines.values() if name in known), None)
-        selects.insert(0, Select(MACHINE, MACHINE, first))
-    found = []
+    """The menus with more than one option. They begin with a choice that has numbers: the one
+    nearest to their starts."""
+    menus: list[dict[str, Any]] = []
     for select in selects:
         values = table[select.column].dropna().drop_duplicates()
         options = [one.item() if hasattr(one, "item") else one for one in values]
-        if len(options) < 2:
-            continue
-        start = select.start if select.start in options else options[0]
-        found.append(
-            {
-                "column": select.column,
-                "label": select.label,
-                "options": options,
-                "chosen": options.index(start),
-            }
-        )
-    return found
+        if len(options) > 1:
+            chosen = options.index(select.start) if select.start in options else 0
+            menus.append(
+                {
+                    "column": select.column,
+                    "label": select.label,
+                    "options": options,
+                    "chosen": chosen,
+                }
+            )
+    numbered = table[table[sorted(numbers)].notna().any(axis=1)]
+    if menus and not numbered.empty:
+        fits = [
+            numbered[menu["column"]].isin([menu["options"][menu["chosen"]], None]) for menu in menus
+        ]
+        nearest = numbered.iloc[int(pd.concat(fits, axis=1).sum(axis=1).to_numpy().argmax())]
+        for menu in menus:
+            if pd.notna(value := nearest[menu["column"]]):
+                menu["chosen"] = menu["options"].index(value)
+    return menus
 
 
-def _used_columns(
-    chart: Chart,
-    drawing: Mapping[str, Any],
-    choices: Sequence[Mapping[str, Any]],
-    table: pd.DataFrame,
-) -> list[str]:
-    """Columns that the drawing, its tooltip or a menu names."""
-    words = {*re.findall(r"\w+", json.dumps(drawing)), *chart.columns, "href", "state"}
-    words |= {choice["column"] for choice in choices}
-    return [name for name in map(str, table.columns) if name in words]
-
-
-def _is_shown(row: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> bool:
-    return all(
-        row[choice["column"]] in (None, choice["options"][choice["chosen"]]) for choice in choices
-    )
-
-
-def _start_with_numbers(
-    choices: Sequence[dict[str, Any]], rows: Sequence[Mapping[str, Any]], quantities: set[str]
-) -> None:
-    """Have the menus begin with a choice that has numbers: the one nearest to theirs."""
-
-    def chosen(row: Mapping[str, Any]) -> list[bool]:
-        return [row[one["column"]] in (None, one["options"][one["chosen"]]) for one in choices]
-
-    numbered = [row for row in rows if any(row[field] is not None for field in quantities)]
-    nearest = max(numbered, key=lambda row: sum(chosen(row)), default={})
-    for choice in choices:
-        if nearest.get(choice["column"]) is not None:
-            choice["chosen"] = choice["options"].index(nearest[choice["column"]])
-
-
-def _check(where: str, rows: Sequence[Mapping[str, Any]], quantities: set[str]) -> None:
+def _require_numbers(where: str, rows: Sequence[Mapping[str, Any]], numbers: set[str]) -> None:
     """Check the rows that a chart shows at first: to publish an empty chart is a fault."""
     if not 0 < len(rows) <= MAX_ROWS:
         raise FieldError(where, f"1 to {MAX_ROWS} rows to draw", str(len(rows)))
-    values = {field: [row[field] for row in rows if row[field] is not None] for field in quantities}
-    for field in sorted(quantities):
+    values = {field: [row[field] for row in rows if row[field] is not None] for field in numbers}
+    for field in sorted(numbers):
         if any(isinstance(value, str) for value in values[field]):
             raise FieldError(where, f"numbers in the column {field}", "text")
-    if quantities and not any(values.values()):
-        raise FieldError(where, f"numbers in one of {', '.join(sorted(quantities))}", "none")
-
-
-def _quantities(part: Any) -> set[str]:
-    """Fields that a specification draws as numbers."""
-    if isinstance(part, list):
-        return set().union(*map(_quantities, part))
-    if not isinstance(part, dict):
-        return set()
-    own = {str(part["field"])} if part.get("type") == "quantitative" and "field" in part else set()
-    return own.union(*map(_quantities, part.values()))
-
-
-def _size(svg: str, side: str) -> str:
-    found = re.search(rf'<svg [^>]*\b{side}="([\d.]+)"', svg)
-    assert found is not None
-    return found[1]
+    if numbers and not any(values.values()):
+        raise FieldError(where, f"numbers in one of {', '.join(sorted(numbers))}", "none")

@@ -7,10 +7,8 @@ without numbers stops its stage.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
 
 from analysis.site.check.faults import Fault
 from analysis.site.check.pages import page_faults
@@ -18,9 +16,6 @@ from analysis.site.check.tables import behind, table_faults
 from analysis.site.facts.inputs import Inputs
 
 __all__ = ["Fault", "fatal", "find_faults"]
-
-_STUDY: Final = re.compile(r"^page studies/")
-"""What comes before a study in the place of a fault."""
 
 
 def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
@@ -38,7 +33,6 @@ def fatal(faults: Collection[Fault], published: Collection[str], inputs: Inputs)
         if not (fault.machine in published if fault.machine else is_ours):
             return False
         waiting = {study for machine, study in late if fault.machine in ("", machine)}
-        study = _STUDY.sub("", fault.where).partition("/")[0].partition(":")[0].partition(",")[0]
-        return study not in waiting if study in inputs.studies else not waiting
+        return fault.study not in waiting if fault.study else not waiting
 
     return [one for one in faults if stops(one)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.site.charts import COMMON
+from analysis.site.charts.writing import quantities
 from analysis.site.check.faults import Fault
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import Inputs
@@ -32,20 +33,16 @@ PART: Final = re.compile(r'data-(?:spec|source|table)="(?:[^"]*/)?([^"/]+/[^"/]+
 EXPLAINED: Final = ("skipped", "failed")
 """States of rows that are drawn as the reason for having no number."""
 KINDS: Final = {"json": "chart", "widget.json": "widget", "page_table.json": "table"}
-OF_CHARTS: Final[Mapping[str, str]] = {
-    r"[Dd]ashed: the model": '"state": "predicted"',
-    r"[Oo]pen diamonds": '"state": "published"',
-    r"[Ww]hiskers|[Dd]ashed rules": '"(mark|type)": "rule"',
-    r"\bBand\b": '"(mark|type)": "(rect|area|errorband)"',
-    r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": '"(mark|type)": "(point|circle)"',
-    r"\bbars?\b": '"(mark|type)": "(bar|rect)"',
+DRAWN: Final[Mapping[str, str]] = {
+    r"[Dd]ashed[^.]*the models?": r'"state": "predicted"|<(path|polyline)[^>]*class="[^"]*\bdashed',
+    r"[Oo]pen diamonds": r'"state": "published"',
+    r"[Ww]hiskers|[Dd]ashed rules": r'"(mark|type)": "rule"|class="[^"]*\bwhisker\b',
+    r"\bBand\b|[Ss]haded": r'"(mark|type)": "(rect|area|errorband)"|class="[^"]*\bband\b',
+    r"[Cc]ircles|[Dd]iamonds|[Cc]rosses": r'"(mark|type)": "(point|circle)"',
+    r"\bbars?\b": r'"(mark|type)": "(bar|rect)"',
+    r"\bgr[ea]y\b": r"light-dark\(#6b7280|\"gr[ea]y\"",
 }
-OF_DRAWINGS: Final[Mapping[str, str]] = {
-    r"[Ss]haded": r'class="[^"]*\bband\b',
-    r"[Dd]ashed[^.]*the model": r'<(path|polyline)[^>]*class="[^"]*\bdashed\b',
-    r"[Ww]hiskers": r'class="[^"]*\bwhisker\b',
-}
-"""Required text in the specification of a chart, or the shapes of a drawing, by phrase of its
+"""Required text in the specification of a chart or the shapes of a drawing, by phrase of its
 caption."""
 
 
@@ -53,27 +50,37 @@ def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
     """Faults of all pages of a finished site, and of their charts."""
     pages = {_name(path, site): path.read_text() for path in sorted(site.glob("**/*.html"))}
     for name, text in pages.items():
-        for gap in GAP.finditer(text):
-            yield Fault(f"page {name}", f"expected content, got {_words(gap[2])!r}")
-        for anchor, spec, caption in CHART.findall(text):
-            document = (site / "charts" / spec).read_text()
-            yield from _wrong_caption(f"page {name}, {anchor}", caption, document, OF_CHARTS)
-            yield from _empty_choices(f"page {name}, {anchor}", json.loads(document))
-        for shapes, caption in DRAWING.findall(text):
-            yield from _wrong_caption(f"page {name}, drawing", caption, shapes, OF_DRAWINGS)
+        study = name.removeprefix("studies/") if name.startswith("studies/") else ""
+        place = "page" if study else f"page {name}"
+        yield from (Fault(place, what, "", study) for what in _of_page(site, text))
     yield from _contradictions(pages)
     used = {part for text in pages.values() for part in PART.findall(text)}
-    measured = {run.study for run in inputs.runs} & {*inputs.studies}
-    for name in sorted(measured):
-        page = pages.get(f"studies/{name}")
-        if page is not None:
-            yield from _absent_sections(inputs.studies[name], page)
-            yield from _unused_parts(site / "charts" / name, used)
+    for name in sorted({run.study for run in inputs.runs} & {*inputs.studies}):
+        if (page := pages.get(f"studies/{name}")) is not None:
+            lacks = [*_absent_sections(inputs.studies[name], page)]
+            lacks += _unused_parts(site / "charts" / name, used)
+            yield from (Fault("page", f"expected {part}, got none", "", name) for part in lacks)
 
 
 def _name(path: Path, site: Path) -> str:
     """`studies/pinning` of a page's file."""
     return path.relative_to(site).as_posix().removesuffix("index.html").rstrip("/") or "home"
+
+
+def _of_page(site: Path, text: str) -> Iterator[str]:
+    """Gaps of a page, and captions and menus that promise what is not drawn."""
+    for gap in GAP.finditer(text):
+        yield f"expected content, got {_words(gap[2])!r}"
+    figures = [("a drawing", shapes, caption) for shapes, caption in DRAWING.findall(text)]
+    for anchor, spec, caption in CHART.findall(text):
+        document = (site / "charts" / spec).read_text()
+        figures.append((anchor, document, caption))
+        yield from (f"{what} in {anchor}" for what in _empty_choices(json.loads(document)))
+    for where, drawn, caption in figures:
+        for phrase, needed in DRAWN.items():
+            named = re.search(phrase, _words(caption))
+            if named and not re.search(needed, drawn):
+                yield f"expected {named[0]!r} to be drawn in {where}, got none"
 
 
 def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:
@@ -87,39 +94,27 @@ def _contradictions(pages: Mapping[str, str]) -> Iterator[Fault]:
             yield Fault(f"figure {key}", f"expected one value, got {shown}")
 
 
-def _absent_sections(study: Study, text: str) -> Iterator[Fault]:
+def _absent_sections(study: Study, text: str) -> Iterator[str]:
     """Steps and claims that the page of a measured study lacks."""
     wanted = {one.name: f"a section of {one.name}" for one in study.with_role("step", "beyond")}
     wanted |= {claim_anchor(study.name, claim.id): f"claim {claim.id}" for claim in study.claims}
     known = {*re.findall(r'\bid="([^"]*)"', text)}
-    for anchor, part in wanted.items():
-        if anchor not in known:
-            yield Fault(f"page studies/{study.name}", f"expected {part}, got none")
+    return (part for anchor, part in wanted.items() if anchor not in known)
 
 
-def _unused_parts(charts: Path, used: Collection[str]) -> Iterator[Fault]:
+def _unused_parts(charts: Path, used: Collection[str]) -> Iterator[str]:
     """Charts, widgets and tables that only this study has, and that are not among those `used` on
     pages. Which of the common charts a page has is up to its author."""
     for path in sorted(charts.iterdir()):
         name, _, kind = path.name.partition(".")
         if kind in KINDS and name not in COMMON and f"{charts.name}/{path.name}" not in used:
-            yield Fault(f"page studies/{charts.name}", f"expected {KINDS[kind]} {name}, got none")
+            yield f"{KINDS[kind]} {name}"
 
 
-def _wrong_caption(
-    where: str, caption: str, drawn: str, needs: Mapping[str, str]
-) -> Iterator[Fault]:
-    """Phrases of a caption about what is not among the `drawn`."""
-    for phrase, needed in needs.items():
-        named = re.search(phrase, _words(caption))
-        if named and not re.search(needed, drawn):
-            yield Fault(where, f"expected {named[0]!r} to be drawn, got none")
-
-
-def _empty_choices(where: str, document: Mapping[str, Any]) -> Iterator[Fault]:
+def _empty_choices(document: Mapping[str, Any]) -> Iterator[str]:
     """Options of a chart's menus without a number to draw, or the reason for having none. The stage
     of charts has checked what they show at first."""
-    numbers = {*_quantities({**document, "data": None})}
+    numbers = quantities({**document, "data": None})
     rows = [
         row
         for row in document["data"]["values"]
@@ -129,16 +124,7 @@ def _empty_choices(where: str, document: Mapping[str, Any]) -> Iterator[Fault]:
         for option in menu["options"]:
             if all(row.get(menu["column"]) != option for row in rows):
                 what = f"expected marks for {menu['column']} = {option}, which can be chosen"
-                yield Fault(where, f"{what}, got none")
-
-
-def _quantities(part: Any) -> Iterator[str]:
-    """Fields that a specification draws as numbers."""
-    if isinstance(part, dict) and part.get("type") == "quantitative":
-        yield str(part.get("field"))
-    if isinstance(part, dict | list):
-        for one in part.values() if isinstance(part, dict) else part:
-            yield from _quantities(one)
+                yield f"{what}, got none"
 
 
 def _words(html: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Final
 
@@ -15,10 +18,9 @@ from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import BINDS, TRANSLATION
 from analysis.results.store import MIN_UNWARMED_S
-from analysis.site.charts.columns import WHOLE
 from analysis.site.check.faults import Fault
 from analysis.site.facts.basis import figures_by_run
-from analysis.site.facts.figures import Figures
+from analysis.site.facts.figures import WHOLE, Figures
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.rows import ClaimRow, MeasuredRow, rows_of
 from analysis.study import Case, Study, Variant, calibrating
@@ -33,174 +35,179 @@ HOST: Final = "host_time"
 
 
 def table_faults(inputs: Inputs) -> Iterator[Fault]:
-    tables = _Tables(inputs)
-    yield from tables.absent_cases()
-    yield from tables.unknown_parameters()
-    yield from tables.absent_predictions()
-    yield from tables.untested_claims()
-    yield from tables.removed_claims()
-    yield from tables.rates_beyond_the_link()
-    yield from tables.device_times_above_host()
-    yield from tables.beaten_ceilings()
+    """Faults of all tables."""
+    known = _Known(inputs)
+    yield from _absent_cases(known)
+    yield from _unknown_parameters(known)
+    yield from _absent_predictions(known)
+    yield from _untested_claims(known)
+    yield from _removed_claims(known)
+    yield from _rates_beyond_the_link(known)
+    yield from _device_times_above_host(known)
+    yield from _beaten_ceilings(known)
 
 
-class _Tables:
-    """The tables of `inputs`, and their faults."""
+@dataclass(frozen=True)
+class _Known:
+    """What the tables have about cases that the studies have now."""
 
-    def __init__(self, inputs: Inputs) -> None:
-        self.inputs, self.studies = inputs, inputs.studies
-        self.cases = _cases(inputs.studies)
-        summary = inputs.tables["summary"]
-        keys = zip(*(summary[name] for name in CELL[1:]), strict=True)
-        self.known = summary.loc[np.array([key in self.cases for key in keys], dtype=bool)]
-        """Rows of the summary about cases that the studies have now."""
-        self.fresh = self.known[(self.known["stale"] == 0) & (self.known["verified"] == 1)]
+    inputs: Inputs
 
-    def absent_cases(self) -> Iterator[Fault]:
-        """Cases of the default grid that are neither measured nor skipped, in studies that the
-        machine has measured; and studies that it should have measured."""
-        known = {
-            cell for name in ("summary", "skipped") for cell in _cells(self.inputs.tables[name])
-        }
-        measured = {cell[:2] for cell in known}
-        for machine, study in product(self.inputs.machines, self.studies.values()):
-            if (machine, study.name) not in measured:
-                if _is_measured_by(study, self.inputs.machines[machine].get("gpus") or 1):
-                    yield Fault(study.name, "expected results, got none", machine)
+    @cached_property
+    def cases(self) -> Mapping[tuple[str, str, str], tuple[Variant, Case]]:
+        return _cases(self.inputs.studies)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        table = self.inputs.tables["summary"]
+        return table.loc[np.array([cell[1:] in self.cases for cell in _cells(table)], dtype=bool)]
+
+    @cached_property
+    def fresh(self) -> pd.DataFrame:
+        return self.summary[(self.summary["stale"] == 0) & (self.summary["verified"] == 1)]
+
+
+def _absent_cases(known: _Known) -> Iterator[Fault]:
+    """Cases of the default grid that are neither measured nor skipped, in studies that the machine
+    has measured; and studies that it should have measured."""
+    inputs = known.inputs
+    cells = {cell for name in ("summary", "skipped") for cell in _cells(inputs.tables[name])}
+    measured = {cell[:2] for cell in cells}
+    for machine, study in product(inputs.machines, inputs.studies.values()):
+        if (machine, study.name) not in measured:
+            if _is_measured_by(study, inputs.machines[machine].get("gpus") or 1):
+                yield Fault("", "expected results, got none", machine, study.name)
+            continue
+        for variant in study.variants:
+            names = [case.id for case in variant.in_grid("default")]
+            place = machine, study.name, variant.name
+            if gaps := [name for name in names if (*place, name) not in cells]:
+                what = f"expected a result or a reason in {_some(gaps)}, got none"
+                yield Fault(variant.name, what, machine, study.name)
+
+
+def _unknown_parameters(known: _Known) -> Iterator[Fault]:
+    """Parameters without a value on machines with fresh calibrations."""
+    table = known.inputs.tables["model_parameters"].dropna(subset="value")
+    fitted = {*zip(table["machine"], table["parameter"], strict=True)}
+    for study in calibrating(known.inputs.studies):
+        is_of_walks = determined(known.inputs.studies[study]) is OF_WALKS
+        wanted = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
+        for machine in known.fresh.loc[known.fresh["study"] == study, "machine"].unique():
+            if unknown := [name for name in wanted if (machine, name) not in fitted]:
+                what = f"expected parameters of the model, got none for {', '.join(unknown)}"
+                yield Fault("", what, str(machine), study)
+
+
+def _absent_predictions(known: _Known) -> Iterator[Fault]:
+    """Fresh times with a description of their reads, on calibrated machines, without a
+    prediction."""
+    calibrated = known.inputs.tables["model_parameters"]["machine"]
+    timed = known.fresh[known.fresh["metric"] == METRIC]
+    timed = timed[timed["machine"].isin(calibrated)]
+    absent: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for cell in {*_cells(timed)} - {*_cells(known.inputs.tables["model"])}:
+        if access_of(*known.cases[cell[1:]]):
+            absent[cell[:3]].append(cell[3])
+    for (machine, study, variant), names in absent.items():
+        what = f"expected a prediction in {_some(names)}, got none"
+        yield Fault(variant, what, machine, study)
+
+
+def _untested_claims(known: _Known) -> Iterator[Fault]:
+    """Claims that are not tested for want of evidence, or that no machine's results mention."""
+    inputs = known.inputs
+    rows = rows_of(inputs.tables["claims"], ClaimRow)
+    for row in rows:
+        if row.verdict == NOT_TESTED and MISSING in row.reason:
+            yield Fault(f"claim {row.claim}", row.reason, row.machine, row.study)
+    judged = {(row.study, row.claim) for row in rows}
+    tables = (inputs.tables[name] for name in ("summary", "skipped"))
+    measured = {study for table in tables for study in table["study"]}
+    for study in (study for study in inputs.studies.values() if study.name in measured):
+        for claim in study.claims:
+            if (study.name, claim.id) not in judged:
+                yield Fault(f"claim {claim.id}", "expected a verdict, got none", "", study.name)
+
+
+def _removed_claims(known: _Known) -> Iterator[Fault]:
+    """Claims that fresh runs judge, as they have recorded the bounds, and that are gone: no claim
+    has their comparisons."""
+    gone: dict[tuple[str, str], str] = {}
+    for machine, name, variant in {cell[:3] for cell in _cells(known.fresh)}:
+        study = known.inputs.studies[name]
+        names = {claim.id for claim in study.claims} | {*study.withdrawn}
+        bounds = {digest for claim in study.claims for digest in claim.bounds}
+        for run in known.inputs.fresh_runs((machine, name, variant)):
+            for claim, recorded in run.bounds.items():
+                if claim not in names and not bounds.issuperset(recorded):
+                    gone[name, claim] = machine
+    for (name, claim), machine in gone.items():
+        what = "expected it in study.yaml, since runs recorded its bounds, got none"
+        yield Fault(f"claim {claim}", what, machine, name)
+
+
+def _rates_beyond_the_link(known: _Known) -> Iterator[Fault]:
+    """Payload rates above that of the link, in cases whose bytes all cross it once."""
+    links = {row.machine: row for row in known.inputs.parameters if row.parameter == "link_rate"}
+    is_whole = known.summary["metric"].isin(WHOLE) & known.summary["machine"].isin(links)
+    for row in rows_of(known.summary[is_whole], MeasuredRow):
+        link, (_, case) = links[row.machine], known.cases[row.study, row.variant, row.case]
+        most = max(link.value, link.ci_high) if link.ci_high > 0 else link.value
+        rate = case.payload_bytes / row.median
+        if rate > most and known.inputs.studies[row.study].crosses_link_once(case):
+            what = (
+                f"expected at most {most / 1e9:.3g} GB/s, the rate of the link, in {row.case} by"
+                f" {row.metric}, got {rate / 1e9:.3g} GB/s"
+            )
+            yield Fault(row.variant, what, row.machine, row.study)
+
+
+def _device_times_above_host(known: _Known) -> Iterator[Fault]:
+    """Device times that in all of several runs exceed the host time of the same cell.
+
+    Not of those that pages label: of a copy behind a kernel, which begins late, and with the host's
+    calls. Nor of warm cases, of which only the host times are warm, nor of operations so long that
+    nothing warms them up: their device time comes first after the check.
+    """
+    rows = rows_of(known.fresh[known.fresh["metric"].isin([METRIC, HOST])], MeasuredRow)
+    hosts = {_cell(row): row for row in rows if row.metric == HOST}
+    for row in (row for row in rows if row.metric == METRIC):
+        host = hosts.get(_cell(row))
+        variant, case = known.cases[row.study, row.variant, row.case]
+        is_labelled = variant.copies_alone or variant.host_work or variant.waits
+        is_labelled = is_labelled or bool(case.device_above_host)
+        if host is None or is_labelled or case.warm or host.median >= MIN_UNWARMED_S:
+            continue
+        runs = [*zip(figures_by_run(row), figures_by_run(host), strict=False)]
+        is_above = row.median > host.median * (1 + SAME_WITHIN)
+        if is_above and len(runs) >= MIN_RUNS and all(one > other for one, other in runs):
+            what = (
+                f"expected at most the host time, {quantity(host.median, 's')}, as device time in"
+                f" {row.case}, got {quantity(row.median, 's')}"
+            )
+            yield Fault(row.variant, what, row.machine, row.study)
+
+
+def _beaten_ceilings(known: _Known) -> Iterator[Fault]:
+    """Fresh times that beat a ceiling of their variant, for which study.yaml gives no reason. Not
+    by the device time of copies alone."""
+    cells = {*known.fresh[[*CELL, "metric"]].itertuples(index=False, name=None)}
+    for study in known.inputs.studies.values():
+        for row in Figures(known.inputs, study).ratios.values():
+            variant = study.variant(row.variant)
+            ceiling = next((c for c in study.ceilings_of(variant) if c.name == row.against), None)
+            if ceiling is None or ceiling.name in variant.beats:
                 continue
-            for variant in study.variants:
-                place = machine, study.name, variant.name
-                names = [case.id for case in variant.in_grid("default")]
-                if gaps := [name for name in names if (*place, name) not in known]:
-                    what = f"expected a result or a reason in {_some(gaps)}, got none"
-                    yield Fault(f"{study.name}/{variant.name}", what, machine)
-
-    def unknown_parameters(self) -> Iterator[Fault]:
-        """Parameters without a value on machines with fresh calibrations."""
-        table = self.inputs.tables["model_parameters"].dropna(subset="value")
-        known = {*zip(table["machine"], table["parameter"], strict=True)}
-        for study in calibrating(self.studies):
-            is_of_walks = determined(self.studies[study]) is OF_WALKS
-            wanted = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
-            for machine in self.fresh.loc[self.fresh["study"] == study, "machine"].unique():
-                if unknown := [name for name in wanted if (machine, name) not in known]:
-                    what = f"expected parameters of the model, got none for {', '.join(unknown)}"
-                    yield Fault(study, what, str(machine))
-
-    def absent_predictions(self) -> Iterator[Fault]:
-        """Fresh times with a description of their reads, on calibrated machines, without a
-        prediction."""
-        calibrated = self.inputs.tables["model_parameters"]["machine"]
-        is_timed = (self.fresh["metric"] == METRIC) & self.fresh["machine"].isin(calibrated)
-        absent: dict[tuple[str, str], list[str]] = {}
-        for cell in _cells(self.fresh[is_timed]) - _cells(self.inputs.tables["model"]):
-            if access_of(*self.cases[cell[1:]]):
-                machine, study, variant, case = cell
-                absent.setdefault((machine, f"{study}/{variant}"), []).append(case)
-        for (machine, where), names in absent.items():
-            yield Fault(where, f"expected a prediction in {_some(names)}, got none", machine)
-
-    def untested_claims(self) -> Iterator[Fault]:
-        """Claims that are not tested for want of evidence, or that no machine's results mention."""
-        rows = rows_of(self.inputs.tables["claims"], ClaimRow)
-        for row in rows:
-            if row.verdict == NOT_TESTED and MISSING in row.reason:
-                yield Fault(f"{row.study}: claim {row.claim}", row.reason, row.machine)
-        judged = {(row.study, row.claim) for row in rows}
-        measured = {
-            *self.inputs.tables["summary"]["study"],
-            *self.inputs.tables["skipped"]["study"],
-        }
-        for study in (study for study in self.studies.values() if study.name in measured):
-            for claim in study.claims:
-                if (study.name, claim.id) not in judged:
-                    yield Fault(f"{study.name}: claim {claim.id}", "expected a verdict, got none")
-
-    def removed_claims(self) -> Iterator[Fault]:
-        """Claims that fresh runs judge, as they have recorded the bounds, and that are gone: no
-        claim has their comparisons."""
-        gone: dict[tuple[str, str], str] = {}
-        for machine, name, variant in {cell[:3] for cell in _cells(self.fresh)}:
-            study = self.studies[name]
-            known = {claim.id for claim in study.claims} | {*study.withdrawn}
-            bounds = {digest for claim in study.claims for digest in claim.bounds}
-            runs = self.inputs.fresh_runs((machine, name, variant))
-            named = {
-                claim
-                for run in runs
-                for claim, recorded in run.bounds.items()
-                if not bounds.issuperset(recorded)
-            }
-            gone |= {(name, one): machine for one in named - known}
-        for (name, claim), machine in gone.items():
-            what = "expected it in study.yaml, since runs recorded its bounds, got none"
-            yield Fault(f"{name}: claim {claim}", what, machine)
-
-    def rates_beyond_the_link(self) -> Iterator[Fault]:
-        """Payload rates above that of the link, in cases whose bytes all cross it once."""
-        for link in (row for row in self.inputs.parameters if row.parameter == "link_rate"):
-            most = max(link.value, link.ci_high) if link.ci_high > 0 else link.value
-            is_whole = self.known["metric"].isin(WHOLE) & (self.known["machine"] == link.machine)
-            for row in rows_of(self.known[is_whole], MeasuredRow):
-                _, case = self.cases[row.study, row.variant, row.case]
-                rate = case.payload_bytes / row.median
-                if rate > most and self.studies[row.study].crosses_link_once(case):
-                    what = (
-                        f"expected at most {most / 1e9:.3g} GB/s, the rate of the link, in"
-                        f" {row.case} by {row.metric}, got {rate / 1e9:.3g} GB/s"
-                    )
-                    yield Fault(f"{row.study}/{row.variant}", what, link.machine)
-
-    def device_times_above_host(self) -> Iterator[Fault]:
-        """Device times that in all of several runs exceed the host time of the same cell.
-
-        Not of those that pages label: of a copy behind a kernel, which begins late, and with the
-        host's calls. Nor of warm cases, of which only the host times are warm, nor of operations so
-        long that nothing warms them up: their device time comes first after the check.
-        """
-        rows = rows_of(self.fresh[self.fresh["metric"].isin([METRIC, HOST])], MeasuredRow)
-        times = {(row.machine, row.study, row.variant, row.case, row.metric): row for row in rows}
-        for row in (row for row in rows if row.metric == METRIC):
-            host = times.get((row.machine, row.study, row.variant, row.case, HOST))
-            variant, case = self.cases[row.study, row.variant, row.case]
-            is_labelled = variant.copies_alone or variant.host_work or variant.waits
-            is_labelled = is_labelled or bool(case.device_above_host)
-            if host is None or is_labelled or case.warm or host.median >= MIN_UNWARMED_S:
-                continue
-            runs = [*zip(figures_by_run(row), figures_by_run(host), strict=False)]
-            is_above = row.median > host.median * (1 + SAME_WITHIN)
-            if is_above and len(runs) >= MIN_RUNS and all(one > other for one, other in runs):
+            pair = (row.variant, row.against)
+            both = {(row.machine, study.name, name, row.case, row.metric) for name in pair}
+            is_faster = row.verdict == "faster" and row.ci_low > 1
+            if is_faster and both <= cells and not (row.metric == METRIC and ceiling.copies_alone):
                 what = (
-                    f"expected at most the host time, {quantity(host.median, 's')}, as device time"
-                    f" in {row.case}, got {quantity(row.median, 's')}"
+                    f"expected at most the speed of {row.against} in {row.case} by {row.metric}, or"
+                    f" its reason under `beats`, got {row.ratio:.3g} times it"
                 )
-                yield Fault(f"{row.study}/{row.variant}", what, row.machine)
-
-    def beaten_ceilings(self) -> Iterator[Fault]:
-        """Fresh times that beat a ceiling of their variant, for which study.yaml gives no reason.
-        Not by the device time of copies alone."""
-        cells = {*self.fresh[[*CELL, "metric"]].itertuples(index=False, name=None)}
-        for study in self.studies.values():
-            ceilings = {
-                (variant.name, ceiling.name): ceiling
-                for variant in study.variants
-                for ceiling in study.ceilings_of(variant)
-                if ceiling.name not in variant.beats
-            }
-            for row in Figures(self.inputs, study).ratios.values():
-                ceiling = ceilings.get((row.variant, row.against))
-                if ceiling is None or row.verdict != "faster" or not row.ci_low > 1:
-                    continue
-                both = {
-                    (row.machine, study.name, name, row.case, row.metric)
-                    for name in (row.variant, row.against)
-                }
-                if both <= cells and not (row.metric == METRIC and ceiling.copies_alone):
-                    what = (
-                        f"expected at most the speed of {row.against} in {row.case} by"
-                        f" {row.metric}, or its reason under `beats`, got {row.ratio:.3g} times it"
-                    )
-                    yield Fault(f"{study.name}/{row.variant}", what, row.machine)
+                yield Fault(row.variant, what, row.machine, study.name)
 
 
 def behind(inputs: Inputs) -> set[tuple[str, str]]:
@@ -221,7 +228,7 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
     return waiting
 
 
-def _some(cases: Sequence[str]) -> str:
+def _some(cases: list[str]) -> str:
     """The first of some cases, and the number of the others."""
     return f"{min(cases)} and {len(cases) - 1} more" if cases[1:] else cases[0]
 
@@ -233,8 +240,12 @@ def _is_measured_by(study: Study, gpus: int) -> bool:
     return needed <= gpus if gpus == 1 else needed > 1
 
 
-def _cells(table: pd.DataFrame) -> set[Cell]:
-    return set(zip(*(table[name] for name in CELL), strict=True))
+def _cell(row: MeasuredRow) -> Cell:
+    return row.machine, row.study, row.variant, row.case
+
+
+def _cells(table: pd.DataFrame) -> list[Cell]:
+    return list(zip(*(table[name] for name in CELL), strict=True))
 
 
 def _cases(studies: Mapping[str, Study]) -> dict[tuple[str, str, str], tuple[Variant, Case]]:

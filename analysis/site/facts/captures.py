@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pycxxfilt
 
-from analysis.base.records import read_records
+from analysis.base.records import columns, read_records
 from analysis.results.collect import taken_of
 from analysis.results.store.records import CAPTURED as CAPTURED
-from analysis.results.store.records import COUNTER_COLUMNS, EVENT_COLUMNS, Counter, Event
 from analysis.results.store.records import HOST_CALL as HOST_CALL
 from analysis.results.store.records import KERNEL as KERNEL
+from analysis.results.store.records import Counter, Event
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Study, Variant
 from analysis.study.source import fingerprint
@@ -52,13 +52,33 @@ class Capture:
 
     @cached_property
     def counters(self) -> dict[str, float]:
-        """As `read_counters` of its file."""
-        return read_counters(self.path, self.variant)
+        """Sums over the kernels; for other metrics, the longest kernel's value.
+
+        Raises HotpathError if the file is not a table of counters.
+        """
+        rows = self._records_of(Counter)
+        if rows.empty:
+            return {}
+        is_sum = rows["metric"].str.endswith(".sum")
+        is_time = rows["metric"].str.contains("duration")
+        times = rows[is_sum & is_time].groupby("kernel")["value"].sum()
+        longest = times.idxmax() if len(times) else rows["kernel"].iloc[0]
+        of_longest = rows[~is_sum & (rows["kernel"] == longest)].groupby("metric")["value"].mean()
+        sums = rows[is_sum].groupby("metric")["value"].sum()
+        return {str(name): float(value) for name, value in pd.concat([sums, of_longest]).items()}
 
     @property
     def events(self) -> pd.DataFrame:
-        """As `read_events` of its file."""
-        return read_events(self.path, self.variant)
+        """Events of a timeline, by `store.records.Event`; seconds from the first.
+
+        Raises HotpathError if the file is not a timeline.
+        """
+        numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
+        return self._records_of(Event).astype(numbers)
+
+    def _records_of(self, kind: Any) -> pd.DataFrame:
+        rows = _records(self.path, kind, self.path.stat().st_mtime_ns)
+        return rows[rows["variant"] == self.variant]
 
 
 @dataclass(frozen=True)
@@ -80,32 +100,11 @@ class Captures:
         return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
 
-def read_counters(path: Path, variant: str) -> dict[str, float]:
-    """Counters of a variant: sums over its kernels; for other metrics, the longest kernel's value.
-
-    Raises HotpathError if the file is not a table of counters.
-    """
-    counted = [asdict(one) for one in read_records(path, Counter) if one.variant == variant]
-    if not counted:
-        return {}
-    rows = pd.DataFrame(counted, columns=list(COUNTER_COLUMNS))
-    is_sum, is_time = rows["metric"].str.endswith(".sum"), rows["metric"].str.contains("duration")
-    times = rows[is_sum & is_time].groupby("kernel")["value"].sum()
-    longest = times.idxmax() if len(times) else rows["kernel"].iloc[0]
-    of_longest = rows[~is_sum & (rows["kernel"] == longest)]
-    values = [rows[is_sum].groupby("metric")["value"].sum()]
-    values.append(of_longest.groupby("metric")["value"].mean())
-    return {str(name): float(value) for name, value in pd.concat(values).items()}
-
-
-def read_events(path: Path, variant: str) -> pd.DataFrame:
-    """Events of a variant in a timeline, by `store.records.Event`; seconds from the first.
-
-    Raises HotpathError if the file is not a timeline.
-    """
-    events = [asdict(one) for one in read_records(path, Event) if one.variant == variant]
-    numbers = dict.fromkeys(("start", "end", "stream", "bytes"), "float64")
-    return pd.DataFrame(events, columns=list(EVENT_COLUMNS)).astype(numbers)
+@lru_cache(maxsize=8)
+def _records(path: Path, kind: Any, written_ns: int) -> pd.DataFrame:
+    """All records of a file, which is read once for all of its variants."""
+    records = [asdict(record) for record in read_records(path, kind)]
+    return pd.DataFrame(records, columns=list(columns(kind)))
 
 
 def kernel_name(symbol: str) -> str:

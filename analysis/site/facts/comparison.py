@@ -64,11 +64,9 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        if self.judged is None or self.judged.verdict == UNDECIDED:
-            return UNCLEAR
-        if self.judged.verdict == IS_EQUAL:
-            return EQUAL
-        return FASTER if self.value > 1 else SLOWER
+        faster = FASTER if self.value > 1 else SLOWER
+        words = {DIFFERENT: faster, IS_EQUAL: EQUAL, UNDECIDED: UNCLEAR}
+        return words[self.judged.verdict if self.judged else UNDECIDED]
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
@@ -98,45 +96,35 @@ class Comparison:
         hosts = {run.host.id for run in self.inputs.runs_on(machine.name)}
         return {host: f"host {number}" for number, host in enumerate(sorted(hosts), start=1)}
 
-    def others(self, base: Machine) -> list[Machine]:
-        return [one for one in self.machines if one != base]
-
     def ratios(self, base: Machine, other: Machine) -> list[Ratio]:
         """Ratios of all variants that both have measured, in the order of the studies, each by the
-        preferred metric. The verdicts are on all of them together."""
-        pairs = {
-            (facts.study.name, variant.name, facts.study.headline): pair
-            for facts in self.studies.values()
-            for variant in facts.study.subjects
-            if (pair := _pair(facts, variant, base, other)) is not None
+        first metric that both have. The verdicts are on all of them together."""
+        pairs: dict[tuple[str, ...], tuple[Figure, Figure]] = {}
+        for facts in self.studies.values():
+            for variant in facts.study.subjects:
+                if pair := _pair(facts, variant, base.name, other.name):
+                    pairs[facts.study.name, variant.name, facts.study.headline] = pair
+        enough: dict[tuple[str, ...], tuple[list[Run], list[Run]]] = {
+            key: ([*map(Run, of.by_run)], [*map(Run, against.by_run)])
+            for key, (of, against) in pairs.items()
+            if of.by_run and against.by_run
         }
-        judged = judge(
-            {
-                row: (list(map(Run, of.by_run)), list(map(Run, against.by_run)))
-                for row, (of, against) in pairs.items()
-                if of.by_run and against.by_run
-            }
-        )
-        decided = {row.row: row for row in judged}
-        return [Ratio(base, other, *pair, decided.get(row)) for row, pair in pairs.items()]
+        decided = {judged.row: judged for judged in judge(enough)}
+        return [Ratio(base, other, *pair, decided.get(key)) for key, pair in pairs.items()]
 
 
-def _pair(
-    facts: StudyFacts, variant: Variant, base: Machine, other: Machine
-) -> tuple[Figure, Figure] | None:
-    """Fresh figures of both machines in the shown case, by the first metric that both have."""
+def _pair(facts: StudyFacts, variant: Variant, *machines: str) -> tuple[Figure, Figure] | None:
+    """Fresh figures of both machines in the shown case, by the first metric that both have; None
+    without one."""
     case = facts.study.shown_case(variant)
     for metric in facts.study.metrics_for(variant):
-        rows = [facts.figures.metric(one.name, variant, metric) for one in (base, other)]
-        of, against = (
-            Figure(
-                *(facts.study.name, variant, case.id, case.payload_bytes, metric, row.median),
-                tuple(figures_by_run(row)) if is_headline(row) else (),
+        rows = [facts.figures.metric(machine, variant, metric) for machine in machines]
+        fresh = [row for row in rows if row is not None and not row.stale]
+        if len(fresh) == 2:
+            place = (facts.study.name, variant, case.id, case.payload_bytes, metric)
+            of, against = (
+                Figure(*place, row.median, tuple(figures_by_run(row)) if is_headline(row) else ())
+                for row in fresh
             )
-            if row is not None and not row.stale
-            else None
-            for row in rows
-        )
-        if of is not None and against is not None:
             return of, against
     return None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -24,6 +24,14 @@ from analysis.site.facts.rows import (
     runs_text,
 )
 from analysis.study import Case, Study, Variant
+
+WHOLE: Final = ("gpu_time", "host_time")
+"""Clocks that every study means alike: until the operation is complete."""
+
+
+def delivered_bytes(case: Case, metric: str) -> int:
+    """The payload that a time delivers: none if it is a part of the operation, as a CPU time is."""
+    return case.payload_bytes if metric in WHOLE else 0
 
 
 class LimitShare(NamedTuple):
@@ -84,6 +92,11 @@ class Figures:
         row = replace(row, ratio=value, ci_low=low, ci_high=high)
         return replace(row, verdict=decided, by_run=runs_text(by_run))
 
+    def _payloads(self, row: RatioRow) -> list[int]:
+        """Bytes that both variants of a ratio deliver in its case; 0 for one without that case."""
+        names = (row.variant, row.against)
+        return [self.study.payloads.get((name, row.case), 0) for name in names]
+
     @cached_property
     def skipped(self) -> Mapping[tuple[str, str, str], SkippedRow]:
         """Skipped and failed cases by machine, variant and case."""
@@ -123,11 +136,10 @@ class Figures:
     def by_run(self, row: MeasuredRow) -> list[tuple[RunFile, float]]:
         """The runs of a figure, oldest first, each with its median. Empty if the runs are not
         known, because it is stale or only some runs have this case."""
-        if row.stale:
-            return []
         runs = self.inputs.fresh_runs((row.machine, row.study, row.variant))
         medians = figures_by_run(row)
-        return list(zip(runs, medians, strict=True)) if len(runs) == len(medians) else []
+        is_known = not row.stale and len(runs) == len(medians)
+        return list(zip(runs, medians, strict=True)) if is_known else []
 
     def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
         """One metric in the shown case."""
@@ -161,13 +173,6 @@ class Figures:
     def other_clock(self, row: RatioRow, time: MeasuredRow) -> str:
         """`by host time` if a ratio is by another metric than the time beside it; else empty."""
         return "" if row.metric == time.metric else f"by {self.study.metrics[row.metric].clock}"
-
-    def _payloads(self, row: RatioRow) -> tuple[int, int]:
-        """Bytes that both variants of a ratio deliver in its case; 0 for one without that case."""
-        payload, other = (
-            self.study.payloads.get((name, row.case), 0) for name in (row.variant, row.against)
-        )
-        return payload, other
 
     def limit_share(
         self, machine: str, variant: Variant, case: Case, metric: str

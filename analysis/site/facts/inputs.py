@@ -161,46 +161,40 @@ class Inputs:
         return [self.results / machine / study / name for name in sorted(names, reverse=True)]
 
 
-def load_inputs(
-    tables: Path,
-    results: Path,
-    studies: Mapping[str, Study],
-    derived: Mapping[str, Path] | None = None,
-) -> Inputs:
+def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> Inputs:
     """Read the tables under `tables` and the descriptions of runs and captures under `results`.
 
-    A missing table counts as empty. `derived` are the folders of the tables of each study's code;
-    left out, these are under `tables`, and the results of all studies are read. Raises HotpathError
-    for tables of a machine without results.
+    A missing table counts as empty. Raises HotpathError for tables of a machine without results.
     """
-    of_code = derived or {name: tables / "derived" / name for name in studies}
     refused_file = tables / "refused.json"
     refused = json.loads(refused_file.read_text()) if refused_file.exists() else {}
-    known = [machine for machine in machines(results) if machine not in refused]
     bad = {results / name for name in refused}
-    runs: list[RunFile] = []
-    captures: list[Capture] = []
-    for folder in (folder for machine in known for folder in listed(results / machine)):
-        name = folder.relative_to(results).as_posix()
-        if name in refused or not (derived is None or folder.name in derived):
-            continue
-        paths = [path for path in described(folder) if path not in bad]
-        runs += [read_about(path, RunFile) for path in reversed(paths)]
-        captures += [
-            one for one in read_captures(folder) if f"{name}/{one.about.file_name}" not in refused
-        ]
+    known = [machine for machine in machines(results) if machine not in refused]
+    folders = [one for name in known for one in listed(results / name) if one not in bad]
+    runs = [
+        read_about(path, RunFile)
+        for folder in folders
+        for path in reversed(described(folder))
+        if path not in bad
+    ]
+    captures = [
+        one
+        for folder in folders
+        for one in read_captures(folder)
+        if folder / one.about.file_name not in bad
+    ]
     made = {name: read_table(tables / f"{name}.csv", row) for name, row in TABLES.items()}
-    summary = made["summary"]
-    if gone := sorted({*summary["machine"]} - {run.machine for run in runs}):
+    if gone := sorted({*made["summary"]["machine"]} - {run.machine for run in runs}):
         raise HotpathError(
             f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
             "run `snakemake -c 8 summary`"
         )
     of_cell = ["machine", "study", "variant", "case"]
+    of_code = {name: tables / "derived" / name for name in studies}
     return Inputs(
         studies=studies,
         results=results,
-        tables=made | {"summary": summary.merge(made["runs"], how="left", on=of_cell)},
+        tables=made | {"summary": made["summary"].merge(made["runs"], how="left", on=of_cell)},
         resources=read_table(tables / "resources.csv", KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
         derived={name: read_derived(folder) for name, folder in of_code.items()},

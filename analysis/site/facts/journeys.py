@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analysis.site.facts.basis import is_headline
 from analysis.site.facts.claims import ClaimResult
@@ -13,8 +14,7 @@ from analysis.study import Study, Variant
 from analysis.study.claims import Claim
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A variant with its time, and its speed as a share of the limit's; None if unknown or no
     headline."""
 
@@ -23,8 +23,7 @@ class Step:
     share: float | None
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(NamedTuple):
     """The limit of a journey: the fastest ceiling, or a variant of another study with as many
     bytes, as study.yaml names it. `clock` is that of its metric, if this is not the journey's."""
 
@@ -92,7 +91,7 @@ def _on(facts: StudyFacts, machine: str) -> Journey | None:
     if not solving:
         return None
     best = min(solving, key=lambda one: times[one].median)
-    limit, shares = _limit(facts, machine, best, metric, times)
+    limit, shares = _own_limit(facts, best, times) or _other_limit(facts, best, times) or (None, {})
     steps = {one: Step(one, time, shares.get(one)) for one, time in times.items()}
     return Journey(machine, metric, [*steps.values()], steps[best], limit)
 
@@ -109,38 +108,39 @@ def _solves(study: Study, step: Variant) -> bool:
     )
 
 
-def _limit(
-    facts: StudyFacts,
-    machine: str,
-    best: Variant,
-    metric: str,
-    times: Mapping[Variant, MeasuredRow],
-) -> tuple[Limit | None, Mapping[Variant, float]]:
-    """The limit of the best step, and the share of it that each step reaches."""
+Times = Mapping[Variant, MeasuredRow]
+Limited = tuple[Limit, Mapping[Variant, float]]
+"""The limit of the best step, and the share of it that each step reaches."""
+
+
+def _own_limit(facts: StudyFacts, best: Variant, times: Times) -> Limited | None:
+    """By the fastest ceiling of the study."""
+    machine, metric = times[best].machine, times[best].metric
     ceiling = facts.figures.limit_share(machine, best, facts.study.shown_case(best), metric)
-    if ceiling is not None:
-        limit = facts.study.variant(ceiling.ceiling)
-        rows = {step: facts.figures.ratio(machine, step, limit, metric) for step in times}
-        return Limit(limit), {s: row.ratio for s, row in rows.items() if row and is_headline(row)}
+    if ceiling is None:
+        return None
+    limit = facts.study.variant(ceiling.ceiling)
+    rows = {step: facts.figures.ratio(machine, step, limit, metric) for step in times}
+    return Limit(limit), {s: row.ratio for s, row in rows.items() if row and is_headline(row)}
+
+
+def _other_limit(facts: StudyFacts, best: Variant, times: Times) -> Limited | None:
+    """By the variant of another study that study.yaml names."""
     named = facts.study.limit
     if named is None or named.study not in facts.inputs.studies:
-        return None, {}
+        return None
+    machine, metric = times[best].machine, times[best].metric
     other = StudyFacts(facts.inputs, facts.inputs.studies[named.study])
     mover = other.study.variant(named.variant)
-    metrics = metric, *other.study.metrics_for(mover)
     movers = {
         case.payload_bytes: row
         for case in mover.cases
-        for name in reversed(metrics)
+        for name in reversed((metric, *other.study.metrics_for(mover)))
         if (row := other.figures.find(machine, mover.name, case.id, name)) and not row.stale
     }
-    payloads = {step: facts.study.shown_case(step).payload_bytes for step in times}
-    shares = {
-        s: movers[payloads[s]].median / row.median
-        for s, row in times.items()
-        if payloads[s] in movers
-    }
-    if best not in shares:
-        return None, {}
-    by = movers[payloads[best]].metric
-    return Limit(mover, other.study.metrics[by].clock if by != metric else ""), shares
+    beside = {step: movers.get(facts.study.shown_case(step).payload_bytes) for step in times}
+    if (of_best := beside[best]) is None:
+        return None
+    clock = other.study.metrics[of_best.metric].clock if of_best.metric != metric else ""
+    shares = {step: row.median / times[step].median for step, row in beside.items() if row}
+    return Limit(mover, clock), shares

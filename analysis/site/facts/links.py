@@ -18,8 +18,6 @@ from analysis.study.access import Access, access_of
 COPY_BYTES: Final = 2**30
 IN_FLIGHT_BYTES: Final = 2048
 """Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
-
-
 OF_EACH_FIT: Final = ("link_rate", "walk")
 """A parameter of the fit to the link, and one of that to translation."""
 
@@ -41,6 +39,41 @@ class Chip:
         return float(predicted_seconds(work, self.parameters.values())[0])
 
 
+@dataclass(frozen=True)
+class Calibrated:
+    """The calibrated machine and its link; predictions combine its chip with other links."""
+
+    machine: str
+    chip: Chip
+    link: Link
+
+    def measured_values(self) -> dict[str, float]:
+        """The values of OF_THE_MACHINE on this machine."""
+        parameters = self.chip.parameters
+        efficiency = parameters.link_rate / self.link.packet_rate
+        return {"efficiency": efficiency, "latency": parameters.latency}
+
+
+@dataclass(frozen=True)
+class HeldAgainst:
+    """A published rate of a large copy over a link, and the predicted one, both in B/s.
+    `is_calibrated` is the link of the calibrated machine, whose figures then count."""
+
+    link: Link
+    published: PublishedRate
+    predicted: float
+    is_calibrated: bool
+
+    @property
+    def difference(self) -> float:
+        """Published over predicted rate, minus 1."""
+        return self.published.rate / self.predicted - 1
+
+    @property
+    def is_refuted(self) -> bool:
+        return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
+
+
 def fit_bases(inputs: Inputs) -> dict[str, str]:
     """The calibration cases and runs behind the parameters of each calibrated machine."""
     table = inputs.tables["model_parameters"]
@@ -54,53 +87,16 @@ def fit_bases(inputs: Inputs) -> dict[str, str]:
 
 def chips(inputs: Inputs) -> dict[str, Chip]:
     """The calibrated machines, by name."""
-    table = inputs.tables["model_parameters"]
-    values = {
-        name: dict(zip(rows["parameter"], rows["value"], strict=True))
-        for name, rows in table.groupby("machine")
-    }
     found = {}
+    table = inputs.tables["model_parameters"].set_index("machine")
     for machine, described in inputs.machines.items():
-        known, sms = values.get(machine, {}), described.get("sms")
+        rows = table.loc[table.index == machine]
+        known = dict(zip(rows["parameter"], rows["value"], strict=True))
+        sms = described.get("sms")
         if isinstance(sms, int) and math.isfinite(known.get("link_rate", math.nan)):
-            parameters = (known.get(one.name, math.nan) for one in fields(Parameters))
-            found[machine] = Chip(sms, Parameters(*parameters))
+            values = (known.get(one.name, math.nan) for one in fields(Parameters))
+            found[machine] = Chip(sms, Parameters(*values))
     return found
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """The calibrated machine and its link; predictions combine its chip with other links."""
-
-    machine: str
-    sms: int
-    parameters: Parameters
-    link: Link
-
-    def measured_values(self) -> dict[str, float]:
-        """The values of OF_THE_MACHINE on this machine."""
-        efficiency = self.parameters.link_rate / self.link.packet_rate
-        return {"efficiency": efficiency, "latency": self.parameters.latency}
-
-
-@dataclass(frozen=True)
-class HeldAgainst:
-    """A published rate of a large copy over a link, and the predicted one, both in B/s."""
-
-    link: Link
-    published: PublishedRate
-    predicted: float
-    is_calibrated: bool
-    """Whether this is the link of the calibrated machine, whose figures then count."""
-
-    @property
-    def difference(self) -> float:
-        """Published over predicted rate, minus 1."""
-        return self.published.rate / self.predicted - 1
-
-    @property
-    def is_refuted(self) -> bool:
-        return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
 
 
 def calibrated_machine(inputs: Inputs) -> Calibrated | None:
@@ -109,7 +105,7 @@ def calibrated_machine(inputs: Inputs) -> Calibrated | None:
         about = inputs.machines[machine]
         pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
         if link := next((link for link in read_links() if link.pcie == pcie), None):
-            return Calibrated(machine, chip.sms, chip.parameters, link)
+            return Calibrated(machine, chip, link)
     return None
 
 
@@ -120,10 +116,10 @@ def held_against(inputs: Inputs) -> list[HeldAgainst]:
         return []
     held = []
     for link in read_links():
-        parameters = behind(link, known.parameters, known.link)
+        parameters = behind(link, known.chip.parameters, known.link)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, known.sms, link, parameters).seconds
+            seconds = predict(access, known.chip.sms, link, parameters).seconds
             held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == known.link))
     return held

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -27,6 +26,8 @@ COLUMNS: Final = [
     *("share", "short", "interval", "runs", "hosts", "by_run", "note", "href"),
 ]
 
+Point = dict[str, Any]
+
 
 def points_table(figures: Figures) -> pd.DataFrame:
     """Figures to draw, and missing ones, with COLUMNS and a column `case_<key>` per case key.
@@ -38,51 +39,55 @@ def points_table(figures: Figures) -> pd.DataFrame:
     keys = [f"{CASE_PREFIX}{key}" for key in figures.study.case_keys]
     points = [*_of_variants(figures), *_published(figures)]
     table = pd.DataFrame(points, columns=[*COLUMNS, *keys])
-    return table.fillna({"interval": "", "by_run": "", "note": ""})
+    words = ["interval", "by_run", "note"]
+    return table.assign(**table[words].astype("object").fillna(""))
 
 
-def _of_variants(figures: Figures) -> Iterator[dict[str, Any]]:
+def _of_variants(figures: Figures) -> Iterator[Point]:
     """One point per measured time, else one with the reason for its absence."""
     study, measured = figures.study, {key[:3] for key in figures.measured}
     for machine, variant in product(figures.machines, study.subjects):
+        preferred = study.metrics_for(variant)
         for case in variant.cases:
-            place = partial(_place, figures, machine, variant, case)
-            by_metric = {
+            key = machine, variant.name, case.id
+            times = {
                 metric: row
                 for metric in study.time_metrics
-                if (row := figures.find(machine, variant.name, case.id, metric)) is not None
+                if (row := figures.find(*key, metric)) is not None
             }
-            preferred = study.metrics_for(variant)
-            default = next((metric for metric in by_metric if metric in preferred), "")
-            for metric, row in by_metric.items():
-                is_default = int(metric == default)
-                yield place(metric) | _measured(figures, case, row) | {"is_default": is_default}
-            key = machine, variant.name, case.id
-            if by_metric or key in measured:
-                continue  # where other metrics than times were measured, no point is missing
+            default = next((metric for metric in times if metric in preferred), "")
+            for metric, row in times.items():
+                point = _place(figures, machine, variant, case, metric)
+                yield {
+                    **point,
+                    **_measured(figures, variant, case, row),
+                    "is_default": int(metric == default),
+                }
             skipped = figures.skipped.get(key)
-            if skipped or case.grid != "full":  # few machines measure the full grid
+            # Where other metrics than times were measured, no point is missing; and few machines
+            # measure the full grid.
+            if key not in measured and (skipped or case.grid != "full"):
                 state = skipped.status if skipped else NOT_MEASURED
-                absent = {"state": state, "short": state, "note": skipped.reason if skipped else ""}
-                yield place(preferred[0]) | absent | {"is_default": 1}
+                point = _place(figures, machine, variant, case, preferred[0])
+                note = skipped.reason if skipped else ""
+                yield {**point, "state": state, "short": state, "note": note, "is_default": 1}
 
 
-def _published(figures: Figures) -> Iterator[dict[str, Any]]:
+def _published(figures: Figures) -> Iterator[Point]:
     """Points of the published figures, repeated for every machine."""
     for row, machine in product(figures.printed, figures.machines):
         variant = figures.study.variant(row.variant)
         case = Case(parse_case(row.case), row.payload_bytes, "default")
-        note = f"{row.printed} {row.unit_printed} in {row.source}"
-        yield (
-            _place(figures, machine, variant, case, row.metric)
-            | _values(figures, case, row.seconds, math.nan, math.nan)
-            | {"state": "published", "is_default": 1, "note": note}
-        )
+        yield {
+            **_place(figures, machine, variant, case, row.metric),
+            **_values(figures, case, row.seconds, math.nan, math.nan),
+            "state": "published",
+            "is_default": 1,
+            "note": f"{row.printed} {row.unit_printed} in {row.source}",
+        }
 
 
-def _place(
-    figures: Figures, machine: str, variant: Variant, case: Case, metric: str
-) -> dict[str, Any]:
+def _place(figures: Figures, machine: str, variant: Variant, case: Case, metric: str) -> Point:
     """Columns that identify a figure."""
     return {
         "machine": machine,
@@ -98,16 +103,18 @@ def _place(
     }
 
 
-def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
+def _measured(figures: Figures, variant: Variant, case: Case, row: MeasuredRow) -> Point:
     """Columns of a measured figure. Its runs are in place of an interval that they do not allow."""
     low, note = shortest_time(figures, case, row)
     values = _values(figures, case, row.median, low, row.ci_high) | {"note": note}
+    is_rate = figures.are_rates and case.payload_bytes > 0
     if not is_headline(row):
-        values |= {"interval": spread(row, "", partial(_short, figures, case)), "note": ""}
+        values["interval"] = spread(row, "", lambda time: _short(case, time, is_rate=is_rate))
+        values["note"] = ""
     by_run = row.by_run if row.runs > 1 else ""
-    if by_run and "rate" in values and figures.are_rates:
+    if by_run and is_rate:
         by_run = runs_text(case.payload_bytes / time / 1e9 for time in figures_by_run(row))
-    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
+    limit = figures.limit_share(row.machine, variant, case, row.metric)
     return values | {
         "state": "stale" if row.stale else "measured",
         "share": limit.share if limit else math.nan,
@@ -120,44 +127,38 @@ def _measured(figures: Figures, case: Case, row: MeasuredRow) -> dict[str, Any]:
 def shortest_time(figures: Figures, case: Case, row: MeasuredRow) -> tuple[float, str]:
     """The lower end of a time's interval, and a note where that was raised: no rate reaches beyond
     that of the ceiling or link, unless the figure itself does. NaN without an interval."""
-    limit = figures.limit_share(row.machine, figures.study.variant(row.variant), case, row.metric)
-    of_ceiling = row.median * limit.share if limit else 0.0
-    least, bound = max((of_ceiling, "ceiling"), (_link_seconds(figures, case, row), "link"))
+    variant, chip = figures.study.variant(row.variant), figures.chips.get(row.machine)
+    limit = figures.limit_share(row.machine, variant, case, row.metric)
+    access = access_of(variant, case)
+    bounds = [(row.median * limit.share, "ceiling")] if limit else []
+    # The link bounds what moves one range.
+    if chip and access and access.reads in ("contiguous", "copy_engine"):
+        bounds.append((access.payload_bytes / chip.parameters.link_rate, "link"))
+    least, bound = max(bounds, default=(0.0, ""))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""
     end = f"the {bound}'s rate"
     if row.median < least:
-        end = f"the figure, which exceeds {end}"
-    return max(row.ci_low, min(row.median, least)), f"interval ends at {end}"
+        return max(row.ci_low, row.median), f"interval ends at the figure, which exceeds {end}"
+    return least, f"interval ends at {end}"
 
 
-def _link_seconds(figures: Figures, case: Case, row: MeasuredRow) -> float:
-    """Seconds of the payload at the link's calibrated rate; 0 unless the variant moves one range
-    over a calibrated link."""
-    access = access_of(figures.study.variant(row.variant), case)
-    chip = figures.chips.get(row.machine)
-    if chip is None or access is None or access.reads not in ("contiguous", "copy_engine"):
-        return 0.0
-    return access.payload_bytes / chip.parameters.link_rate
-
-
-def _short(figures: Figures, case: Case, seconds: float) -> str:
+def _short(case: Case, seconds: float, *, is_rate: bool) -> str:
     """The rate or time for the mark."""
-    if figures.are_rates and case.payload_bytes:
-        return digits(case.payload_bytes / seconds / 1e9)
-    return quantity(seconds, "s")
+    return digits(case.payload_bytes / seconds / 1e9) if is_rate else quantity(seconds, "s")
 
 
-def _values(
-    figures: Figures, case: Case, seconds: float, low: float, high: float
-) -> dict[str, Any]:
+def _values(figures: Figures, case: Case, seconds: float, low: float, high: float) -> Point:
     """Times in s and rates in GB/s, and their formatted text for the mark."""
-    values: dict[str, Any] = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
-    interval = quantity_interval(seconds, low, high, "s")
+    is_rate = figures.are_rates and case.payload_bytes > 0
+    # The longest time is the lowest rate.
+    rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
+    values: Point = {"seconds": seconds, "seconds_low": low, "seconds_high": high}
     if case.payload_bytes:
-        # The longest time is the lowest rate.
-        rates = [case.payload_bytes / time / 1e9 for time in (seconds, high, low)]
         values |= dict(zip(("rate", "rate_low", "rate_high"), rates, strict=True))
-        if figures.are_rates:
-            interval = digits_interval(rates[1], rates[2])
-    return values | {"short": _short(figures, case, seconds), "interval": interval}
+    return values | {
+        "short": _short(case, seconds, is_rate=is_rate),
+        "interval": digits_interval(rates[1], rates[2])
+        if is_rate
+        else quantity_interval(seconds, low, high, "s"),
+    }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -49,8 +49,7 @@ class ReachKeys(Keys):
     pools: Annotated[list[_Pool], Field(min_length=1, max_length=100)]
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """A figure of the study, and of the probe with a pool of `pool_bytes`. `is_current` tests that
     today's source ran."""
 
@@ -70,14 +69,23 @@ class Agreement:
 
 def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
     """Every figure that the study and an output of the probe have on the same machine."""
-    return [
-        Agreement(probe["pool_bytes"], machine, name, unit, known[name], value, is_current(path))
-        for machine in inputs.machines
-        for known in [_of_study(inputs, machine)]
-        for path, probe in probes(outputs / machine).items()
-        for name, value, unit in _of_probe(probe)
-        if name in known and value is not None
-    ]
+    found = []
+    for machine in inputs.machines:
+        known = _of_study(inputs, machine)
+        for path, probe in probes(outputs / machine).items():
+            figures = {HELD: (probe["held"], "1"), WALKS: (probe["walks_per_s"], "1/s")}
+            for pool, measured, predicted, _ in probe["pools"]:
+                name = _gather(probe["row_bytes"], pool)
+                figures[name] = measured, "B/s"
+                figures[f"{name}, predicted"] = (predicted if probe["held"] else None), "B/s"
+            found += [
+                Agreement(
+                    probe["pool_bytes"], machine, name, unit, known[name], value, is_current(path)
+                )
+                for name, (value, unit) in figures.items()
+                if name in known and value is not None
+            ]
+    return found
 
 
 def is_current(output: Path, source: Path = SOURCE) -> bool:
@@ -87,23 +95,12 @@ def is_current(output: Path, source: Path = SOURCE) -> bool:
     return digests.exists() and f"{now}  {output.name}" in digests.read_text().splitlines()
 
 
-def probes(folder: Path) -> dict[Path, dict[str, Any]]:
+def probes(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
     """The outputs for programs in a folder, smallest pool first. FieldError for a wrong one."""
-    contents: dict[Path, dict[str, Any]] = {}
-    for path in folder.glob("*.json"):
-        contents[path] = read_json(path, LIMIT_BYTES)
-        keys.read(ReachKeys, contents[path], path.name)
+    contents = {path: read_json(path, LIMIT_BYTES) for path in folder.glob("*.json")}
+    for path, content in contents.items():
+        keys.read(ReachKeys, content, path.name)
     return dict(sorted(contents.items(), key=lambda each: int(each[1]["pool_bytes"])))
-
-
-def _of_probe(probe: Mapping[str, Any]) -> Iterator[tuple[str, float | None, str]]:
-    """Name, value and unit of each figure."""
-    yield HELD, probe["held"], "1"
-    yield WALKS, probe["walks_per_s"], "1/s"
-    for pool, measured, predicted, _ in probe["pools"]:
-        name = _gather(probe["row_bytes"], pool)
-        yield name, measured, "B/s"
-        yield f"{name}, predicted", predicted if probe["held"] else None, "B/s"
 
 
 def _of_study(inputs: Inputs, machine: str) -> dict[str, float]:
@@ -112,7 +109,10 @@ def _of_study(inputs: Inputs, machine: str) -> dict[str, float]:
     fitted = {row.parameter: row.value for row in inputs.parameters if row.machine == machine}
     if not math.isnan(fitted.get("held_entries", math.nan)):
         walker = Walker(*(fitted[field.name] for field in fields(Walker)))
-        known |= {HELD: walker.held_entries, WALKS: _walks_per_s(walker)}
+        entries, reads, none = np.array([4 * walker.held_entries]), np.array([READS]), np.zeros(1)
+        seconds = walk_seconds(walker, entries, entries, reads, none, none)
+        walks = READS * (1 - 1 / 4)  # a quarter of the translations is held
+        known |= {HELD: walker.held_entries, WALKS: float(walks / seconds[0])}
     summary = inputs.tables["summary"]
     is_gather = (summary[["study", "variant", "metric"]] == GATHER).all(axis=1)
     gathers = summary[is_gather & (summary["machine"] == machine)]
@@ -120,16 +120,9 @@ def _of_study(inputs: Inputs, machine: str) -> dict[str, float]:
         case = parse_case(name)
         if case["order"] == "random" and case["rows"] == READS:
             size = int(case["row_bytes"])
-            gather, rate = _gather(size, int(case["pool_mib"]) * 2**20), READS * size / seconds
-            known |= {gather: rate, f"{gather}, predicted": rate}
+            gather = _gather(size, int(case["pool_mib"]) * 2**20)
+            known |= dict.fromkeys((gather, f"{gather}, predicted"), READS * size / seconds)
     return known
-
-
-def _walks_per_s(walker: Walker) -> float:
-    """Walks a second by the study's model, in a launch from four times the reach."""
-    entries, reads, none = np.array([4 * walker.held_entries]), np.array([READS]), np.zeros(1)
-    seconds = walk_seconds(walker, entries, entries, reads, none, none)
-    return float(READS * (1 - 1 / 4) / seconds[0])
 
 
 def _gather(row_bytes: float, pool_bytes: float) -> str:

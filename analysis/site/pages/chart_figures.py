@@ -20,7 +20,7 @@ from analysis.study import parse_case
 def chart(page: Page, name: str, caption: str) -> Markup:
     """A chart with its selects, its data and a caption.
 
-    name: one of the common charts (`steps`, `cases`, `model`, `agreement`, `timeline`), or of those
+    name: one of the common charts (`steps`, `cases`, `model`, `timeline`), or of those
         that the study's charts.py returns
     caption: one or two sentences below it
     """

@@ -1,7 +1,8 @@
-"""Draw the charts about all studies, and write all samples as one file."""
+"""Draw the charts of every study and those about all, and write all samples as one file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,11 @@ from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
 from analysis.base.reading import read_yaml
+from analysis.site.charts import draw_study
+from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.writing import write_charts, write_index
+from analysis.site.charts.writing import write_charts
 from analysis.site.facts.comparison import Comparison
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
@@ -24,15 +27,15 @@ from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover
 
 FIGURES: Final = "figures that charts and pages can be made of"
+EXPLORER: Final = "explorer"
+"""The explorer's first chart."""
 SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 
 def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write the charts about all studies and their index to `folder`/ALL, without results that they
-    cannot be made of. The folder `pages` has mkdocs.yml, which chooses the explorer's first chart.
-    """
-    out = folder / ALL
-    out.mkdir(parents=True, exist_ok=True)
+    """Write the charts about all studies to `folder`, without results that they cannot be made of.
+    The folder `pages` has mkdocs.yml, which chooses the explorer's first chart."""
+    folder.mkdir(parents=True, exist_ok=True)
     wanted = read_yaml(pages / CONFIGURATION)["extra"]["explorer_start"]
 
     def draw(known: Inputs) -> None:
@@ -41,12 +44,22 @@ def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
         choice = first_choice(facts, wanted) if facts else None
         charts = {
             "machines": machines_chart(Comparison(known, studies)),
-            "explorer": explorer_chart(facts, choice) if facts and choice else None,
+            EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
         }
-        write_index(write_charts(charts, out, known.machine_names), out)
+        write_charts(charts, folder, known.machine_names)
 
     _, used = guarded(inputs, draw, FIGURES)
-    write_left_out(used, inputs, out)
+    write_left_out(used, inputs, folder)
+
+
+def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
+    """Write each study's charts, those about all studies, and their engine to `folder`; and do
+    what `others` do meanwhile. In one program, as to start one takes longer than to draw."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: list[Callable[[], None]] = [*others, partial(write_engine, folder)]
+    parts += [partial(draw_study, inputs, name, folder / name) for name in inputs.studies]
+    forked_map(lambda draw: draw(), parts)
+    draw_common(inputs.without(read_left_out(folder)), pages, folder / ALL)
 
 
 def write_samples(inputs: Inputs, folder: Path) -> None:
@@ -68,12 +81,8 @@ def main() -> None:
     parser.add_argument("--samples", type=Path, required=True, help="folder of the samples")
     arguments = parser.parse_args()
     inputs = load_inputs(arguments.tables, arguments.results, discover())
-    inputs = inputs.without(read_left_out(arguments.charts))
-    parts = (
-        partial(write_samples, inputs, arguments.samples),
-        partial(draw_common, inputs, ROOT / "docs", arguments.charts),
-    )
-    forked_map(lambda write: write(), parts)
+    samples = partial(write_samples, inputs, arguments.samples)
+    draw_all(inputs, ROOT / "docs", arguments.charts, samples)
 
 
 if __name__ == "__main__":

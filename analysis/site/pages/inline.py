@@ -20,10 +20,10 @@ from analysis.base.quantities import (
 )
 from analysis.base.quantities import percent as percentage
 from analysis.base.statistics import SAME_WITHIN
-from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import is_headline, metric_spread, spread, with_basis
 from analysis.site.facts.claims import UNDECIDED
+from analysis.site.facts.figures import delivered_bytes
 from analysis.site.facts.journeys import claim_result
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.rows import MeasuredRow, RatioRow

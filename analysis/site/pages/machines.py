@@ -19,10 +19,10 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.compare.judge import DIFFERENT
-from analysis.site.charts.columns import delivered_bytes
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.basis import basis_phrase, is_headline
 from analysis.site.facts.comparison import FASTER, SLOWER, Ratio
+from analysis.site.facts.figures import delivered_bytes
 from analysis.site.facts.inputs import RunFile
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import (

@@ -68,7 +68,7 @@ def build_site(
     if stopping := fatal(faults, published, staged.inputs):
         lines = "\n".join(map(str, stopping))
         raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
-    add_faults(whole, faults)
+    add_faults(whole, faults, staged.inputs)
     put_in_place(whole, site)
     return faults
 
@@ -83,12 +83,12 @@ def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> 
     config.plugins.on_shutdown()
 
 
-def add_faults(site: Path, faults: Sequence[Fault]) -> None:
+def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
     """List `faults` at the end of the home page of the built `site`."""
     if not faults:
         return
     home = site / "index.html"
-    lines = joined("", (element("li", plain(str(fault))) for fault in faults))
+    lines = joined("", (element("li", plain(fault.sentence(inputs))) for fault in faults))
     listed = element("h2", "What these pages lack", id="faults")
     listed += element("ul", lines, class_="hp-faults")
     text, end, rest = home.read_text().rpartition("</article>")

@@ -19,11 +19,11 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
-from analysis.site.charts.columns import delivered_bytes
-from analysis.site.charts.page_tables import SUFFIX, read_page_table
+from analysis.site.charts.widgets import SUFFIX, read_page_table
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, metric_spread, spread
 from analysis.site.facts.captures import STALE
+from analysis.site.facts.figures import delivered_bytes
 from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.rows import MeasuredRow, PublishedRow, RatioRow
 from analysis.site.facts.study_facts import StudyFacts

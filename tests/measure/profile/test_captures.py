@@ -14,7 +14,7 @@ from analysis.measure.profile import ncu
 from analysis.measure.profile.__main__ import variants_by_case
 from analysis.measure.profile.session import direction, normalised
 from analysis.results.store.records import Event
-from analysis.site.facts.captures import read_events
+from analysis.site.facts.captures import CAPTURED, Capture
 from analysis.study import Case
 from analysis.study.description import Captured
 from tests.captured import REAL
@@ -110,10 +110,11 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
     assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
     write_records(tmp_path / "t.csv", Event, [first, second, replace(second, variant="other")])
-    read = read_events(tmp_path / "t.csv", "one")
+    capture = Capture(CAPTURED, "", path=tmp_path / "t.csv", variant="one")
+    read = capture.events
     assert read["stream"].isna().tolist() == [True, False]
     assert normalised("one", []) == []
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
-        read_events(tmp_path / "t.csv", "one")
+        _ = capture.events
     assert [direction(kind) for kind in (1, 2, 8)] == ["HtoD", "DtoH", "DtoD"]

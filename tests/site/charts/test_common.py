@@ -7,16 +7,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.site.charts import draw_study, study_charts
+from analysis.site.charts import study_charts
 from analysis.site.charts.steps import NO_KEY, varying_keys
 from analysis.site.charts.timeline import timeline_chart, timeline_events
-from analysis.site.facts.inputs import Inputs, load_inputs
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover
 from tests.captured import captured_root
-from tests.roots import drawing_once, make_inputs, make_root, rows_without_value
+from tests.roots import make_inputs, make_root, rows_without_value
 from tests.site.charts.conftest import Charts
-from tests.synthetic import COPY, add_run, provenance_of, write_machine
+from tests.synthetic import add_run, provenance_of, write_machine
 
 
 def test_the_steps_show_every_variant_in_words(two_machines: Inputs, charts: Charts) -> None:
@@ -63,11 +63,6 @@ def test_cases_run_along_the_number_with_most_values(charts: Charts) -> None:
     assert varying_keys(points) == ["case_pause"]
 
 
-def test_agreement_compares_repeats_of_one_program_only(charts: Charts) -> None:
-    table = charts["calls"]["agreement"].table
-    assert set(zip(table["variant"], table["against"], strict=True)) == {("again", "python")}
-
-
 def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(tmp_path: Path) -> None:
     root = captured_root(tmp_path)
     facts = StudyFacts(make_inputs(root), discover(root)["copy"])
@@ -78,24 +73,3 @@ def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(tmp_path: Path) ->
     assert set(events["state"]) == {"captured", "stale"}
     chart = timeline_chart(facts)
     assert chart is not None and [select.label for select in chart.selects] == ["variant"]
-
-
-def test_no_timelines_no_chart(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    write_machine(root / "results", "box", COPY, variants=COPY.with_role("step"))
-    assert timeline_chart(StudyFacts(make_inputs(root), COPY)) is None
-
-
-def test_charts_use_only_the_tables_of_their_study(two_machines: Inputs, tmp_path: Path) -> None:
-    study = two_machines.studies["copy"]
-    tables = two_machines.results.parent / "build"
-    alone = load_inputs(
-        tables, two_machines.results, {study.name: study}, {study.name: tmp_path / "none"}
-    )
-    assert {run.study for run in alone.runs} == {"copy"}
-    for name, inputs in (("all", two_machines), ("alone", alone)):
-        with drawing_once():
-            draw_study(StudyFacts(inputs, study), tmp_path / name)
-    drawn = {path.name: path.read_text() for path in (tmp_path / "all").iterdir()}
-    assert drawn == {path.name: path.read_text() for path in (tmp_path / "alone").iterdir()}
-    assert "all.payloads.json" in drawn

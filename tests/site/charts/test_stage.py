@@ -23,7 +23,6 @@ from analysis.site.charts.writing import (
     read_index,
     write_chart,
     write_charts,
-    write_index,
 )
 from tests.site.charts.conftest import Charts
 
@@ -53,9 +52,10 @@ def test_every_chart_is_one_valid_specification_with_its_data_and_pictures(
 ) -> None:
     for study, of_study in charts.items():
         folder = tmp_path / study
-        index = write_charts({**of_study, "none": None}, folder, {"box": "The box"})
-        write_index(index, folder)
-        assert read_index(folder) == index and index["none"] is None
+        folder.mkdir()
+        write_charts({**of_study, "none": None}, folder, {"box": "The box"})
+        index = read_index(folder)
+        assert index["none"] is None
         for name in of_study:
             document, summary = document_of(folder, name), index[name]
             kind: Any = alt.LayerChart if "layer" in document else alt.Chart

@@ -42,23 +42,9 @@ def test_two_values_of_one_figure_are_named(tmp_path: Path, two_machines: Inputs
     ]
 
 
-@pytest.mark.parametrize(
-    ("caption", "shapes", "missing"),
-    [
-        ("Within the reach (shaded).", '<rect class="band"/>', ""),
-        ("Within the reach (shaded).", "<rect/>", "'shaded'"),
-        ("dashed lines: the model.", '<path class="dashed"/>', ""),
-        ("dashed lines: the model.", "<path/>", "'dashed lines: the model'"),
-        ("whiskers: intervals", "<line/>", "'whiskers'"),
-    ],
-)
-def test_a_drawing_has_what_its_caption_names(
-    tmp_path: Path, two_machines: Inputs, caption: str, shapes: str, missing: str
-) -> None:
-    page = PARTS.drawing([shapes], caption)
-    html = str(page).replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
-    expected = f"page one, drawing: expected {missing} to be drawn, got none"
-    assert faults(tmp_path, two_machines, one=html) == [expected] * bool(missing)
+def drawing(caption: str, shapes: str) -> str:
+    page = str(PARTS.drawing([shapes], caption))
+    return page.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
 
 
 def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
@@ -77,31 +63,37 @@ def chart(site: Path, caption: str, mark: str = "bar", **row: Any) -> str:
     )
 
 
+CHOSEN = "expected marks for machine = box, which can be chosen, got none in chart-rates"
+BAR, POINT = "A bar a machine.", {"mark": "point"}
+
+
 @pytest.mark.parametrize(
-    ("caption", "given", "fault"),
+    ("caption", "given", "missing"),
     [
-        ("A bar a machine.", {}, ""),
-        ("Whiskers: intervals.", {}, "expected 'Whiskers' to be drawn, got none"),
+        ("Within the reach (shaded).", '<rect class="band"/>', ""),
+        ("Within the reach (shaded).", "<rect/>", "shaded"),
+        ("dashed lines: the model.", '<path class="dashed"/>', ""),
+        ("dashed lines: the model.", "<path/>", "dashed lines: the model"),
+        ("whiskers: intervals", "<line/>", "whiskers"),
+        (BAR, {}, ""),
+        ("Whiskers: intervals.", {}, "Whiskers"),
         ("Whiskers: intervals.", {"mark": "rule"}, ""),
-        (
-            "Open diamonds: others.",
-            {"mark": "point"},
-            "expected 'Open diamonds' to be drawn, got none",
-        ),
-        ("Open diamonds: others.", {"mark": "point", "state": "published"}, ""),
-        (
-            "A bar a machine.",
-            {"rate": None},
-            "expected marks for machine = box, which can be chosen, got none",
-        ),
-        ("A bar a machine.", {"rate": None, "state": "skipped"}, ""),
+        ("Open diamonds: others.", POINT, "Open diamonds"),
+        ("Open diamonds: others.", POINT | {"state": "published"}, ""),
+        ("Points; grey: undecided.", POINT, "grey"),
+        (BAR, {"rate": None}, CHOSEN),
+        (BAR, {"rate": None, "state": "skipped"}, ""),
     ],
 )
-def test_a_chart_has_what_its_caption_names_and_its_menus_offer(
-    tmp_path: Path, two_machines: Inputs, caption: str, given: dict[str, Any], fault: str
+def test_a_figure_has_what_its_caption_names_and_its_menus_offer(
+    tmp_path: Path, two_machines: Inputs, caption: str, given: Any, missing: str
 ) -> None:
-    found = faults(tmp_path, two_machines, one=chart(tmp_path, caption, **given))
-    assert found == [f"page one, chart-rates: {fault}"] * bool(fault)
+    is_chart = isinstance(given, dict)
+    page = chart(tmp_path, caption, **given) if is_chart else drawing(caption, given)
+    place = "chart-rates" if is_chart else "a drawing"
+    fault = f"expected {missing!r} to be drawn in {place}, got none"
+    expected = [f"page one: {CHOSEN if missing == CHOSEN else fault}"] * bool(missing)
+    assert faults(tmp_path, two_machines, one=page) == expected
 
 
 def test_a_page_has_every_step_claim_and_chart_of_its_study(
@@ -122,7 +114,7 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
         "studies/copy": whole,
         "advice": '<figure data-source="charts/copy/advice.widget.json">',
     }
-    where = "page studies/copy: expected"
+    where = "copy/page: expected"
     assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
     pages["one"] = '<figure data-spec="../charts/copy/own.json"><p data-table="copy/own.json">'
     assert faults(tmp_path, two_machines, **pages) == []

@@ -25,7 +25,7 @@ def test_a_machine_lacks_only_what_it_was_not_given(calibrated: Inputs) -> None:
     """Published figures, most counters, and the number of SMs used, all for claims."""
     found = list(table_faults(calibrated))
     lacks = re.compile("no published|no fresh profile|no sms_used")
-    assert all(one.where.startswith("h2d_gather: claim") for one in found)
+    assert all(one.part.startswith("claim") and one.study == "h2d_gather" for one in found)
     assert all(lacks.search(one.what) for one in found)
 
 
@@ -67,13 +67,13 @@ def test_a_claim_that_lacks_evidence_is_named(calibrated: Inputs) -> None:
     claims.loc[first, ["verdict", "reason"]] = [NOT_TESTED, f"{MISSING}no prediction"]
     name, machine = claims.loc[first, ["claim", "machine"]]
     assert faults(calibrated, claims=claims) == [
-        f"{machine}: h2d_gather: claim {name}: missing: no prediction"
+        f"{machine}: h2d_gather/claim {name}: missing: no prediction"
     ]
     claims.loc[first, "reason"] = "the result of v3 is stale"
     assert faults(calibrated, claims=claims) == []
     without = claims[claims["claim"] != name]
     assert faults(calibrated, claims=without) == [
-        f"h2d_gather: claim {name}: expected a verdict, got none"
+        f"h2d_gather/claim {name}: expected a verdict, got none"
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.results.store.records import Counter
-from analysis.site.facts.captures import UNTRIED, UNWANTED, kernel_name, read_counters
+from analysis.site.facts.captures import CAPTURED, UNTRIED, UNWANTED, Capture, kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover
 from tests.captured import captured_root
@@ -26,14 +27,15 @@ def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> N
     rows = [Counter("one", "n=1", *key, "", value) for key, value in values.items()]
     others = [replace(row, variant="other", value=row.value + 1) for row in rows]
     write_records(path, Counter, [*rows, *others])
-    assert read_counters(path, "one") == {TIME: 40.0, REGISTERS: 16.0}
+    counters = partial(Capture, CAPTURED, "", path=path, variant="one")
+    assert counters().counters == {TIME: 40.0, REGISTERS: 16.0}
     write_records(path, Counter, [])
-    assert read_counters(path, "one") == {}
+    assert counters().counters == {}
     header = "variant,case,kernel,metric,unit,value\n"
     for broken in ("", "case,kernel\nn=1,k\n", f"{header}a,a,b,c,d,high\n"):
         path.write_text(broken)
         with pytest.raises(HotpathError, match=r"v\.csv: "):
-            read_counters(path, "one")
+            _ = counters().counters
 
 
 NAMES = {

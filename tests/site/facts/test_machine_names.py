@@ -8,41 +8,44 @@ import pytest
 
 from analysis.site.facts.machine_names import machine_names
 
+ADA = "NVIDIA RTX 6000 Ada Generation"
+
 
 @pytest.mark.parametrize(
-    ("described", "name"),
+    ("gpu", "gpus", "name"),
     [
-        ({"gpu": "NVIDIA H100 80GB HBM3"}, "H100"),
-        ({"gpu": "NVIDIA H200", "gpus": 2}, "2 × H200"),
-        ({"gpu": "NVIDIA A100-SXM4-80GB", "gpus": 1}, "A100"),
-        ({"gpu": "NVIDIA GeForce RTX 4090"}, "GeForce RTX 4090"),
-        ({"gpu": "H200"}, "H200"),
-        ({"gpu": "NVIDIA"}, "box"),
-        ({"gpu": "Synthetic GPU"}, "box"),
-        ({"gpu": None}, "box"),
-        ({}, "box"),
+        ("NVIDIA H100 80GB HBM3", 1, "H100"),
+        ("NVIDIA H200", 2, "2 × H200"),
+        ("NVIDIA A100-SXM4-80GB", 1, "A100"),
+        ("NVIDIA GeForce RTX 4090", None, "GeForce RTX 4090"),
+        ("H200", None, "H200"),
+        ("NVIDIA", 1, "box"),
+        ("Synthetic GPU", 1, "box"),
+        (None, None, "box"),
         # Text with a meaning in Markdown, HTML or a template.
-        ({"gpu": "NVIDIA <b>H200</b>"}, "box"),
-        ({"gpu": "NVIDIA {{ 7 }}"}, "box"),
-        ({"gpu": "NVIDIA H200", "gpus": "2"}, "H200"),
+        ("NVIDIA <b>H200</b>", 1, "box"),
+        ("NVIDIA {{ 7 }}", 1, "box"),
+        ("NVIDIA H200", "2", "H200"),
     ],
 )
-def test_a_name_is_the_model_of_the_gpu(described: dict[str, Any], name: str) -> None:
-    assert machine_names({"box": described}) == {"box": name}
+def test_a_name_is_the_model_of_the_gpu(gpu: Any, gpus: Any, name: str) -> None:
+    assert machine_names({"box": {"gpu": gpu, "gpus": gpus}}) == {"box": name}
 
 
-def test_longer_names_distinguish_machines() -> None:
-    gpus = ("NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H200")
-    names = machine_names({gpu.lower(): {"gpu": gpu} for gpu in gpus})
-    assert list(names.values()) == ["H100 80GB", "H100 PCIe", "H200"]
-
-
-def test_ambiguous_name_is_used_for_no_machine() -> None:
-    ada = "NVIDIA RTX 6000 Ada Generation"
-    machines = {"one": {"gpu": "NVIDIA RTX 6000"}, "other": {"gpu": ada}}
-    assert machine_names(machines) == {"one": "one", "other": "RTX 6000 Ada"}
-    same = {"h200-a": {"gpu": "NVIDIA H200"}, "h200-b": {"gpu": "NVIDIA H200"}}
-    assert machine_names(same) == {name: name for name in same}
-    # No machine has the name of another machine's folder.
-    folder: dict[str, dict[str, Any]] = {"H200": {"gpu": None}, "box": {"gpu": "NVIDIA H200"}}
-    assert machine_names(folder) == {"H200": "H200", "box": "box"}
+@pytest.mark.parametrize(
+    ("gpus", "names"),
+    [
+        # Longer names distinguish machines.
+        (
+            {"a": "NVIDIA H100 80GB HBM3", "b": "NVIDIA H100 PCIe", "c": "NVIDIA H200"},
+            ["H100 80GB", "H100 PCIe", "H200"],
+        ),
+        # An ambiguous name is used for none.
+        ({"one": "NVIDIA RTX 6000", "other": ADA}, ["one", "RTX 6000 Ada"]),
+        ({"a": "NVIDIA H200", "b": "NVIDIA H200"}, ["a", "b"]),
+        # No machine has the name of another machine's folder.
+        ({"H200": None, "box": "NVIDIA H200"}, ["H200", "box"]),
+    ],
+)
+def test_names_distinguish_machines(gpus: dict[str, Any], names: list[str]) -> None:
+    assert [*machine_names({name: {"gpu": gpu} for name, gpu in gpus.items()}).values()] == names

@@ -27,7 +27,7 @@ def test_the_home_page_lists_what_the_results_lack(site: Path) -> None:
     """The made-up machines are not published, so their faults stop no build."""
     home = (site / "index.html").read_text()
     (lines,) = re.findall(r'<ul class="hp-faults">(.*?)</ul>', home)
-    assert "<li>box: " in lines
+    assert "<li>box, " in lines
 
 
 COLOURED = {("phases", "heat"), ("fragmentation", "heat"), ("fragmentation", "kept")}
