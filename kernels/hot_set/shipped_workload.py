@@ -26,7 +26,7 @@ class Workload(workload.Workload):
     def prepare(self, case: Case) -> Inputs:  # type: ignore[override]
         if "places" not in case.values:
             return Inputs(super().prepare(case), {})
-        return Inputs(super().prepare(case), {"table_places": case.number("places")})
+        return Inputs(super().prepare(case), {"table_size": case.number("places")})
 
 
 class Inputs:
