@@ -24,8 +24,9 @@ class Workload(workload.Workload):
     """The inputs of the study, for steps with another check."""
 
     def prepare(self, case: Case) -> Inputs:  # type: ignore[override]
-        places = {"places": case.number("places")} if "places" in case.values else {}
-        return Inputs(super().prepare(case), places)
+        if "places" not in case.values:
+            return Inputs(super().prepare(case), {})
+        return Inputs(super().prepare(case), {"table_size": case.number("places")})
 
 
 class Inputs:

@@ -19,14 +19,14 @@ BLOCK_ROWS: Final = 64
 class Bound:
     """The hot sets of one layer. Rows are named by their place in the pool."""
 
-    def __init__(self, pool: np.ndarray, state: State, table: str, places: int | None) -> None:
+    def __init__(self, pool: np.ndarray, state: State, table: str, table_size: int | None) -> None:
         self._operators = load(table)
         self._state = state
         requests, topk, slots = state.requests, state.topk, state.slots
         # Its runtime makes room for the ids of a step. A table as large as the hot set is roomy.
         self._union_rows = slots if table == "roomy" else topk
-        if places is not None:
-            self._union_rows = places - 1
+        if table_size is not None:
+            self._union_rows = table_size - 1
         cuda = {"device": "cuda"}
         blocks = torch.arange(requests * slots // BLOCK_ROWS, dtype=torch.int32, **cuda)
         self._blocks = blocks.view(requests, -1)
@@ -88,11 +88,13 @@ def bind(
     share_32nds: int = -1,
     *,
     table: str,
-    places: int | None = None,
+    table_size: int | None = None,
     **arrays: Any,
 ) -> Bound:
-    """Like bindings.cpp, for one layer. `table`: default or roomy; `places` is its size, or None
-    for that of `table`."""
+    """Like bindings.cpp, for one layer.
+
+    table: default or roomy; its places are `table_size`, if that is given
+    """
     del cpus, share_32nds
     state = State({name: on_device(array) for name, array in arrays.items()})
-    return Bound(pool, state, table, places)
+    return Bound(pool, state, table, table_size)
