@@ -13,21 +13,18 @@ from typing import Any
 from unittest.mock import patch
 
 import vl_convert
-from analysis.site.charts.__main__ import write_study_charts, write_widgets_and_tables
 
 from analysis import ROOT
 from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import study_tables
 from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
-from analysis.site.charts.engine import write_engine
 from analysis.site.charts.theme import Chart
 from analysis.site.check import Fault
-from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.pages.common import draw_common, write_samples
+from analysis.site.pages.common import draw_all, write_samples
 from analysis.site.pages.site import build_site
 from analysis.study import Study, Variant, calibrating, discover
 from tests import synthetic
@@ -105,24 +102,6 @@ def draw_and_build(root: Path) -> list[Fault]:
         draw_all(load_inputs(tables, results, discover(root)), root / "docs", charts)
         write_samples(load_inputs(tables, results, discover(root)), tables)
         return build_site(tables, results, charts, root / "site", root)
-
-
-def draw_all(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write to `folder` what the jobs of the pipeline draw: each study's charts, those about all
-    studies, and their engine."""
-    for name, study in inputs.studies.items():
-        out = folder / name
-        out.mkdir(parents=True, exist_ok=True)
-
-        def draw(known: Inputs, study: Study = study, out: Path = out) -> None:
-            facts = StudyFacts(known, study)
-            write_study_charts(facts, out)
-            write_widgets_and_tables(facts, out)
-
-        _, used = guarded(inputs, draw, "figures that charts can be drawn of", name)
-        write_left_out(used, inputs, out)
-    draw_common(inputs.without(read_left_out(folder)), pages, folder)
-    write_engine(folder)
 
 
 _drawings: dict[str, str] = {}
