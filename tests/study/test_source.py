@@ -100,7 +100,7 @@ IGNORED = {
         ("MAX_SMS = 1024\n", "# of any GPU\nMAX_SMS  =  1024  # a number\n\n\n"),
     ],
     "study.yaml": [
-        ("title: Sparse host", "title: The sparse host"),
+        ("title: Gather scattered", "title: Fetch scattered"),
         ("bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]"),
         ("budget_s: ", "budget_s: 9"),
         ("idea: >-\n      The obvious", "idea: >-\n      The most obvious"),

@@ -167,7 +167,7 @@ def test_results_and_pages_are_inputs_of_the_rules_that_show_them(copy: Path, ru
     assert "build/summary.csv" in rules["charts"]["inputs"]
     tables = (f"build/{name}.csv" for name in ("machine_code", "resources", "claims"))
     shown = {
-        *("analysis/site/templates/table.html", "docs/index.md", "config/config.yaml"),
+        *("analysis/site/templates/parts.html", "docs/index.md", "config/config.yaml"),
         *("pyproject.toml", "build/charts/calls", "build/charts/vega.js", *tables),
     }
     assert shown <= set(rules["report"]["inputs"])
