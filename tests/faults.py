@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from analysis import ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program
@@ -71,22 +70,10 @@ def read_faults() -> list[Fault]:
     return [
         Fault(area, where, test.split()[0], tuple(test.split()[1:]), says, *texts)
         for area, files in read_yaml(LIST).items()
-        for where, tests in grouped(files).items()
+        for where, tests in files.items()
         for test, faults in tests.items()
         for says, texts in faults.items()
     ]
-
-
-def grouped(entries: Any) -> dict[str, dict[str, dict[str, list[str]]]]:
-    """The entries of an area by file and test, also of a list of them."""
-    if isinstance(entries, dict):
-        return entries
-    files: dict[str, dict[str, dict[str, list[str]]]] = {}
-    for entry in entries:
-        test = entry["test"] + " --long" * entry.get("slow", False)
-        faults = files.setdefault(entry["where"], {}).setdefault(test, {})
-        faults[entry["says"]] = [entry["from"], entry["to"]]
-    return files
 
 
 def copy_project(folder: Path) -> Path:

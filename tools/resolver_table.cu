@@ -1,4 +1,4 @@
-// What a nearly full hash table costs a resolver of a sparse attention layer. One block inserts the
+// Cost of a nearly full hash table in a resolver of sparse attention. One block inserts the
 // ids of a step (all 2,048, or the share that lies in host memory) into an open-addressing table in
 // shared memory with linear probing. Then it looks up the 4,096 rows of the hot set, of which those
 // that are no ids are found absent only at an empty place.

@@ -1,4 +1,4 @@
-"""What a run says of its host, its GPUs and how they are connected, and of the measured commit."""
+"""Description of a run's host, of its GPUs and their connections, and of the measured commit."""
 
 from __future__ import annotations
 

@@ -36,10 +36,11 @@ KEYS = {
 
 
 @pytest.mark.parametrize("arch", [ARCH, pytest.param("all", marks=pytest.mark.long)])
-def test_it_compiles_without_warnings(tmp_path: Path, arch: str) -> None:
-    nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, f"-arch={arch}", "-c", str(SOURCE)]
+@pytest.mark.parametrize("source", sorted(SOURCE.parent.glob("*.cu")), ids=lambda path: path.stem)
+def test_every_tool_compiles_without_warnings(tmp_path: Path, source: Path, arch: str) -> None:
+    nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, f"-arch={arch}", "-c", str(source)]
     warnings = ["-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings"]
-    run(*nvcc, *warnings, "-Wno-deprecated-gpu-targets", "-o", str(tmp_path / "reach.o"))
+    run(*nvcc, *warnings, "-Wno-deprecated-gpu-targets", "-o", str(tmp_path / "tool.o"))
 
 
 def test_the_page_compiles_it_with_the_compiler_from_pypi(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""What a page has of a study beside its charts: tables of its page_tables.py, and what its
-widgets.py has readers operate, with a table for those without scripts."""
+"""Tables and widgets of a study's page: those of its page_tables.py and widgets.py. A widget has a
+table for readers without scripts."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def write_chart(
     words = {*re.findall(r"\w+", json.dumps(drawing)), *chart.columns, "href", "state"}
     words |= {menu["column"] for menu in menus}
     table = table[[column for column in table.columns if column in words]]
-    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records"))
+    # By default, it rounds to a tenth of a nanosecond.
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
     shown = [
         row
         for row in rows

@@ -49,7 +49,7 @@ def table_faults(inputs: Inputs) -> Iterator[Fault]:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the tables have about cases that the studies have now."""
+    """Rows of the tables about cases that the studies still have."""
 
     inputs: Inputs
 

@@ -73,7 +73,7 @@ def repository(page: Page) -> str:
 
 
 def footer(studies: Iterable[Study]) -> dict[str, Any]:
-    """What the footer of every page says of authors, licence and write-ups. The address of a
+    """Authors, licence and write-ups, for the footer of every page. The address of a
     write-up is empty if it has no public one."""
     known = read_yaml(ROOT / "CITATION.cff")
     write_ups = {one.write_up.title: one.write_up.address for one in studies if one.write_up}

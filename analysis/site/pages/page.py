@@ -20,7 +20,7 @@ from analysis.site.pages.staging import Staged
 
 
 class MissingError(FieldError):
-    """What a macro cannot give."""
+    """A figure, chart or table that a macro needs is missing."""
 
 
 @dataclass(frozen=True, repr=False)

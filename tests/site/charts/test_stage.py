@@ -89,6 +89,12 @@ def test_menus_choose_the_rows_of_a_picture(tmp_path: Path) -> None:
     assert not one_machine.choices, "a menu of one option changes nothing"
 
 
+def test_short_times_keep_their_digits(tmp_path: Path) -> None:
+    write_chart(chart_of(TABLE.assign(seconds=1.234e-10)), tmp_path, "one")
+    (drawn,) = {row["seconds"] for row in document_of(tmp_path, "one")["data"]["values"]}
+    assert drawn == pytest.approx(1.234e-10, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -1,0 +1,102 @@
+"""Packages of operators that engines ship: their releases, in the hash and as a reason to skip."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import runpy
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from analysis import ROOT
+from analysis.base.errors import FieldError
+from analysis.study import find_study, peers
+from analysis.study.source import fingerprint
+
+
+@pytest.fixture(autouse=True)
+def forget_releases() -> Iterator[None]:
+    peers.releases.cache_clear()
+    yield
+    peers.releases.cache_clear()
+
+
+def select(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(peers.SELECTED, text)
+    peers.releases.cache_clear()
+
+
+def test_another_release_makes_results_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = find_study("h2d_gather")
+    plain = study.variants[0]
+    shipped = replace(plain, packages=("vllm",))
+    pinned = fingerprint(study, shipped)
+    assert pinned != fingerprint(study, plain)
+    select(monkeypatch, "sglang==9.9.9")
+    assert fingerprint(study, shipped) == pinned
+    select(monkeypatch, "vllm==9.9.9")
+    assert fingerprint(study, shipped) != pinned
+
+
+@pytest.mark.parametrize(("text", "got"), [("torch==2", "torch"), ("vllm", "vllm")])
+def test_a_wrong_selection_is_refused(monkeypatch: pytest.MonkeyPatch, text: str, got: str) -> None:
+    select(monkeypatch, text)
+    with pytest.raises(FieldError, match=f"{peers.SELECTED}.*{got}"):
+        peers.releases()
+
+
+def test_a_package_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(peers, "FOLDER", tmp_path)
+    version = peers.releases()["vllm"]
+    assert peers.unmet(["vllm"]) == f"vllm {version} is not installed (env/peers)"
+    (tmp_path / "vllm-0.1").mkdir()
+    assert peers.unmet(["vllm"]) == f"vllm {version} is not installed, vllm-0.1 is installed"
+    (tmp_path / f"vllm-{version}").mkdir()
+    assert peers.unmet(["vllm"]) is None
+
+
+def wheel(**files: str) -> bytes:
+    content = io.BytesIO()
+    with ZipFile(content, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "digest", "message"),
+    [
+        (wheel(kept__a="a", other="b"), "", ""),
+        (wheel(kept__a="a"), "0" * 64, "expected sha256"),
+        (wheel(other="b"), "", "expected files like"),
+        (wheel(**{"kept__..__..__..__a": "a"}), "", "a path outside of the package"),
+    ],
+)
+def test_only_the_wanted_files_of_the_right_archive_are_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes, digest: str, message: str
+) -> None:
+    program = runpy.run_path(str(ROOT / "env" / "peers"))
+    right = hashlib.sha256(content).hexdigest()
+    listed = {"filename": "p-1.whl", "url": "file", "hashes": {"sha256": right}}
+    index = json.dumps({"files": [listed]}).encode()
+
+    def answer(request: Any, timeout: float) -> io.BytesIO:
+        return io.BytesIO(content if request == "file" else index)
+
+    monkeypatch.setattr("urllib.request.urlopen", answer)
+    entry = {"version": "1", "file": "p-*.whl", "sha256": digest or right, "keep": ["kept/*"]}
+    if message:
+        with pytest.raises(SystemExit, match=message):
+            program["install"]("p", "1", entry, tmp_path / "p-1")
+        assert not (tmp_path / "p-1").exists() and not (tmp_path.parent / "a").exists()
+    else:
+        program["install"]("p", "1", entry, tmp_path / "p-1")
+        assert [path.name for path in (tmp_path / "p-1").rglob("*")] == ["kept", "a"]
