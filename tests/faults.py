@@ -26,7 +26,9 @@ from analysis.base.errors import HotpathError
 from analysis.base.reading import read_yaml
 
 LIST = ROOT / "tests" / "faults.yaml"
-LIMIT_S = {(): 180, ("--long",): 900}
+LONG = " --long"
+OPTIONS: tuple[tuple[str, ...], ...] = (), ("--long",)
+LIMIT_S = dict(zip(OPTIONS, (180, 900), strict=True))
 """Seconds that a test may take, by its options."""
 CAUGHT, SKIPPED = "caught", "skipped"
 NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
@@ -68,7 +70,7 @@ class Fault:
 def read_faults() -> list[Fault]:
     """All entries of the list."""
     return [
-        Fault(area, where, test.split()[0], tuple(test.split()[1:]), says, *texts)
+        Fault(area, where, test.removesuffix(LONG), OPTIONS[test.endswith(LONG)], says, *texts)
         for area, files in read_yaml(LIST).items()
         for where, tests in files.items()
         for test, faults in tests.items()

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from statistics import mode
 from typing import Final
 
 import altair as alt
@@ -278,7 +279,9 @@ def _runs(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
 
 
 def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Packing of scattered rows over the number of cores that pack, a line per pool."""
+    """Packing of scattered rows over the number of cores that pack, a line per pool. Hosts may have
+    different numbers of cores: it is that of most runs."""
+    study = facts.study.name
     packing = {
         one.name: one
         for one in facts.study.variants
@@ -286,10 +289,10 @@ def _cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     }
     rows = points[points["variant"].isin(list(packing)) & (points["case_layout"] == SCATTERED)]
     rows = rows[rows["case_rows"] == rows["case_rows"].max()]
-    described = facts.inputs.machines
+    runs = facts.inputs.runs_of
     rows = rows.assign(
         cores=[
-            packing_cores(packing[name], described[machine].get("cores"))
+            packing_cores(packing[name], mode(run.host.cores for run in runs[machine, study, name]))
             for name, machine in zip(rows["variant"], rows["machine"], strict=True)
         ],
         pool=rows["case_pool_mib"].map(pool_size),

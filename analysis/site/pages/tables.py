@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import mode
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -14,7 +15,6 @@ from analysis.base.quantities import (
     quantity,
     ratio,
     ratio_interval,
-    runs_phrase,
     speed,
     whole,
     with_interval,
@@ -94,9 +94,10 @@ def steps(
     ]
     machine = machine or page.machine
     times = {one: facts.figures.time(machine, one) for one in variants}
-    measured = [time for time in times.values() if time is not None]
+    measured = [basis_phrase(time) for time in times.values() if time is not None]
     if not measured:
         raise page.missing(f"a figure of any step on {machine or 'any machine'}")
+    usual = mode(measured)
     journey = journey_of(facts)
     if journey is not None and journey.machine != machine:
         journey = None
@@ -113,29 +114,28 @@ def steps(
             {
                 "step": link(f"#{variant.name}", variant.title),
                 "what changes": prose(changed.get(variant.name) or variant.idea.partition(". ")[0]),
-                "figure": _figure(facts, variant, time) if time else "",
+                "figure": _figure(facts, variant, time, usual) if time else "",
                 "of the limit": "" if share is None else percent(share),
                 **(_gain(facts, variant, time, before) if time else {}),
                 "write-up": ", ".join(dict.fromkeys(printed)),
             }
         )
-    few = min(measured, key=lambda row: (row.runs, row.hosts))
-    called, runs = facts.inputs.called(machine), runs_phrase(few.runs, few.hosts)
-    caption = f"{called}; case {facts.study.headline}; {runs}"
+    caption = f"{facts.inputs.called(machine)}; case {facts.study.headline}; {usual}"
     if journey is not None and journey.limit is not None:
         limit = with_interval(journey.limit.variant.title, journey.limit.clock)
         caption += f"; limit: {limit}"
     return html.table(rows, caption=caption)
 
 
-def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow) -> Markup:
-    """A rate or time with its clock, and notes if it is stale, of few runs or of another case."""
+def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -> Markup:
+    """A rate or time with its clock, and notes if it is stale, of other `runs` or of another
+    case."""
     case = facts.study.shown_case(variant)
     payload = delivered_bytes(case, time.metric) * facts.figures.are_rates
     usual = parse_case(facts.study.headline)
     notes = [
         facts.study.metrics[time.metric].clock,
-        *([] if is_headline(time) else [basis_phrase(time)]),
+        *([basis_phrase(time)] * (basis_phrase(time) != runs)),
         *(["stale"] * bool(time.stale)),
         *(f"{key}={value}" for key, value in case.values.items() if usual.get(key) != value),
     ]
