@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -51,9 +52,30 @@ def test_a_right_variant_passes_with_whichever_slots_it_chooses(
     assert found(trace, None, keeps_order) is None
 
 
+CAUGHT = {
+    "evicts the higher id of a tie": "row .*: expected (one slot, got none|no slot)",
+    "keeps the index entry of an evicted row": "row .*: expected (one|no) slot|id .*: expected",
+    "overwrites a row that should stay": "row .*: expected (one slot, got none|no slot)",
+    "hands one slot to two rows": "row .*: expected one slot, got none",
+    "copies half of a row": "slot .*, row .*, byte 8: expected",
+    "forgets that a hit was used": "row .*: expected last use in step",
+    "fetches a row once per appearance": "row .*: expected one slot, got 2",
+    "leaves the bytes of the old row": "slot .*, row .*, byte 0: expected",
+    "evicts a row that the step uses": "row .*: expected (one|no) slot",
+    "fetches a row that is held": "row .*: expected no fetch, got one",
+    "fetches a row twice into its slot": "row .*: expected one fetch, got 2",
+    "reads the row of the next place": "slot .*, row .*, byte 0: expected",
+    "hands out slots in another order": "id 0: expected the slot of row",
+    "counts one step twice": "row .*: expected last use in step 5, got 6",
+    "writes behind its slot": "slot .*, byte 0: expected",
+}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_caught(fault: Fault) -> None:
-    assert found("twice" if "appearance" in fault else "kept_0.5", fault) is not None
+    wrong = found("twice" if "appearance" in fault else "kept_0.5", fault)
+    assert wrong is not None
+    assert re.match(CAUGHT[fault], wrong)
 
 
 def test_a_wrong_order_list_is_caught_before_it_evicts() -> None:

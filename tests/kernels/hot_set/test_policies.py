@@ -82,7 +82,7 @@ def test_the_optimum_is_the_best_of_all_choices(steps: list[list[int]], slots: i
     assert sum(fetched("belady", steps, slots)) == fewest(steps, slots)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=500)
 @given(steps=steps_of(3, 30), slots=st.integers(3, 5))
 def test_the_clock_agrees_with_a_hand_that_goes_from_slot_to_slot(
     steps: list[list[int]], slots: int
