@@ -31,7 +31,7 @@ OPTIONS: tuple[tuple[str, ...], ...] = (), ("--long",)
 LIMIT_S = dict(zip(OPTIONS, (180, 900), strict=True))
 """Seconds that a test may take, by its options."""
 CAUGHT, SKIPPED = "caught", "skipped"
-NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|(Syntax|Indentation|Name)Error")
+NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|\b(Syntax|Indentation|Name)Error")
 """Output of a test whose fault does not compile, which finds nothing."""
 
 

@@ -29,6 +29,7 @@ def test_the_bytes_of_both_directions_arrive(workload: Any, name: str) -> None:
         operation = workload.bind(DUPLEX.variant(name), stubbed(DUPLEX, name))
         for _ in range(2):
             assert outcome(operation) is None
+        assert len(operation.targets) == 2
         for target in operation.targets:
             target.poison()
             assert operation.check() is not None
