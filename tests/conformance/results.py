@@ -122,10 +122,14 @@ def measured(study: Study, root: Path) -> StudyFacts:
         absent = derive_tables(study, modules, root / "derived")
         assert not absent or toolchain().libfabric is None, absent
         derived = {study.name: read_derived(root / "derived")}
-    described = {"box": {**inputs.machines["box"], "cores": 16}}
+    runs = [
+        run.model_copy(update={"host": run.host.model_copy(update={"cores": 16})})
+        for run in inputs.runs
+    ]
     inputs = replace(
         inputs.with_tables(model_parameters=parameters),
-        machines=described,
+        machines={"box": {**inputs.machines["box"], "cores": 16}},
+        runs=runs,
         derived=derived,
     )
     return StudyFacts(inputs, study)
