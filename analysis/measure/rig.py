@@ -5,6 +5,7 @@ Measuring, profiling and manual trials share this one order, so that none of the
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,10 @@ class Rig:
         Only the result of the last call may be used, because a workload holds the inputs of one
         case. Skip if this machine cannot run it.
         """
+        if "torch" in sys.modules:
+            from analysis.measure import torch_stream
+
+            torch_stream.use(0)  # the last stream is gone; inputs may use PyTorch
         inputs = self._prepare(variant, case)
         operation = inputs.bind(variant, self._module(variant))
         kept = inputs, self._workloads

@@ -18,4 +18,4 @@ def bind(src: np.ndarray, dst: Any, pairs: Any, sm_launches: Any, *, operator: s
     """Like bindings.cpp, for one of the operators of kernels/common/shipped.py."""
     del sm_launches
     lists = on_device(pairs).view(1, -1, 2).long()
-    return Copies(operator, src, on_device(dst), lists[..., 0], lists[..., 1])
+    return Copies(operator, 0, src, on_device(dst), lists[..., 0], lists[..., 1])

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from analysis.api.peers import sglang_module
-from kernels.common.shipped import on_device, use
+from analysis.api.torch import use
+from kernels.common.shipped import on_device
 
 from .shipped_state import State
 

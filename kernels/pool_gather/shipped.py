@@ -14,12 +14,18 @@ class Bound(Copies):
     """Every launch copies the next set, whose number is then in `current`, int64 [1]."""
 
     def __init__(
-        self, operator: str, pool: np.ndarray, dst: torch.Tensor, pairs: Any, current: np.ndarray
+        self,
+        operator: str,
+        blocks: int,
+        pool: np.ndarray,
+        dst: torch.Tensor,
+        pairs: Any,
+        current: np.ndarray,
     ) -> None:
         lists = on_device(pairs).long()
         self._current = current
         self._sets = len(lists)
-        super().__init__(operator, pool, dst, lists[..., 0], lists[..., 1])
+        super().__init__(operator, blocks, pool, dst, lists[..., 0], lists[..., 1])
 
     def _launch(self, stream: int) -> None:
         self._current[0] = (self._current[0] + 1) % self._sets
@@ -33,8 +39,15 @@ def load(operator: str) -> None:
 
 
 def bind(
-    pool: np.ndarray, dst: Any, pairs: Any, current: np.ndarray, *, operator: str, **others: Any
+    pool: np.ndarray,
+    dst: Any,
+    pairs: Any,
+    current: np.ndarray,
+    *,
+    operator: str,
+    blocks: int = 0,
+    **others: Any,
 ) -> Bound:
     """Like bindings.cpp, for one of the operators of kernels/common/shipped.py."""
     del others
-    return Bound(operator, pool, on_device(dst), pairs, current)
+    return Bound(operator, blocks, pool, on_device(dst), pairs, current)
