@@ -212,7 +212,8 @@ def _beaten_ceilings(known: _Known) -> Iterator[Fault]:
 
 def behind(inputs: Inputs) -> set[tuple[str, str]]:
     """The machines and studies that wait for a measurement: with results of other code in cases
-    that the study has now; with a link of such a calibration; or new on such a machine."""
+    that the study has now; with a link of such a calibration; new on such a machine; or with
+    variants that no run of the machine knows."""
     tables, now = [inputs.tables[name] for name in ("summary", "skipped")], _cases(inputs.studies)
     measured = {cell[:2] for table in tables for cell in _cells(table)}
     of_other_code = [cell for table in tables for cell in _cells(table[table["stale"] == 1])]
@@ -225,7 +226,14 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
             for study in inputs.studies.values()
             if (machine, study.name) not in measured or (study.has_link and not has_link)
         }
-    return waiting
+    known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for run in inputs.runs:
+        known[run.machine, run.study].update(run.variants)
+    return waiting | {
+        (machine, name)
+        for (machine, name), variants in known.items()
+        if name in inputs.studies and {v.name for v in inputs.studies[name].variants} - variants
+    }
 
 
 def _some(cases: list[str]) -> str:
