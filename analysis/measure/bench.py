@@ -13,9 +13,10 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -32,20 +33,20 @@ from analysis.study.config import load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 
-PROGRAM = "python -m analysis.measure.bench"
+PROGRAM: Final = "python -m analysis.measure.bench"
 
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     """The command line of a variant: its case keys and constants, and how often to launch."""
     name = f"{PROGRAM} {study.name} {variant.name}"
     parser = argparse.ArgumentParser(prog=name, description=variant.title)
-    headline = _default_case(study, variant).values
 
     def number(key: str, least: int, default: int | None, text: str) -> None:
         option = "--" + key.replace("_", "-")
         parser.add_argument(option, type=at_least(least), default=default, help=text)
 
-    for key, value in headline.items():
+    values = default_values(study, variant)
+    for key, value in values.items():
         if isinstance(value, int):
             number(key, 0, value, f"default: {value}")
         else:
@@ -53,7 +54,7 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
             text = f"default: {value}"
             parser.add_argument(f"--{key}", choices=known, default=value, help=text)
     for key, value in study.constants.items():
-        if key not in headline:
+        if key not in values:
             number(key, 1, None, f"default: {value}, or the variant's")
     number("iters", 1, 10, "timed launches (10)")
     number("warmup", 0, 2, "launches before them (2)")
@@ -67,9 +68,9 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     return parser
 
 
-def _default_case(study: Study, variant: Variant) -> Case:
+def default_values(study: Study, variant: Variant) -> Mapping[str, CaseValue]:
     """The study's headline case if the variant has it, else its first case."""
-    return variant.case(study.headline) or variant.cases[0]
+    return (variant.case(study.headline) or variant.cases[0]).values
 
 
 def case_of(
@@ -78,7 +79,7 @@ def case_of(
     """The case and constants that the command line asks for; they need not be in study.yaml.
     FieldError where they make no payload."""
     asked = vars(arguments)
-    values: dict[str, CaseValue] = {key: asked[key] for key in _default_case(study, variant).values}
+    values: dict[str, CaseValue] = {key: asked[key] for key in default_values(study, variant)}
     given = {key: asked[key] for key in study.constants if asked.get(key) is not None}
     constants = {**variant.constants, **given}
     try:
@@ -100,8 +101,8 @@ def main(words: Sequence[str]) -> None:
     study = studies[name]
     if not more:
         raise HotpathError(f"usage: {PROGRAM} {name} one of {', '.join(study.variant_names)}")
-    variant = study.variant(words[1])
-    arguments = options(study, variant).parse_args(words[2:])
+    variant = study.variant(more[0])
+    arguments = options(study, variant).parse_args(more[1:])
     case, constants = case_of(study, variant, arguments)
     config = load_config({**({"gpu": arguments.gpu} if arguments.gpu else {}), **arguments.config})
     variant = replace(variant, constants=constants)

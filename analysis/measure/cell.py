@@ -25,12 +25,10 @@ class Launcher(Protocol):
 
     def launch(self, stream: int) -> None:
         """Do the work once, or enqueue it."""
-        ...
 
     def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
         """Flush the L2 by a memset of `l2_bytes` at address `l2` (0: no flush), wait, then launch
         and wait: seconds until the call returned, and until its work was done."""
-        ...
 
 
 class PythonLauncher:
@@ -124,25 +122,19 @@ TimeDevice = Callable[[Operation, int], None]
 
 
 class Binder(Protocol):
-    """The inputs of one case, to which variants are bound."""
+    """The inputs of one case, to which variants are bound. docs/workload.md has optional methods
+    of it and of Workload."""
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
-        ...
 
 
 class Workload(Protocol):
-    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py.
-
-    Only the rig calls it: `prepare`, then `bind` on the result. A class method `before_cuda`, where
-    there is one, comes before all else, once in a process that has not used CUDA yet. `before_bind`
-    of the result, where there is one, gets the variants that are bound next, with their modules.
-    """
+    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py."""
 
     def prepare(self, case: Case) -> Binder | None:
         """The inputs of `case`. None stands for the workload itself, which then has `bind` and
         holds the inputs of one case at a time. Skip if this machine cannot run the case."""
-        ...
 
 
 @dataclass(eq=False)

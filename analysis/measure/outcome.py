@@ -27,30 +27,30 @@ def outcome(
     skipped: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     folders: dict[Path, None] = {}
     for study in studies:
+        place = places[study.name]
         written = [*(logs / study.name).glob("*.log")]
         written += [logs / "pending.log"] if study.name in pending else []
         log = max(written, key=_changed_s, default=None)
         if log is None or _changed_s(log) < since:
             continue
-        folder = places[study.name].folder
         rows = [
             row
-            for run in places[study.name].runs(study)  # published since, maybe begun before
-            if _changed_s(folder / study.name / f"{run.about.run}.json") >= since
+            for run in place.runs(study)  # published since, maybe begun before
+            if _changed_s(place.folder / study.name / f"{run.about.run}.json") >= since
             for row in run.rows
         ]
         if not rows:
             yield f"{study.name}: not measured, see {log}"
             continue
-        folders[folder] = None
+        folders[place.folder] = None
         for row in rows:
             if row.status == "skipped":
                 skipped[row.reason].add((study.name, row.variant))
         measured = {row.cell for row in rows if row.status == "ok"}
         wrong = {row.cell for row in rows if row.status == "failed"}
         if measured or wrong:
-            variants = {variant for variant, _ in measured}
-            line = f"{study.name}: {len(variants)} variants measured in {len(measured)} cells"
+            variants = len({variant for variant, _ in measured})
+            line = f"{study.name}: {variants} variants measured in {len(measured)} cells"
             yield line + (f", wrong output in {len(wrong)}, see {log}" if wrong else "")
     for reason, names in sorted(skipped.items()):
         of = ", ".join(sorted({study for study, _ in names}))

@@ -20,7 +20,6 @@ from analysis.toolchain.modules import load_module, load_python
 
 WorkloadKey = tuple[str, tuple[tuple[str, int], ...]]
 """The file of a workload and the constants it is made with."""
-
 NO_FLUSH: Final = (0, 0)
 """Address and size of no memory, in the place of that whose memset flushes the L2."""
 
@@ -45,8 +44,7 @@ class Rig:
         files = {"workload"} | {variant.workload for variant in study.variants}
         self._types = {file: load_python(study, file).Workload for file in sorted(files)}
         for made in self._types.values():
-            if before_cuda := getattr(made, "before_cuda", None):
-                before_cuda()
+            getattr(made, "before_cuda", lambda: None)()
         self._workloads: dict[WorkloadKey, Workload] = {}
         self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
         self._loaded: dict[str, ModuleType] = {}
@@ -74,12 +72,13 @@ class Rig:
             inputs = workload.prepare(case)
             inputs = cast(Binder, workload) if inputs is None else inputs
             if before_bind := getattr(inputs, "before_bind", None):
-                same = (
-                    each
+                of_case = [
+                    (each, self._module(each))
                     for each in self._variants
                     if (each.workload, each.constants) == (variant.workload, variant.constants)
-                )
-                before_bind([(each, self._module(each)) for each in same if case in each.cases])
+                    and case in each.cases
+                ]
+                before_bind(of_case)
         self._prepared[key] = case.id, inputs
         return inputs
 

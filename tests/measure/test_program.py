@@ -262,7 +262,7 @@ def bad_study(folder: Path, source: str) -> Study:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (CRASH, r"^a_bad: round 1: cell \d of 4: bad n=\d: its process ended with code -11; "),
+        (CRASH, r"^a_bad: round 1: cell \d: bad n=\d: its process ended with code -11; "),
         ("", r"^a_bad: wrong output of wrong; marked failed in the results$"),
     ],
 )
