@@ -156,18 +156,14 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
     """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
     configuration refuses to share."""
-    others: set[int] = set()
-    for gpu in gpus:
-        processes = gpu.other_processes()
-        if processes is None:
-            print(f"GPU {gpu.index} does not say who uses it; it is measured anyway", flush=True)
-        elif processes and policy == "refuse":
+    users = {gpu.index: gpu.other_processes() or [] for gpu in gpus}
+    for index, processes in users.items():
+        if processes and policy == "refuse":
             raise HotpathError(
-                f"config: shared_gpu: GPU {gpu.index} is used by processes {processes}; wait for "
-                "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
+                f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for them, "
+                "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
             )
-        others |= {*(processes or ())}
-    return sorted(others)
+    return sorted({process for processes in users.values() for process in processes})
 
 
 def main() -> None:

@@ -58,9 +58,6 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
             number(key, 1, None, f"default: {value}, or the variant's")
     number("iters", 1, 10, "timed launches (10)")
     number("warmup", 0, 2, "launches before them (2)")
-    number("seed", 0, 0, "of data and indices (0)")
-    text = "indices of the GPUs (the first, and free ones)"
-    parser.add_argument("--gpu", type=at_least(0), nargs="+", help=text)
     text = "overrides of config.yaml, as JSON"
     parser.add_argument("--config", type=settings, default={}, help=text)
     text = "launch once and stop, for a profiler"
@@ -104,7 +101,7 @@ def main(words: Sequence[str]) -> None:
     variant = study.variant(more[0])
     arguments = options(study, variant).parse_args(more[1:])
     case, constants = case_of(study, variant, arguments)
-    config = load_config({**({"gpu": arguments.gpu} if arguments.gpu else {}), **arguments.config})
+    config = load_config(arguments.config)
     variant = replace(variant, constants=constants)
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
@@ -117,7 +114,7 @@ def main(words: Sequence[str]) -> None:
         # As in a round.
         use_cpus(place.gpus[0].local_cpus() if place.gpus else os.sched_getaffinity(0))
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
-        rig = Rig(study, modules, np.random.default_rng(arguments.seed), [variant])
+        rig = Rig(study, modules, np.random.default_rng(0), [variant])
         stream = 0
         if place.gpus:
             from analysis.measure import memory  # imports CUDA, which a machine may lack

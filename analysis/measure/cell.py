@@ -17,11 +17,8 @@ class Skip(HotpathError):
 
 
 class Launcher(Protocol):
-    """Does an operation's work and takes its host times.
-
-    Compiled modules bind classes with these methods by kernels/common/host_clock.h. Streams are
-    cudaStream_t; 0 stands for work of the CPU alone, for which nothing is flushed or awaited.
-    """
+    """Does an operation's work and takes its host times. Streams are cudaStream_t; 0 stands for
+    work of the CPU alone, for which nothing is flushed or awaited."""
 
     def launch(self, stream: int) -> None:
         """Do the work once, or enqueue it."""
@@ -61,15 +58,10 @@ def _nothing(stream: int) -> None:
 
 
 class Operation(ABC):
-    """One variant bound to one case by the study's workload.py.
+    """One variant bound to one case by the study's workload.py; docs/workload.md has each part.
 
-    `launcher` does the work once and times it: an object of the variant's module, or a
-    PythonLauncher. `reset`, if not None, enqueues untimed work that must precede every launch.
-    `waits` says whether a launch waits for the GPU or submits more than about 32 operations: its
-    stream cannot be blocked until everything is enqueued. None means the variant's host_work.
-    `settle`, if not None, flushes the host memory that is read from the CPU's caches. Otherwise it
-    would be chance which lines a check leaves there and whether their cores sleep. `held_s` limits
-    the random time for which a blocked stream stays blocked after everything is enqueued.
+    `held_s` limits the random time for which a blocked stream stays blocked after everything is
+    enqueued. `waits` is the variant's host_work if it is None.
     """
 
     launcher: Launcher
@@ -91,25 +83,18 @@ class Operation(ABC):
         """None if every output byte equals the reference's, else what differs."""
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """Metrics that only the study can take, by name: parts of a call, times by its runner,
-        counts.
-
-        Called once per visit, after the check and the launches that warm up a short operation.
-        Returns `count` samples of each metric where repeating makes sense.
-        """
+        """Metrics that only the study can take, by name: `count` samples of each where repeating
+        makes sense. Called once per visit, after the check and the warm-up."""
         del stream, count
         return {}
 
 
 class PythonOperation(Operation):
-    """An operation whose `launch` is Python, and therefore its clock.
-
-    The launcher is made for each use: an operation that keeps one would keep itself alive, with all
-    of its memory, because rounds run without the collector of cycles.
-    """
+    """An operation whose `launch` is Python, and therefore its clock."""
 
     @property
     def launcher(self) -> Launcher:  # type: ignore[override]
+        # Rounds run without the collector of cycles: a launcher that is kept would keep its memory.
         return PythonLauncher(self.launch)
 
     @abstractmethod

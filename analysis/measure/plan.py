@@ -31,8 +31,7 @@ def wrong_output(study: str, variants: Iterable[str]) -> StudyError:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run of one study: its variants, grid and place, and the names of the variants that were
-    asked for, none for all."""
+    """One run of one study; `asked` names the variants that were asked for, none for all."""
 
     study: Study
     variants: tuple[Variant, ...]

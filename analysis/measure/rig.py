@@ -35,10 +35,7 @@ class Rig:
         variants: Sequence[Variant] = (),
     ) -> None:
         """`modules` is the folder of built modules; inputs are drawn from `rng`. `variants` are
-        those that are going to be bound, for workloads with `before_bind`.
-
-        To be made before this process uses CUDA, for the sake of workloads with `before_cuda`.
-        """
+        those that are going to be bound. To be made before this process uses CUDA."""
         self._study, self._modules = study, modules
         self._rng, self._variants = rng, variants
         files = {"workload"} | {variant.workload for variant in study.variants}
@@ -50,11 +47,8 @@ class Rig:
         self._loaded: dict[str, ModuleType] = {}
 
     def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
-        """Bind the variant to this case's inputs, for launches on `stream`, a cudaStream_t; one
-        without a GPU gets stream 0.
-
-        Only the result of the last call may be used, because a workload holds the inputs of one
-        case. Skip if this machine cannot run it.
+        """Bind the variant to this case's inputs, for launches on `stream`; one without a GPU gets
+        stream 0. Only the result of the last call may be used. Skip if this machine cannot run it.
         """
         inputs = self._prepare(variant, case)
         operation = inputs.bind(variant, self._module(variant))
@@ -118,10 +112,8 @@ class Bound:
         return time.perf_counter() - started
 
     def check(self) -> str:
-        """The first fault of the output; empty if every byte is correct.
-
-        If it is correct, also flush what the check has left in the CPU's caches.
-        """
+        """The first fault of the output; empty if every byte is correct. Then also flush what the
+        check has left in the CPU's caches."""
         wrong = self.operation.check() or ""
         if not wrong and self.operation.settle:
             self.operation.settle()

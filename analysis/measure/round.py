@@ -49,10 +49,6 @@ and caches of the host in another state: the first calls after it may take twice
 DISCARDED_HOST_PASSES: Final = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
 several per cent slower than the next. Recorded in the run's file."""
-RECORDED: Final = ("gpu_time", "host_time")
-"""Metrics that the engine takes one after the other; the time of a submission is part of one."""
-STDERR: Final = 2
-"""Descriptor of the standard error."""
 DUMP_STACKS: Final = signal.SIGUSR1
 """Has the process of a round write the stacks of its threads to the standard error."""
 EXPECTED: Final = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
@@ -71,10 +67,9 @@ class Visit(Keys):
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Input of a round's process, passed to it by pickle: the variants that can run here, the run
-    and the number of the round, the folder of built modules, the GPUs, and the file for samples.
-    `faults` are the reasons why cells have failed that stopped this round before, by variant and
-    case; `started_s` is the time of the monotonic clock when the process starts."""
+    """Input of a round's process, passed by pickle. `variants` can run here, `out` is the file for
+    samples. `faults` are the reasons why cells have failed that stopped this round before, by
+    variant and case; `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
     variants: Sequence[Variant]
@@ -95,8 +90,9 @@ def run_round(job: RoundJob, parent: Connection) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
-    faulthandler.enable(STDERR)
-    faulthandler.register(DUMP_STACKS, STDERR)
+    standard_error = 2
+    faulthandler.enable(standard_error)
+    faulthandler.register(DUMP_STACKS, standard_error)
 
     def fail(error: BaseException) -> NoReturn:
         """End the process immediately: after a failed kernel, no further GPU call is reliable, not
@@ -201,9 +197,9 @@ class Bench:
     def stages(self, cells: Sequence[Cell]) -> Stages:
         """The seconds of each stage of this round, whose cells have all their values."""
         values = [value for cell in dict.fromkeys(cells) for value in cell.values]
-        recorded = sum(seconds for name, seconds in values if name in RECORDED)
-        kept = {**self._stage_s, "recorded": self._stage_s["workload"] + recorded}
-        return Stages(**{name: kept.get(name, 0.0) for name in Stages.model_fields})
+        timed_s = sum(seconds for name, seconds in values if name in ("gpu_time", "host_time"))
+        stage_s = self._stage_s | {"recorded": self._stage_s["workload"] + timed_s}
+        return Stages(**{name: stage_s.get(name, 0.0) for name in Stages.model_fields})
 
     def _read_clocks(self, cell: Cell) -> None:
         """Record the first GPU's clock and all GPUs' throttle reasons, between two timings."""

@@ -63,8 +63,7 @@ class RoundError(StudyError):
 
 def import_once(modules: Sequence[str]) -> None:
     """Import these modules and those of every round once, before any use of a GPU, instead of in
-    every round. Only the first call of a process counts. Modules that are not installed are left
-    out."""
+    every round. Only a process's first call counts; modules that are not installed are left out."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*ROUND_MODULES, *modules])
 
@@ -78,8 +77,7 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
     """Run the rounds that are missing from the journal, and repeat disturbed ones. The line before
     each names its place `of_studies`, and the time that is left, with the `later_s` of others.
 
-    StudyError names the cell if a round fails or takes too long; HotpathError, if nothing more can
-    be measured. Finished rounds are kept.
+    StudyError if a round fails or takes too long; HotpathError if nothing more can be measured.
     """
     plan, name, rounds = journal.plan, journal.plan.study.name, journal.plan.grid.rounds
     if not plan.runnable or not journal.missing():
@@ -156,10 +154,7 @@ def _run_one(
 
 def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], Stages, int | None]:
     """Run a round in a process: its visits, the seconds of its stages, and the id of its process.
-
-    RoundError in the words of the round, after `limit_s`, or if its process ends otherwise;
-    HotpathError if the disk is full or the process cannot be ended.
-    """
+    RoundError if it fails; HotpathError if the disk is full or the process cannot be ended."""
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=run_round, args=(job, sender))

@@ -1,6 +1,6 @@
-"""Capture counters and a timeline of the variants of a study, in the case it says.
+"""Capture counters and a timeline of each variant of a study, in the case that study.yaml says.
 
-python -m analysis.measure.profile STUDY [--case ID] [--config JSON]
+python -m analysis.measure.profile STUDY [--config JSON]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
-from analysis.base.errors import FieldError, HotpathError, require_known
+from analysis.base.errors import HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
 from analysis.measure.machine import commit_of, describe, utc_now
@@ -39,26 +39,26 @@ from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 
-def capture_all(study: Study, asked: str | None, config: Config) -> None:
-    """Capture every kind, of each variant in the case `asked` for, by default its captured case.
-
-    If one is impossible here, its file records the reason.
-    """
+def capture_all(study: Study, config: Config) -> None:
+    """Capture every kind of each variant. If one is impossible here, its file records why."""
     with open_gpus(config.gpus) as gpus:
         place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
         host = describe(place.gpus)
     toolchain = find_toolchain(config.nvcc, config.libfabric)
-    usable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
-    by_case = variants_by_case(study, usable, asked)
+    by_case: dict[str, list[Variant]] = {}
+    for variant in study.variants:
+        captured = study.captured_of(variant)
+        if captured and variant.on_gpu and place.unmet(variant) is None:
+            by_case.setdefault(captured.case, []).append(variant)
     show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
     commit = commit_of(ROOT)
     folder = place.folder / study.name
     for kind in CAPTURE_KINDS:
         records: list[Any] = []
         variants: dict[str, CapturedVariant] = {}
-        for case, captured in by_case.items():
-            names = [variant.name for variant in captured if kind in variant.captures]
+        for case, of_case in by_case.items():
+            names = [variant.name for variant in of_case if kind in variant.captures]
             found, reason = capture(kind, study, case, names, built_modules(arch))
             records += found
             seen = {record.variant for record in found}
@@ -91,22 +91,6 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
     discard_superfluous(folder, study, place.host)
 
 
-def variants_by_case(
-    study: Study, variants: Sequence[Variant], asked: str | None
-) -> dict[str, list[Variant]]:
-    """The captured ones of `variants`, by their case. FieldError if there are none."""
-    found: dict[str, list[Variant]] = {}
-    for variant in variants:
-        captured = study.captured_of(variant)
-        case = asked or (captured.case if captured else "")
-        if variant.case(case):
-            found.setdefault(case, []).append(variant)
-    if not found:
-        expected = f"one that a variant of {study.name} has here"
-        raise FieldError("case", expected, asked or study.captured[0].case)
-    return found
-
-
 def capture(
     kind: CaptureKind, study: Study, case: str, names: Sequence[str], modules: Path
 ) -> tuple[list[Counter] | list[Event], str]:
@@ -131,13 +115,12 @@ def capture(
 def main() -> None:
     parser = program("analysis.measure.profile", __doc__)
     parser.add_argument("study")
-    parser.add_argument("--case", help="a case id; by default what study.yaml says")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
     require_known("study", arguments.study, sorted(config.studies))
     with whole_machine(config.busy, f"profiling {arguments.study}"):
-        capture_all(config.studies[arguments.study], arguments.case, config)
+        capture_all(config.studies[arguments.study], config)
 
 
 if __name__ == "__main__":
