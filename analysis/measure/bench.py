@@ -51,17 +51,14 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
             number(key, 0, value, f"default: {value}")
         else:
             known = sorted({str(case[key]) for case in variant.cases if key in case.values})
-            text = f"default: {value}"
-            parser.add_argument(f"--{key}", choices=known, default=value, help=text)
+            parser.add_argument(f"--{key}", choices=known, default=value, help=f"default: {value}")
     for key, value in study.constants.items():
         if key not in values:
             number(key, 1, None, f"default: {value}, or the variant's")
     number("iters", 1, 10, "timed launches (10)")
     number("warmup", 0, 2, "launches before them (2)")
-    text = "overrides of config.yaml, as JSON"
-    parser.add_argument("--config", type=settings, default={}, help=text)
-    text = "launch once and stop, for a profiler"
-    parser.add_argument("--single-launch", action="store_true", help=text)
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
+    parser.add_argument("--single-launch", action="store_true", help="once, for a profiler")
     return parser
 
 
@@ -90,16 +87,13 @@ def case_of(
 
 def main(words: Sequence[str]) -> None:
     studies = discover()
-    name, *more = words or ["--help"]
-    if name in ("-h", "--help"):
+    if not words or words[0] in ("-h", "--help"):
         print(f"usage: {PROGRAM} STUDY VARIANT [--help]; a study is one of {', '.join(studies)}")
         return
-    require_known("study", name, sorted(studies))
-    study = studies[name]
-    if not more:
-        raise HotpathError(f"usage: {PROGRAM} {name} one of {', '.join(study.variant_names)}")
-    variant = study.variant(more[0])
-    arguments = options(study, variant).parse_args(more[1:])
+    require_known("study", words[0], sorted(studies))
+    study = studies[words[0]]
+    variant = study.variant(words[1] if len(words) > 1 else "")
+    arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
     config = load_config(arguments.config)
     variant = replace(variant, constants=constants)
