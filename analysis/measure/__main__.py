@@ -110,7 +110,8 @@ def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, st
     """
     import_once(sorted({name for plan in plans for name in imported(plan.study, plan.runnable)}))
     if plans and commit_of(ROOT).name is None:
-        print(f"the commit is not known: results name none; {COMMIT_VARIABLE} can name it")
+        how = f"{COMMIT_VARIABLE} can name it"
+        print(f"the commit is not known: results name none; {how}", flush=True)
     if plans and (place := plans[0].place).root == BUILD / "unnamed":
         where = f"results go to {place.folder.relative_to(ROOT)}, which no site shows"
         print(f"this machine has no name: {where}; --config machine=NAME names it", flush=True)
