@@ -7,14 +7,12 @@ How far it is goes to the standard output; what a log keeps besides goes to the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -23,7 +21,7 @@ from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
 from analysis.measure.journal import Journal
-from analysis.measure.machine import commit_of, describe
+from analysis.measure.machine import COMMIT_VARIABLE, commit_of, describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import (
@@ -56,9 +54,9 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     config = load_config(overrides)
     for name in names:
         require_known("study", name, sorted(config.studies))
+        if variant:
+            config.studies[name].variant(variant)  # FieldError for an unknown one, before waiting
     studies = [config.studies[name] for name in names]
-    for study in studies if variant else ():
-        study.variant(variant or "")  # FieldError for an unknown one, before anything is waited for
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
@@ -98,11 +96,8 @@ def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> 
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
         return None
-
-    def say(path: Path, error: str | Exception) -> None:
-        print(f"{study.name}: {path.name} is left out: {error}", flush=True)
-
-    for _ in read_study(folder, study, say):
+    refused = f"{study.name}: {{0.name}} is left out: {{1}}".format
+    for _ in read_study(folder, study, lambda path, error: print(refused(path, error), flush=True)):
         pass
     return plan
 
@@ -114,19 +109,17 @@ def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, st
     HotpathError for one that leaves nothing more to measure, after those of earlier studies.
     """
     import_once(sorted({name for plan in plans for name in imported(plan.study, plan.runnable)}))
-    if plans and (why := commit_of(ROOT).unknown):
-        print(f"the commit is not known, so the results name none: {why}", flush=True)
-    if plans and plans[0].place.root == BUILD / "unnamed":
-        print(
-            f"this machine has no name: results go to {plans[0].place.folder.relative_to(ROOT)}, "
-            "which no site shows; to publish them, measure with --config machine=NAME",
-            flush=True,
-        )
+    if plans and commit_of(ROOT).name is None:
+        how = f"{COMMIT_VARIABLE} can name it"
+        print(f"the commit is not known: results name none; {how}", flush=True)
+    if plans and (place := plans[0].place).root == BUILD / "unnamed":
+        where = f"results go to {place.folder.relative_to(ROOT)}, which no site shows"
+        print(f"this machine has no name: {where}; --config machine=NAME names it", flush=True)
     failures: dict[str, str] = {}
     digests = [plan.digest for plan in plans]
-    for place, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
-        of_studies = f"study {place} of {len(plans)}, " if len(plans) > 1 else ""
-        later_s = sum(later.budget_s for later in plans[place:])
+    for number, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
+        of_studies = f"study {number} of {len(plans)}, " if len(plans) > 1 else ""
+        later_s = sum(later.budget_s for later in plans[number:])
         try:
             with_others = replace(host, others=other_users(plan.gpus, config.shared_gpu))
             require_same_code(plan, digest)
@@ -137,8 +130,7 @@ def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, st
                 print(line, file=sys.stderr)
         except StudyError as error:
             failures[plan.study.name] = str(error)
-            if plan is not plans[-1]:
-                print(f"{plan.study.name}: failed; the other studies go on", flush=True)
+            print(f"{plan.study.name}: failed", flush=True)
         except HotpathError as error:
             raise HotpathError("\nerror: ".join([*failures.values(), str(error)])) from error
     return failures
@@ -165,30 +157,22 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
     """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
     configuration refuses to share."""
-    others: set[int] = set()
-    for gpu in gpus:
-        processes = gpu.other_processes()
-        if processes is None:
-            print(f"GPU {gpu.index} does not say who uses it; it is measured anyway", flush=True)
-        elif processes and policy == "refuse":
+    users = {gpu.index: gpu.other_processes() or [] for gpu in gpus}
+    for index, processes in users.items():
+        if processes and policy == "refuse":
             raise HotpathError(
-                f"config: shared_gpu: GPU {gpu.index} is used by processes {processes}; wait for "
-                "them, choose another GPU with gpu=, or measure anyway with shared_gpu=record"
+                f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for them, "
+                "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
             )
-        others |= {*(processes or ())}
-    return sorted(others)
+    return sorted({process for processes in users.values() for process in processes})
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.measure", __doc__)
     parser.add_argument("studies", nargs="+", metavar="study")
     parser.add_argument("--variant", help="measure it again, together with its baselines")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     measure(arguments.studies, arguments.variant, arguments.config)
 
 

@@ -13,9 +13,10 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -32,44 +33,38 @@ from analysis.study.config import load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 
-PROGRAM = "python -m analysis.measure.bench"
+PROGRAM: Final = "python -m analysis.measure.bench"
 
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
     """The command line of a variant: its case keys and constants, and how often to launch."""
     name = f"{PROGRAM} {study.name} {variant.name}"
     parser = argparse.ArgumentParser(prog=name, description=variant.title)
-    headline = _default_case(study, variant).values
 
     def number(key: str, least: int, default: int | None, text: str) -> None:
         option = "--" + key.replace("_", "-")
         parser.add_argument(option, type=at_least(least), default=default, help=text)
 
-    for key, value in headline.items():
+    values = default_values(study, variant)
+    for key, value in values.items():
         if isinstance(value, int):
             number(key, 0, value, f"default: {value}")
         else:
             known = sorted({str(case[key]) for case in variant.cases if key in case.values})
-            text = f"default: {value}"
-            parser.add_argument(f"--{key}", choices=known, default=value, help=text)
+            parser.add_argument(f"--{key}", choices=known, default=value, help=f"default: {value}")
     for key, value in study.constants.items():
-        if key not in headline:
+        if key not in values:
             number(key, 1, None, f"default: {value}, or the variant's")
     number("iters", 1, 10, "timed launches (10)")
     number("warmup", 0, 2, "launches before them (2)")
-    number("seed", 0, 0, "of data and indices (0)")
-    text = "indices of the GPUs (the first, and free ones)"
-    parser.add_argument("--gpu", type=at_least(0), nargs="+", help=text)
-    text = "overrides of config.yaml, as JSON"
-    parser.add_argument("--config", type=settings, default={}, help=text)
-    text = "launch once and stop, for a profiler"
-    parser.add_argument("--single-launch", action="store_true", help=text)
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
+    parser.add_argument("--single-launch", action="store_true", help="once, for a profiler")
     return parser
 
 
-def _default_case(study: Study, variant: Variant) -> Case:
+def default_values(study: Study, variant: Variant) -> Mapping[str, CaseValue]:
     """The study's headline case if the variant has it, else its first case."""
-    return variant.case(study.headline) or variant.cases[0]
+    return (variant.case(study.headline) or variant.cases[0]).values
 
 
 def case_of(
@@ -78,7 +73,7 @@ def case_of(
     """The case and constants that the command line asks for; they need not be in study.yaml.
     FieldError where they make no payload."""
     asked = vars(arguments)
-    values: dict[str, CaseValue] = {key: asked[key] for key in _default_case(study, variant).values}
+    values: dict[str, CaseValue] = {key: asked[key] for key in default_values(study, variant)}
     given = {key: asked[key] for key in study.constants if asked.get(key) is not None}
     constants = {**variant.constants, **given}
     try:
@@ -92,18 +87,15 @@ def case_of(
 
 def main(words: Sequence[str]) -> None:
     studies = discover()
-    name, *more = words or ["--help"]
-    if name in ("-h", "--help"):
+    if not words or words[0] in ("-h", "--help"):
         print(f"usage: {PROGRAM} STUDY VARIANT [--help]; a study is one of {', '.join(studies)}")
         return
-    require_known("study", name, sorted(studies))
-    study = studies[name]
-    if not more:
-        raise HotpathError(f"usage: {PROGRAM} {name} one of {', '.join(study.variant_names)}")
-    variant = study.variant(words[1])
+    require_known("study", words[0], sorted(studies))
+    study = studies[words[0]]
+    variant = study.variant(words[1] if len(words) > 1 else "")
     arguments = options(study, variant).parse_args(words[2:])
     case, constants = case_of(study, variant, arguments)
-    config = load_config({**({"gpu": arguments.gpu} if arguments.gpu else {}), **arguments.config})
+    config = load_config(arguments.config)
     variant = replace(variant, constants=constants)
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
@@ -116,7 +108,7 @@ def main(words: Sequence[str]) -> None:
         # As in a round.
         use_cpus(place.gpus[0].local_cpus() if place.gpus else os.sched_getaffinity(0))
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
-        rig = Rig(study, modules, np.random.default_rng(arguments.seed), [variant])
+        rig = Rig(study, modules, np.random.default_rng(0), [variant])
         stream = 0
         if place.gpus:
             from analysis.measure import memory  # imports CUDA, which a machine may lack

@@ -17,20 +17,15 @@ class Skip(HotpathError):
 
 
 class Launcher(Protocol):
-    """Does an operation's work and takes its host times.
-
-    Compiled modules bind classes with these methods by kernels/common/host_clock.h. Streams are
-    cudaStream_t; 0 stands for work of the CPU alone, for which nothing is flushed or awaited.
-    """
+    """Does an operation's work and takes its host times. Streams are cudaStream_t; 0 stands for
+    work of the CPU alone, for which nothing is flushed or awaited."""
 
     def launch(self, stream: int) -> None:
         """Do the work once, or enqueue it."""
-        ...
 
     def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
         """Flush the L2 by a memset of `l2_bytes` at address `l2` (0: no flush), wait, then launch
         and wait: seconds until the call returned, and until its work was done."""
-        ...
 
 
 class PythonLauncher:
@@ -63,15 +58,10 @@ def _nothing(stream: int) -> None:
 
 
 class Operation(ABC):
-    """One variant bound to one case by the study's workload.py.
+    """One variant bound to one case by the study's workload.py; docs/workload.md has each part.
 
-    `launcher` does the work once and times it: an object of the variant's module, or a
-    PythonLauncher. `reset`, if not None, enqueues untimed work that must precede every launch.
-    `waits` says whether a launch waits for the GPU or submits more than about 32 operations: its
-    stream cannot be blocked until everything is enqueued. None means the variant's host_work.
-    `settle`, if not None, flushes the host memory that is read from the CPU's caches. Otherwise it
-    would be chance which lines a check leaves there and whether their cores sleep. `held_s` limits
-    the random time for which a blocked stream stays blocked after everything is enqueued.
+    `held_s` limits the random time for which a blocked stream stays blocked after everything is
+    enqueued. `waits` is the variant's host_work if it is None.
     """
 
     launcher: Launcher
@@ -93,25 +83,18 @@ class Operation(ABC):
         """None if every output byte equals the reference's, else what differs."""
 
     def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-        """Metrics that only the study can take, by name: parts of a call, times by its runner,
-        counts.
-
-        Called once per visit, after the check and the launches that warm up a short operation.
-        Returns `count` samples of each metric where repeating makes sense.
-        """
+        """Metrics that only the study can take, by name: `count` samples of each where repeating
+        makes sense. Called once per visit, after the check and the warm-up."""
         del stream, count
         return {}
 
 
 class PythonOperation(Operation):
-    """An operation whose `launch` is Python, and therefore its clock.
-
-    The launcher is made for each use: an operation that keeps one would keep itself alive, with all
-    of its memory, because rounds run without the collector of cycles.
-    """
+    """An operation whose `launch` is Python, and therefore its clock."""
 
     @property
     def launcher(self) -> Launcher:  # type: ignore[override]
+        # Rounds run without the collector of cycles: a launcher that is kept would keep its memory.
         return PythonLauncher(self.launch)
 
     @abstractmethod
@@ -124,25 +107,19 @@ TimeDevice = Callable[[Operation, int], None]
 
 
 class Binder(Protocol):
-    """The inputs of one case, to which variants are bound."""
+    """The inputs of one case, to which variants are bound. docs/workload.md has optional methods
+    of it and of Workload."""
 
     def bind(self, variant: Variant, module: Any) -> Operation:
         """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
-        ...
 
 
 class Workload(Protocol):
-    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py.
-
-    Only the rig calls it: `prepare`, then `bind` on the result. A class method `before_cuda`, where
-    there is one, comes before all else, once in a process that has not used CUDA yet. `before_bind`
-    of the result, where there is one, gets the variants that are bound next, with their modules.
-    """
+    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py."""
 
     def prepare(self, case: Case) -> Binder | None:
         """The inputs of `case`. None stands for the workload itself, which then has `bind` and
         holds the inputs of one case at a time. Skip if this machine cannot run the case."""
-        ...
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ this memory are now.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache
+from timeit import repeat
 from typing import Final
 
 import numpy as np
@@ -33,8 +33,8 @@ def conditions() -> Look:
     source, target = _buffers()
     psutil.cpu_percent()  # begins the time that the next call is about
     started, own = time.perf_counter(), time.process_time()
-    spin_s = _shortest_s(_spin)
-    copy_s = _shortest_s(lambda: np.copyto(target, source))
+    spin_s = min(repeat(_spin, number=1, repeat=REPEATS))
+    copy_s = min(repeat(lambda: np.copyto(target, source), number=1, repeat=REPEATS))
     available_s = (time.perf_counter() - started) * (psutil.cpu_count() or 1)
     own_share = (time.process_time() - own) / available_s
     frequency = psutil.cpu_freq()
@@ -47,15 +47,6 @@ def conditions() -> Look:
         steal_s=psutil.cpu_times().steal,
         throttled_periods=throttled_periods(),
     )
-
-
-def _shortest_s(work: Callable[[], object]) -> float:
-    seconds = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
 
 
 def _spin() -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from analysis.base.limits import allowed_cores, parse_cpu_list
 
-CPUS = Path("/sys/devices/system/cpu")
-
 
 def cores() -> list[int]:
     """The first hardware thread of every core, then the second of each, and so on."""
@@ -44,8 +42,5 @@ def _threads(process_id: int, count: int) -> ThreadPoolExecutor:
 
 def _siblings(cpu: int) -> list[int]:
     """The hardware threads of the core of `cpu`, including `cpu`; only `cpu` if unknown."""
-    path = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
-    try:
-        return parse_cpu_list(path.read_text())
-    except OSError:
-        return [cpu]
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    return parse_cpu_list(path.read_text()) if path.exists() else [cpu]

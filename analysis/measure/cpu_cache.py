@@ -7,8 +7,8 @@ asked, and woken if it sleeps. The library that does it also measures a core's c
 from __future__ import annotations
 
 import ctypes
-import time
 from functools import cache
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,11 @@ from analysis.base.errors import HotpathError
 from analysis.measure.cores import threads
 
 LIBRARY = BUILD / "cpu_cache.so"
-
 _CHUNK = 4 * 2**20
 """Number of bytes that a thread flushes at a time."""
 _ADDS_IN_BLOCK = 16
 _CLOCK_BLOCKS = 200_000
 """About a millisecond."""
-_CLOCK_REPEATS = 5
 
 
 def flush(array: npt.NDArray[Any]) -> None:
@@ -51,8 +49,8 @@ def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]])
 
     if len(indices) <= step:
         flush_some(0)
-        return
-    list(threads().map(flush_some, range(0, len(indices), step)))
+    else:
+        list(threads().map(flush_some, range(0, len(indices), step)))
 
 
 def core_clock_hz() -> float | None:
@@ -60,12 +58,9 @@ def core_clock_hz() -> float | None:
     if the library has not been built: programs without a GPU may measure without it."""
     if not LIBRARY.exists():
         return None
-    add, seconds = _library().add_in_chain, []
-    for _ in range(_CLOCK_REPEATS):
-        started = time.perf_counter()
-        add(_CLOCK_BLOCKS)
-        seconds.append(time.perf_counter() - started)
-    return round(_CLOCK_BLOCKS * _ADDS_IN_BLOCK / min(seconds), -5)
+    add = _library().add_in_chain
+    shortest_s = min(repeat(lambda: add(_CLOCK_BLOCKS), number=1, repeat=5))
+    return round(_CLOCK_BLOCKS * _ADDS_IN_BLOCK / shortest_s, -5)
 
 
 @cache

@@ -26,26 +26,16 @@ from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
-LIBRARIES = (
-    "numpy",
+LIBRARIES: Final = (
+    *("numpy", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11"),
     *(name for package in PACKAGES.values() for name in package.distributions),
-    *("cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11"),
 )
-
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 """Made by the system when it is installed."""
-
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
-
-MAX_SLUG = 90
+MAX_SLUG: Final = 90
 """Maximum length of a folder's name; that of a machine may end with the number of GPUs."""
-
-_PCIE_CAPABILITY = 0x10
-
-Pair = tuple[int, int]
-"""Two GPUs by their places among those that are measured, the first one first."""
-
 PATHS: Final[Mapping[int, str]] = {
     pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
     pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
@@ -55,11 +45,8 @@ PATHS: Final[Mapping[int, str]] = {
     pynvml.NVML_TOPOLOGY_SYSTEM: "several NUMA nodes",
 }
 """The PCIe path between two GPUs."""
-
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""The same form as `commit` in a run's description."""
 
 
 def slug(name: str) -> str:
@@ -94,13 +81,12 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         with suppress(pynvml.NVMLError):
             cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
             host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
-    described = [describe_gpu(gpu) for gpu in gpus]
-    answers = [host, *described]
-    for gpu in gpus:  # what runs record of it besides
+    answers = [host]
+    for gpu in gpus:  # with what telemetry and rounds record of it
         name = None if gpu.name == UNKNOWN_NAME else gpu.name
-        answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
-    unknown = {key for one in answers for key, value in one.items() if value is None}
-    unknown.discard("gpu_numa_node")  # there may be one node
+        recorded = {"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()}
+        answers += [_describe_gpu(gpu), recorded]
+    unknown = {key for answer in answers for key, value in answer.items() if value is None}
     libraries = {}
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
@@ -108,7 +94,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
-        "gpus": described,
+        "gpus": answers[1::2],
         **host,
         **topology(gpus),
         "libraries": libraries,
@@ -118,7 +104,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
             "memory_bytes": room if (room := allocatable_bytes()) < MAX_NUMBER else None,
             "locked_bytes": locked if locked != resource.RLIM_INFINITY else None,
         },
-        "unsupported": sorted(unknown),
+        "unsupported": sorted(unknown - {"gpu_numa_node"}),  # there may be one node
     }
     return HostKeys.model_validate(content)
 
@@ -136,16 +122,15 @@ def host_id(gpus: Sequence[Gpu]) -> str:
     return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:8] if mark else UNKNOWN_HOST
 
 
-def describe_gpu(gpu: Gpu) -> dict[str, Any]:
+def _describe_gpu(gpu: Gpu) -> dict[str, Any]:
     """The keys of GpuKeys; None for a value that cannot be read here."""
     ask = gpu.ask
     power_limit = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
     ecc = ask(pynvml.nvmlDeviceGetEccMode)
-    numa_node = None  # there may be but one
+    numa_node = -1
     with suppress(OSError, ValueError):
-        node = int((gpu.sysfs / "numa_node").read_text())
-        numa_node = node if node >= 0 else None
+        numa_node = int((gpu.sysfs / "numa_node").read_text())
     return {
         "gpu": gpu.name,
         "arch": gpu.arch,
@@ -158,47 +143,40 @@ def describe_gpu(gpu: Gpu) -> dict[str, Any]:
         "pcie_generation": ask(pynvml.nvmlDeviceGetCurrPcieLinkGeneration) or None,
         "pcie_width": ask(pynvml.nvmlDeviceGetCurrPcieLinkWidth) or None,
         **_pcie_sizes(gpu.sysfs / "config"),
-        "gpu_numa_node": numa_node,
+        "gpu_numa_node": numa_node if numa_node >= 0 else None,
     }
 
 
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
     """Maximum payload and read request size in bytes, from the device's PCI Express capability.
-
-    Most machines do not allow this without privileges: the kernel then shows only the first 64
-    bytes.
-    """
+    Without privileges, most kernels show only the first 64 bytes, which lack it."""
     sizes: dict[str, int | None] = {"pcie_max_payload_bytes": None, "pcie_read_request_bytes": None}
     with suppress(OSError):
         data = config.read_bytes()
-        at = data[0x34]
-        while 0x40 <= at < len(data) - 10:
-            if data[at] == _PCIE_CAPABILITY:
-                control = int.from_bytes(data[at + 8 : at + 10], "little")
-                sizes["pcie_max_payload_bytes"] = 128 << (control >> 5 & 7)
-                sizes["pcie_read_request_bytes"] = 128 << (control >> 12 & 7)
-                break
+        at, pci_express = data[0x34], 0x10
+        while 0x40 <= at < len(data) - 10 and data[at] != pci_express:
             at = data[at + 1]
+        if 0x40 <= at < len(data) - 10:
+            control = int.from_bytes(data[at + 8 : at + 10], "little")
+            sizes["pcie_max_payload_bytes"] = 128 << (control >> 5 & 7)
+            sizes["pcie_read_request_bytes"] = 128 << (control >> 12 & 7)
     return sizes
 
 
 def _cpu_fields() -> dict[str, str]:
     """The fields of the first core in /proc/cpuinfo."""
-    try:
+    with suppress(OSError):
         first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
-    except OSError:
-        return {}
-    lines = (line.partition(":") for line in first.splitlines())
-    return {key.strip(): value.strip() for key, _, value in lines}
+        lines = (line.partition(":") for line in first.splitlines())
+        return {key.strip(): value.strip() for key, _, value in lines}
+    return {}
 
 
 def _cpu_id(cpu: Mapping[str, str]) -> str | None:
     """Vendor, family, model and stepping, as `GenuineIntel 6-143-8`: a hypervisor that hides the
     model's name shows them. None if the system does not give them."""
-    for names in (
-        ("vendor_id", "cpu family", "model", "stepping"),
-        ("CPU implementer", "CPU architecture", "CPU part"),
-    ):
+    x86 = ("vendor_id", "cpu family", "model", "stepping")
+    for names in (x86, ("CPU implementer", "CPU architecture", "CPU part")):
         vendor, *numbers = (cpu.get(name, "") for name in names)
         if vendor and all(numbers):
             return f"{vendor} {'-'.join(numbers)}"
@@ -210,9 +188,7 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     found = {}
     for index in sorted(folder.glob("index[0-9]*")):
         with suppress(OSError, ValueError):
-            level, kind, size = (
-                (index / name).read_text().strip() for name in ("level", "type", "size")
-            )
+            level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
             found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
 
@@ -220,26 +196,25 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
-    asked = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path}
-    pairs = [*combinations(enumerate(gpus), 2)]
+    pairs = {f"{i}-{j}": (gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)}
+    queries = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path} if pairs else {}
     return {
-        key: {f"{i}-{j}": ask(gpu, peer) for (i, gpu), (j, peer) in pairs}
-        for key, ask in (asked if pairs else {}).items()
+        key: {name: query(*pair) for name, pair in pairs.items()} for key, query in queries.items()
     }
 
 
-def apart(gpus: Sequence[Gpu]) -> tuple[Pair, ...]:
-    """The pairs that are known not to access each other's memory."""
-    pairs = combinations(enumerate(gpus), 2)
-    return tuple((i, j) for (i, gpu), (j, peer) in pairs if peer_access(gpu, peer) is False)
+def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:
+    """The pairs that are known not to access each other's memory, by their places in `gpus`."""
+    pairs = combinations(range(len(gpus)), 2)
+    return tuple((i, j) for i, j in pairs if peer_access(gpus[i], gpus[j]) is False)
 
 
 def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
-    """Whether each of the two can access the other's memory; asked of CUDA, which has the say. None
-    if it does not know one of them."""
+    """Whether each of the two can access the other's memory, by CUDA; None if it does not know one
+    of them."""
     from cuda.bindings import driver
 
-    devices = [cuda_device(one.pci_bus_id) for one in (gpu, peer)]
+    devices = [cuda_device(each.pci_bus_id) for each in (gpu, peer)]
     if None in devices:
         return None
     answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
@@ -272,38 +247,28 @@ def _path(gpu: Gpu, peer: Gpu) -> str | None:
 
 
 class Commit(NamedTuple):
-    """The commit of a tree and whether anything but results differs from it, or why both are not
-    known."""
+    """The commit of a tree and whether anything but results differs from it; None if unknown."""
 
     name: str | None = None
     dirty: bool | None = None
-    unknown: str = ""
 
 
 def commit_of(root: Path) -> Commit:
-    """The commit of a tree by git or, for a copied tree, by the environment. FieldError if results
-    may not name it."""
+    """The commit of a tree by git or, for a copied tree, by the environment. If git knows none, it
+    says why on the standard error. FieldError if results may not name the commit."""
     if named := os.environ.get(COMMIT_VARIABLE):
-        if not _NAME.fullmatch(named):
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", named):  # as in a run's description
             raise FieldError(COMMIT_VARIABLE, "a commit by its hash or a name without /", named)
         return Commit(named, dirty=False)
     # That of `root` itself, not of a repository around it. A kill leaves no lock.
     alone = {"GIT_CEILING_DIRECTORIES": str(root.resolve().parent), "GIT_OPTIONAL_LOCKS": "0"}
 
-    def git(*arguments: str) -> str:
+    def git(*command: str) -> str:
         return subprocess.check_output(
-            ["git", *arguments], cwd=root, env=os.environ | alone, stderr=subprocess.PIPE, text=True
+            ["git", *command], cwd=root, env=os.environ | alone, text=True
         ).strip()
 
-    try:
+    with suppress(OSError, subprocess.CalledProcessError):
         head = git("rev-parse", "HEAD")
         return Commit(head, bool(git("status", "--porcelain", "--", ".", ":!results")))
-    except OSError as error:
-        why = f"git: {error.strerror}"
-    except subprocess.CalledProcessError as error:
-        line, *_ = error.stderr.splitlines() or ["it gave no reason"]
-        why = f"git: {line.removeprefix('fatal: ')}"
-        if "safe.directory" in error.stderr:
-            command = f"git config --global --add safe.directory {root}"
-            return Commit(unknown=f"{why}; `{command}` trusts its owner")
-    return Commit(unknown=f"{why}; {COMMIT_VARIABLE} can name it")
+    return Commit()

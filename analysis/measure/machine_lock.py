@@ -30,12 +30,10 @@ def whole_machine(busy: str, what: str) -> Iterator[None]:
     """
 
     def held(holder: str) -> None:
+        in_use = f"this machine is in use by {holder}"
         if busy == "refuse":
-            raise HotpathError(
-                f"config: busy: this machine is in use by {holder}; wait until that has ended, or "
-                "let this run wait with busy=wait"
-            )
-        print(f"waiting until this machine is free: it is in use by {holder}", flush=True)
+            raise HotpathError(f"config: busy: {in_use}; with busy=wait, this run waits")
+        print(f"waiting: {in_use}", flush=True)
 
     writable = (folder for folder in FOLDERS if os.access(folder, os.W_OK))
     folder = os.environ.get(FOLDER_VARIABLE) or next(writable, FOLDERS[-1])

@@ -23,8 +23,7 @@ LARGEST_SHARE: Final = 0.4
 """Maximum share of the host's memory for a pool."""
 
 LARGEST_SHARE_OF_FREE: Final = 0.8
-"""Maximum share of the memory that this process may still allocate; the rest is for page tables and
-everything else."""
+"""Maximum share of the memory that this process may still allocate; the rest is for page tables."""
 
 
 class CudaError(HotpathError):
@@ -59,26 +58,18 @@ class DeviceArray:
     ) -> None:
         """Allocate on the GPU at this place among those in use. HotpathError names `what` if its
         memory is too small for it."""
-        self.shape = shape
-        self.dtype = np.dtype(dtype)
-        self.gpu = gpu
+        self.shape, self.dtype, self.gpu = shape, np.dtype(dtype), gpu
         self.nbytes = int(np.prod(shape)) * self.dtype.itemsize
         with on_gpu(gpu):
             free, _ = cuda(cudart.cudaMemGetInfo())
-            if self.nbytes > free:
-                raise HotpathError(
-                    f"{what}: needs {self.nbytes} B of GPU memory, {free} B are free"
-                )
+            if (needed := self.nbytes) > free:
+                raise HotpathError(f"{what}: needs {needed} B of GPU memory, {free} B are free")
             self.pointer = int(cuda(cudart.cudaMalloc(max(self.nbytes, 1))))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.pointer, False),
-            "version": 3,
-        }
+        data = self.pointer, False
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": data, "version": 3}
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -122,8 +113,7 @@ def device_seconds(operation: Operation, stream: int, launches: int) -> float:
     the mean of one span each if a reset must come before a launch."""
     start, stop = cuda(cudart.cudaEventCreate()), cuda(cudart.cudaEventCreate())
     seconds = 0.0
-    spans = [1] * launches if operation.reset else [launches]
-    for count in spans:
+    for count in [1] * launches if operation.reset else [launches]:
         if operation.reset:
             operation.reset(stream)
         cuda(cudart.cudaEventRecord(start, stream))

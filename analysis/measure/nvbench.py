@@ -7,26 +7,22 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 from cuda import bench
 from cuda.bench.results import BenchmarkResult
 
 from analysis.measure.cell import Cell, Operation, TimeDevice
 
-STATE_TIMEOUT_S = 60.0
+STATE_TIMEOUT_S: Final = 60.0
 """After this time, NVBench ends a cell with the samples it has. A cell takes much less than a
 second."""
-
-BLOCKING_TIMEOUT_S = 5.0
+BLOCKING_TIMEOUT_S: Final = 5.0
 """After this time, NVBench reports an operation that cannot be enqueued without waiting as a
 deadlock."""
 
-
-class Measure(Protocol):
-    """Checks and times one cell; `time_device` takes the device times of an operation."""
-
-    def __call__(self, cell: Cell, stream: int, time_device: TimeDevice, /) -> None: ...
+Measure = Callable[[Cell, int, TimeDevice], None]
+"""Checks and times one cell on a stream; the last argument takes device times of an operation."""
 
 
 def run_under_nvbench(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from analysis import BUILD
 from analysis.base.gpu import Gpu, free_twins
-from analysis.measure.machine import Pair, apart, host_id, slug
+from analysis.measure.machine import apart, host_id, slug
 from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import FAULTS, Run, described, read, read_runs
+from analysis.results.store.runs import Run, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
 from analysis.study.keys import NEED
@@ -38,7 +37,7 @@ class Place:
     cuda: str | None = None
     managed: bool = False
     libfabric: bool = False
-    apart: tuple[Pair, ...] = ()
+    apart: tuple[tuple[int, int], ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -48,15 +47,6 @@ class Place:
     def runs(self, study: Study) -> Iterator[Run]:
         """The runs of the study on this machine, newest first; bad ones are left out."""
         return read_runs(self.folder / study.name, study)
-
-    def runs_of_host(self, study: Study) -> Iterator[Run]:
-        """Those of this host; no others are read."""
-        for path in described(self.folder / study.name):
-            if path.stem.endswith(f"-{self.host}"):
-                with suppress(*FAULTS):
-                    run = read(path, study)
-                    if isinstance(run, Run):
-                        yield run
 
     def in_use(self, variants: Sequence[Variant]) -> tuple[Gpu, ...]:
         """The first of the GPUs, as many as any of `variants` needs, and at least one."""
@@ -86,12 +76,9 @@ class Place:
             return "no GPU"
         if sm and int(self.gpus[0].arch.removeprefix("sm_")) < int(sm):
             return f"needs sm_{sm}, the GPU is {self.gpus[0].arch}"
-        if (found_gpus := len(self.gpus)) < wanted_gpus:
-            setting = f"gpu={list(range(wanted_gpus))}"
-            return (
-                f"needs {wanted_gpus} free GPUs of one kind, got {found_gpus}; "
-                f"{setting} would name them"
-            )
+        if (got := len(self.gpus)) < wanted_gpus:
+            need = f"needs {wanted_gpus} free GPUs of one kind, got {got}"
+            return f"{need}; gpu={list(range(wanted_gpus))} would name them"
         for i, j in self.apart:
             if j < wanted_gpus:
                 pair = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"
@@ -137,7 +124,5 @@ def _place(config: Config, gpus: Sequence[Gpu]) -> Place:
         toolchain = find_toolchain(config.nvcc)
         require_supported(config.arch, gpus[0].arch, toolchain)
         cuda = toolchain.version
-    has_libfabric = find_libfabric(config.libfabric) is not None
-    return Place(
-        root, machine, host_id(gpus), gpus, cuda, config.managed, has_libfabric, apart(gpus)
-    )
+    libfabric = find_libfabric(config.libfabric) is not None
+    return Place(root, machine, host_id(gpus), gpus, cuda, config.managed, libfabric, apart(gpus))

@@ -31,8 +31,7 @@ def wrong_output(study: str, variants: Iterable[str]) -> StudyError:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run of one study: its variants, grid and place, and the names of the variants that were
-    asked for, none for all."""
+    """One run of one study; `asked` names the variants that were asked for, none for all."""
 
     study: Study
     variants: tuple[Variant, ...]
@@ -53,19 +52,17 @@ class Plan:
     @property
     def digest(self) -> str:
         """Changes with anything that invalidates the rounds of an interrupted run."""
-        parts = {
-            "grid": asdict(self.grid),
-            "sources": {v.name: fingerprint(self.study, v) for v in self.variants},
-            "method": METHOD_VERSION,
-            "roles": {v.name: [v.role, v.host_work] for v in self.variants},
-            "cases": {
-                v.name: [
-                    [c.id, c.metrics, c.samples, c.visits, c.every, c.warm]
-                    for c in v.in_grid(self.grid.name)
-                ]
-                for v in self.variants
-            },
+        variants = {
+            variant.name: [
+                fingerprint(self.study, variant),
+                *(
+                    [case.id, case.metrics, case.samples, case.visits, case.every, case.warm]
+                    for case in variant.in_grid(self.grid.name)
+                ),
+            ]
+            for variant in self.variants
         }
+        parts = [METHOD_VERSION, asdict(self.grid), variants]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -92,26 +89,23 @@ class Plan:
 
 
 def plan_pending(study: Study, grid: Grid, place: Place, runs: int = 1) -> Plan | None:
-    """The plan of the variants that lack fresh samples of `runs` runs; None if none does."""
+    """The plan of the variants that lack fresh samples of `runs` runs, with the companions of those
+    that can run here. None if none lacks any."""
     lacking = pending(study, place, grid.name, runs)
     if not lacking:
         return None
+    names = {variant.name for variant in lacking}
+    for variant in lacking:
+        if place.unmet(variant) is None:
+            names |= {companion.name for companion in study.companions(variant.name)}
     is_all = len(lacking) == len([v for v in study.variants if v.in_grid(grid.name)])
     asked = () if is_all else tuple(variant.name for variant in lacking)
-    return Plan(study, tuple(with_companions(study, lacking, place)), grid, place, asked)
+    return Plan(study, tuple(v for v in study.variants if v.name in names), grid, place, asked)
 
 
 def plan_again(study: Study, grid: Grid, place: Place, variant: str) -> Plan:
     """The plan of a variant again, together with its baselines."""
     return Plan(study, tuple(study.shown_again(variant)), grid, place, (variant,))
-
-
-def with_companions(study: Study, wanted: Sequence[Variant], place: Place) -> list[Variant]:
-    """`wanted`, and the companions of those that can run here, in the order of study.yaml."""
-    runnable = [variant for variant in wanted if place.unmet(variant) is None]
-    names = {variant.name for variant in wanted}
-    names |= {other.name for variant in runnable for other in study.companions(variant.name)}
-    return [variant for variant in study.variants if variant.name in names]
 
 
 def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Variant]:
@@ -121,9 +115,9 @@ def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Varian
     codes = codes_of(study)
     unmet = {variant.name: place.unmet(variant) for variant in study.variants}
     for run in place.runs(study):
+        about = run.about
         if not lacking:
             break
-        about = run.about
         if GRIDS.index(about.grid) < GRIDS.index(grid):
             continue
         # A need that was not met then may be met now. What a workload skipped stays skipped.
@@ -133,11 +127,10 @@ def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Varian
             if about.is_fresh(row.variant, codes.get(row.variant))
             and (row.status != "skipped" or about.variants[row.variant].unmet == unmet[row.variant])
         }
-        # Of runs that skipped everything, a host keeps one.
-        counts = dict.fromkeys(done, 1 if about.rounds else runs)
-        lacking = {
-            cell: left for cell, n in lacking.items() if (left := n - counts.get(cell, 0)) > 0
-        }
+        for cell in done & lacking.keys():
+            lacking[cell] -= 1 if about.rounds else runs  # one run that skips everything is enough
+            if lacking[cell] <= 0:
+                del lacking[cell]
     names = {variant for variant, _ in lacking}
     return [variant for variant in study.variants if variant.name in names]
 
@@ -146,12 +139,13 @@ def wrong_variants(study: Study, place: Place) -> list[str]:
     """Variants that had a wrong output when this host last ran their present code."""
     codes = codes_of(study)
     newest: dict[tuple[str, str], bool] = {}
-    for run in place.runs_of_host(study):
+    of_host = (run for run in place.runs(study) if run.about.host.id == place.host)
+    for run in of_host:
         of_run: dict[tuple[str, str], bool] = {}
         for row in run.rows:
             if run.about.is_fresh(row.variant, codes.get(row.variant)) and row.status != "skipped":
                 of_run[row.cell] = of_run.get(row.cell, False) or row.status == "failed"
-        newest = {**of_run, **newest}
+        newest = of_run | newest
     return sorted({variant for (variant, _), is_wrong in newest.items() if is_wrong})
 
 
@@ -161,9 +155,9 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
         return False
     codes = codes_of(study)
     taken = {
-        (one.about.kind, name)
-        for one in read_captures(place.folder / study.name)
-        for name, captured in one.about.variants.items()
+        (capture.about.kind, name)
+        for capture in read_captures(place.folder / study.name)
+        for name, captured in capture.about.variants.items()
         if captured.source_sha256 == codes.get(name)
     }
     return any(

@@ -61,8 +61,9 @@ def touch_memory(size: int) -> None:
 
 def main() -> None:
     config = load_config({})
-    studies = config.studies.values()
-    of_studies = {name for study in studies for name in imported(study, study.variants)}
+    of_studies = {
+        name for study in config.studies.values() for name in imported(study, study.variants)
+    }
     for name in (*ROUND_MODULES, *sorted(of_studies)):
         with suppress(ImportError):  # not installed
             importlib.import_module(name)

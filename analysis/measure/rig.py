@@ -21,7 +21,6 @@ from analysis.toolchain.modules import load_module, load_python
 
 WorkloadKey = tuple[str, tuple[tuple[str, int], ...]]
 """The file of a workload and the constants it is made with."""
-
 NO_FLUSH: Final = (0, 0)
 """Address and size of no memory, in the place of that whose memset flushes the L2."""
 
@@ -37,27 +36,20 @@ class Rig:
         variants: Sequence[Variant] = (),
     ) -> None:
         """`modules` is the folder of built modules; inputs are drawn from `rng`. `variants` are
-        those that are going to be bound, for workloads with `before_bind`.
-
-        To be made before this process uses CUDA, for the sake of workloads with `before_cuda`.
-        """
+        those that are going to be bound. To be made before this process uses CUDA."""
         self._study, self._modules = study, modules
         self._rng, self._variants = rng, variants
         files = {"workload"} | {variant.workload for variant in study.variants}
         self._types = {file: load_python(study, file).Workload for file in sorted(files)}
         for made in self._types.values():
-            if before_cuda := getattr(made, "before_cuda", None):
-                before_cuda()
+            getattr(made, "before_cuda", lambda: None)()
         self._workloads: dict[WorkloadKey, Workload] = {}
         self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
         self._loaded: dict[str, ModuleType] = {}
 
     def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
-        """Bind the variant to this case's inputs, for launches on `stream`, a cudaStream_t; one
-        without a GPU gets stream 0.
-
-        Only the result of the last call may be used, because a workload holds the inputs of one
-        case. Skip if this machine cannot run it.
+        """Bind the variant to this case's inputs, for launches on `stream`; one without a GPU gets
+        stream 0. Only the result of the last call may be used. Skip if this machine cannot run it.
         """
         if "torch" in sys.modules:
             from analysis.measure import torch_stream
@@ -79,12 +71,13 @@ class Rig:
             inputs = workload.prepare(case)
             inputs = cast(Binder, workload) if inputs is None else inputs
             if before_bind := getattr(inputs, "before_bind", None):
-                same = (
-                    each
+                of_case = [
+                    (each, self._module(each))
                     for each in self._variants
                     if (each.workload, each.constants) == (variant.workload, variant.constants)
-                )
-                before_bind([(each, self._module(each)) for each in same if case in each.cases])
+                    and case in each.cases
+                ]
+                before_bind(of_case)
         self._prepared[key] = case.id, inputs
         return inputs
 
@@ -124,10 +117,8 @@ class Bound:
         return time.perf_counter() - started
 
     def check(self) -> str:
-        """The first fault of the output; empty if every byte is correct.
-
-        If it is correct, also flush what the check has left in the CPU's caches.
-        """
+        """The first fault of the output; empty if every byte is correct. Then also flush what the
+        check has left in the CPU's caches."""
         wrong = self.operation.check() or ""
         if not wrong and self.operation.settle:
             self.operation.settle()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 import pynvml
@@ -41,32 +41,19 @@ from analysis.study.description import HOST_TIMES
 WARM_UP_S = 0.3
 """Maximum seconds of work before the first cell: an idle GPU may need this long to raise its
 clocks; a CPU needs less."""
-
 HIGHEST_CLOCK_S = 0.1
 """Seconds of work at the GPU's highest clock after which the warm-up ends early."""
-
-WARM_UP_LAUNCHES = 2
+WARM_UP_LAUNCHES: Final = 2
 """Number of discarded launches of a short operation after its check. A check leaves the allocators
 and caches of the host in another state: the first calls after it may take twice as long."""
-
-DISCARDED_HOST_PASSES = 1
+DISCARDED_HOST_PASSES: Final = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
 several per cent slower than the next. Recorded in the run's file."""
-
-RECORDED = ("gpu_time", "host_time")
-"""Metrics that the engine takes one after the other; the time of a submission is part of one."""
-
-STDERR = 2
-"""Descriptor of the standard error."""
-
-DUMP_STACKS = signal.SIGUSR1
+DUMP_STACKS: Final = signal.SIGUSR1
 """Has the process of a round write the stacks of its threads to the standard error."""
-
-EXPECTED = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
+EXPECTED: Final = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
 """Errors of a workload, a variant or a GPU: they need no traceback."""
-
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """Errors after which nothing more can be kept."""
 
 
@@ -78,19 +65,11 @@ class Visit(Keys):
     case: CaseId
 
 
-class Started(NamedTuple):
-    """Message of a round that a visit begins, with the place of the cell in the round."""
-
-    visit: Visit
-    position: str
-
-
 @dataclass(frozen=True)
 class RoundJob:
-    """Input of a round's process, passed to it by pickle: the variants that can run here, the run
-    and the number of the round, the folder of built modules, the GPUs, and the file for samples.
-    `faults` are the reasons why cells have failed that stopped this round before, by variant and
-    case; `started_s` is the time of the monotonic clock when the process starts."""
+    """Input of a round's process, passed by pickle. `variants` can run here, `out` is the file for
+    samples. `faults` are the reasons why cells have failed that stopped this round before, by
+    variant and case; `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
     variants: Sequence[Variant]
@@ -105,14 +84,15 @@ class RoundJob:
 
 
 def run_round(job: RoundJob, parent: Connection) -> None:
-    """Measure one round into `job.out`. Sends every Started, then the Stages; or the text of the
+    """Measure one round into `job.out`. Sends every Visit, then the Stages; or the text of the
     error that ends the process."""
     # The parent also gets them, and ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
-    faulthandler.enable(STDERR)
-    faulthandler.register(DUMP_STACKS, STDERR)
+    standard_error = 2
+    faulthandler.enable(standard_error)
+    faulthandler.register(DUMP_STACKS, standard_error)
 
     def fail(error: BaseException) -> NoReturn:
         """End the process immediately: after a failed kernel, no further GPU call is reliable, not
@@ -150,16 +130,13 @@ def run_round(job: RoundJob, parent: Connection) -> None:
 class Bench:
     """Checks and times cells of one study in this process; `tell` hears of every visit."""
 
-    def __init__(
-        self, job: RoundJob, gpus: Sequence[Gpu], tell: Callable[[Started], object]
-    ) -> None:
+    def __init__(self, job: RoundJob, gpus: Sequence[Gpu], tell: Callable[[Visit], object]) -> None:
         self.job, self.study, self.gpus = job, job.study, gpus
         self._tell = tell
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
         self._rig = Rig(self.study, job.modules, self._rng, job.variants)
         self._is_warm = False
         self._stage_s: defaultdict[str, float] = defaultdict(float)
-        self._visits = self._started_visits = 0
 
     def schedule(self) -> list[Cell]:
         """Cells case by case, with the cases, and the variants within each case, in random order.
@@ -177,7 +154,6 @@ class Bench:
             group = cells[str(case_id)]
             for _ in range(group[0].case.visits):
                 order += [group[i] for i in self._rng.permutation(len(group))]
-        self._visits = len(order)
         return order
 
     def measure(self, cell: Cell, stream: int = 0, time_device: TimeDevice | None = None) -> None:
@@ -186,16 +162,12 @@ class Bench:
         `time_device` takes the given number of device times of an operation; it is None without a
         GPU. A cell that failed or was skipped on an earlier visit is not measured again.
         """
-        if not self._started_visits:
-            self._stage_s["start"] = time.monotonic() - self.job.started_s
-        self._started_visits += 1
+        self._stage_s.setdefault("start", time.monotonic() - self.job.started_s)
         started_at = utc_now()
         cell.started_at = cell.started_at or started_at
         if cell.failure or cell.skipped:
             return
-        position = f"cell {self._started_visits} of {self._visits}: {cell}"
-        visit = Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id)
-        self._tell(Started(visit, position))
+        self._tell(Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id))
         try:
             with self._stage("prepare"):
                 bound = self._rig.bind(cell.variant, cell.case, stream)
@@ -225,9 +197,9 @@ class Bench:
     def stages(self, cells: Sequence[Cell]) -> Stages:
         """The seconds of each stage of this round, whose cells have all their values."""
         values = [value for cell in dict.fromkeys(cells) for value in cell.values]
-        recorded = sum(seconds for name, seconds in values if name in RECORDED)
-        kept = {**self._stage_s, "recorded": self._stage_s["workload"] + recorded}
-        return Stages(**{name: kept.get(name, 0.0) for name in Stages.model_fields})
+        timed_s = sum(seconds for name, seconds in values if name in ("gpu_time", "host_time"))
+        stage_s = self._stage_s | {"recorded": self._stage_s["workload"] + timed_s}
+        return Stages(**{name: stage_s.get(name, 0.0) for name in Stages.model_fields})
 
     def _read_clocks(self, cell: Cell) -> None:
         """Record the first GPU's clock and all GPUs' throttle reasons, between two timings."""

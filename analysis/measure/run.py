@@ -6,10 +6,11 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import psutil
 
@@ -20,7 +21,7 @@ from analysis.measure.conditions import conditions
 from analysis.measure.journal import Journal, RoundRecord, digest_of
 from analysis.measure.machine import utc_now
 from analysis.measure.plan import StudyError
-from analysis.measure.round import DUMP_STACKS, RoundJob, Started, Visit, run_round
+from analysis.measure.round import DUMP_STACKS, RoundJob, Visit, run_round
 from analysis.measure.telemetry import recording
 from analysis.results.disturbance import Watch, disturbances, reasons
 from analysis.results.store.keys import Disturbance, Look, Stages
@@ -28,16 +29,14 @@ from analysis.results.store.samples import read_rows
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
 
-ROUND_MODULES = (
+ROUND_MODULES: Final = (
     *("analysis.measure.round", "analysis.measure.nvbench"),
     *("analysis.api.measure", "analysis.api.memory"),
 )
 """Modules that every round imports."""
-
-LOOK_S = 0.5
+LOOK_S: Final = 0.5
 """Time between two looks whether the process of a round that sends nothing is alive."""
-
-DUMP_S = 0.3
+DUMP_S: Final = 0.3
 """Time for a round's process to write the stacks of its threads before it is killed."""
 
 
@@ -55,63 +54,51 @@ class Host:
 
 
 class RoundError(StudyError):
-    """A round that failed: where it was, the variant and case of that cell, and why."""
+    """A round that failed: the variant and case of its last cell, and why."""
 
-    def __init__(self, text: str, where: str, cell: tuple[str, str], why: str) -> None:
+    def __init__(self, text: str, cell: tuple[str, str], why: str) -> None:
         super().__init__(text)
-        self.where, self.cell, self.why = where, cell, why
+        self.cell, self.why = cell, why
 
 
 def import_once(modules: Sequence[str]) -> None:
     """Import these modules and those of every round once, before any use of a GPU, instead of in
-    every round.
-
-    Only the first call counts: the fork server lasts as long as this process. It leaves out what is
-    not installed.
-    """
+    every round. Only a process's first call counts; modules that are not installed are left out."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*ROUND_MODULES, *modules])
 
 
-def imported(study: Study, runnable: Sequence[Variant]) -> list[str]:
+def imported(study: Study, runnable: Iterable[Variant]) -> set[str]:
     """Modules that the rounds of a study import, as far as importing them takes long."""
-    needed = {"torch"} & {need for variant in runnable for need in variant.needs}
-    return sorted({*needed, *study.imports})
+    return {*study.imports} | {"torch"} & {need for each in runnable for need in each.needs}
 
 
 def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: float = 0.0) -> None:
     """Run the rounds that are missing from the journal, and repeat disturbed ones. The line before
     each names its place `of_studies`, and the time that is left, with the `later_s` of others.
 
-    StudyError names the cell if a round fails or takes too long; HotpathError, if nothing more can
-    be measured. Finished rounds are kept.
+    StudyError if a round fails or takes too long; HotpathError if nothing more can be measured.
     """
-    plan, name = journal.plan, journal.plan.study.name
+    plan, name, rounds = journal.plan, journal.plan.study.name, journal.plan.grid.rounds
     if not plan.runnable or not journal.missing():
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
     look, faults = conditions(), dict[tuple[str, str], str]()
     recorded = bool(plan.gpus) and plan.study.telemetry
-    gpu_keys = [gpu.key for gpu in plan.gpus]
-    with recording(gpu_keys, journal.telemetry_file) if recorded else nullcontext():
+    with recording(plan.gpus, journal.telemetry_file) if recorded else nullcontext():
         while missing := journal.missing():
-            for number in missing:
-                print(f"{name}: {of_studies}{progress(journal, number, later_s)}", flush=True)
+            for place, number in enumerate(missing):
+                left_s = (len(missing) - place) * plan.budget_s / rounds + later_s
+                left = f"{left_s / 60:.0f} min" if left_s >= 60 else f"{left_s:.0f} s"
+                of = f"{of_studies}round {number + 1} of {rounds}"
+                print(f"{name}: {of}, about {left} left", flush=True)
                 look = _run_one(journal, number, host, look, faults)
             # Fewer than half of the rounds: where more are disturbed, another try is no better.
-            repeats = (plan.grid.rounds - 1) // 2 - len(journal.begun.repeated)
+            repeats = (rounds - 1) // 2 - len(journal.begun.repeated)
             for entry in disturbed(journal)[: max(repeats, 0)]:
                 journal.repeat(entry)
                 why = "; ".join(entry.why)
                 print(f"{name}: round {entry.round + 1} is repeated: {why}", flush=True)
-
-
-def progress(journal: Journal, number: int, later_s: float = 0.0) -> str:
-    """The place of a round in its run, and the time that is left by the budgets of studies."""
-    rounds = journal.plan.grid.rounds
-    seconds = len(journal.missing()) * journal.plan.budget_s / rounds + later_s
-    left = f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
-    return f"round {number + 1} of {rounds}, about {left} left"
 
 
 def _run_one(
@@ -137,13 +124,13 @@ def _run_one(
         faults=faults,
     )
     try:
-        visits, stages, pid = _supervise(job, host.round_limit_s, kept=len(journal.records))
+        visits, stages, pid = _supervise(job, host.round_limit_s)
     except RoundError as error:
-        shipped = {one.name for one in plan.study.variants if one.role == "shipped"}
+        shipped = {variant.name for variant in plan.runnable if variant.role == "shipped"}
         if error.cell in faults or error.cell[0] not in shipped:
             raise
         faults[error.cell] = error.why
-        print(f"{error.where}: {error.why}; the round starts again without it", file=sys.stderr)
+        print(f"{error}; the round starts again without this cell", file=sys.stderr)
         return _run_one(journal, number, host, conditions(), faults)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     read_rows(samples)  # HotpathError for a value that no result may have
@@ -153,7 +140,7 @@ def _run_one(
         start=start,
         end=end,
         seconds=seconds,
-        energy_j=spent - energy if spent is not None and energy is not None else None,
+        energy_j=None if energy is None or spent is None else spent - energy,
         before=before,
         after=conditions(),
         newcomers=sorted(others - {*host.others, pid}),
@@ -165,13 +152,9 @@ def _run_one(
     return record.after
 
 
-def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], Stages, int | None]:
+def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], Stages, int | None]:
     """Run a round in a process: its visits, the seconds of its stages, and the id of its process.
-
-    RoundError in the words of the round, after `limit_s`, or if its process ends otherwise;
-    HotpathError if the disk is full or the process cannot be ended. `kept` is the number of
-    finished rounds.
-    """
+    RoundError if it fails; HotpathError if the disk is full or the process cannot be ended."""
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=run_round, args=(job, sender))
@@ -179,15 +162,14 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
     process.start()
     sender.close()
     visits: list[Visit] = []
-    position, last, why = "before its first cell", None, "interrupted"
-
-    def where() -> str:
-        return f"{job.study.name}: round {job.number + 1}: {position}"
+    last, why = None, "interrupted"
 
     def report() -> str:
-        return (
-            f"{where()}: {why}; finished rounds kept: {kept}; the same command resumes from there"
+        cell = (
+            f"cell {len(visits)}: {visits[-1].variant} {visits[-1].case}" if visits else "its start"
         )
+        where = f"{job.study.name}: round {job.number + 1}: {cell}"
+        return f"{where}: {why}; finished rounds are kept, the same command resumes from there"
 
     try:
         with suppress(EOFError, OSError):  # the process has ended, maybe within a message
@@ -195,9 +177,8 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
             while (process.is_alive() or receiver.poll()) and time.monotonic() < until:
                 if receiver.poll(LOOK_S):
                     last = receiver.recv()
-                    if isinstance(last, Started):
-                        position = last.position
-                        visits.append(last.visit)
+                    if isinstance(last, Visit):
+                        visits.append(last)
         process.join(max(0.0, until - time.monotonic()))
         why = f"took longer than {limit_s:g} s (round_limit_s)"
     finally:  # also where this process is interrupted
@@ -209,9 +190,7 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
                     os.kill(process.pid, DUMP_STACKS)
                 process.join(DUMP_S)
             if not killed(process):
-                why += (
-                    f"; its process {process.pid} cannot be ended, and the GPU may need attention"
-                )
+                why += f"; its process {process.pid} cannot be ended, the GPU may need attention"
                 raise HotpathError(report())
     if not is_late and process.exitcode == 0 and isinstance(last, Stages):
         return visits, last, process.pid
@@ -220,14 +199,13 @@ def _supervise(job: RoundJob, limit_s: float, kept: int) -> tuple[list[Visit], S
     if process.exitcode == os.EX_IOERR:
         raise HotpathError(report())
     cell = (visits[-1].variant, visits[-1].case) if visits else ("", "")
-    raise RoundError(report(), where(), cell, why)
+    raise RoundError(report(), cell, why)
 
 
 def _energy_j(gpus: Sequence[Gpu]) -> float | None:
     """Joules of all GPUs in use since the driver was loaded; None if one does not report them."""
-    energies = [gpu.energy_j() for gpu in gpus]
-    known = [energy for energy in energies if energy is not None]
-    return sum(known) if known and len(known) == len(energies) else None
+    known = [energy for gpu in gpus if (energy := gpu.energy_j()) is not None]
+    return sum(known) if known and len(known) == len(gpus) else None
 
 
 def disturbed(journal: Journal) -> list[Disturbance]:

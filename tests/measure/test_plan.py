@@ -17,7 +17,7 @@ from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
-from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending, with_companions
+from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
 from analysis.results.store.runs import read_runs
 from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
 from analysis.study.config import load_config
@@ -264,6 +264,7 @@ def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place
     assert samples_at(place, study, "one") and samples_at(place, study, "two") == []
 
 
+@pytest.mark.usefixtures("quick")
 def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, place: Place) -> None:
     study = write_study(
         tmp_path / "beside",
@@ -272,14 +273,16 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, plac
         {"name": "three", "after": "two"},
         {"name": "limit", "role": "ceiling"},
     )
-    found = with_companions(study, [study.variant("three")], place)
-    assert [variant.name for variant in found] == ["two", "three", "limit"]
-    assert with_companions(study, [], place) == []
-    needy = replace(study.variant("two"), needs=("managed",))
-    assert with_companions(study, [needy], place) == [study.variant("two")], "it is skipped alone"
+    run(plan_of(study, place, rounds=1, samples=1))
+    replace_in(study.folder / "three.py", "out[:]", "out[0:]")
     again = plan_again(study, GRID, place, "three")
-    assert [variant.name for variant in again.variants] == ["two", "three", "limit"]
-    assert again.asked == ("three",)
+    for plan in (again, plan_pending(study, GRID, place)):
+        assert plan and [variant.name for variant in plan.variants] == ["two", "three", "limit"]
+        assert plan.asked == ("three",)
+    one, two, three, limit = study.variants
+    needy = replace(study, variants=(one, two, replace(three, needs=("managed",)), limit))
+    plan = plan_pending(needy, GRID, place)
+    assert plan and plan.asked == ("three",) and len(plan.variants) == 1, "it is skipped alone"
 
 
 def test_what_can_be_profiled_lacks_a_capture_until_it_has_one_of_its_code(tmp_path: Path) -> None:
@@ -301,9 +304,7 @@ def test_what_can_be_profiled_lacks_a_capture_until_it_has_one_of_its_code(tmp_p
     assert lacks()
 
 
-def test_gpu_in_use_is_refused_or_recorded(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gpu_in_use_is_refused_or_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, [Device(3, users=[42, 41]), Device(4)])
     with open_gpus([4, 3]) as gpus:
         with pytest.raises(HotpathError, match=r"GPU 3 is used by processes \[41, 42\]"):
@@ -312,4 +313,3 @@ def test_gpu_in_use_is_refused_or_recorded(
         assert other_users(gpus[:1], "refuse") == []
         fail(monkeypatch, "nvmlDeviceGetComputeRunningProcesses", pynvml.NVML_ERROR_NOT_SUPPORTED)
         assert other_users(gpus[1:], "refuse") == []
-    assert capsys.readouterr().out == "GPU 3 does not say who uses it; it is measured anyway\n"

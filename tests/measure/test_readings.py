@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import signal
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pynvml
 import pytest
@@ -78,20 +76,22 @@ OF_GPU = [
 """Queries about one open GPU."""
 
 
-def recorded(
-    gpu_keys: Sequence[int | str],
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    ends: Callable[[float], bool] = lambda wait: False,
-) -> list[list[str]]:
-    """The rows that the program for telemetry writes, in this process, until its end."""
-    monkeypatch.setattr(telemetry, "end_with_parent", lambda: None)
-    monkeypatch.setattr(telemetry, "PERIOD_S", 0.0)
-    handler = signal.getsignal(signal.SIGINT)
-    stop: Any = SimpleNamespace(poll=ends)
+class Stop(threading.Event):
+    """Ends the program for telemetry after some turns."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__()
+        self.turns = turns
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.turns -= 1
+        return self.turns < 0
+
+
+def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[str]]:
+    """The rows of telemetry after these turns, or until a GPU is lost."""
     (folder / "rows").unlink(missing_ok=True)
-    telemetry.record(gpu_keys, folder / "rows", stop)
-    signal.signal(signal.SIGINT, handler)
+    telemetry.record(gpus, folder / "rows", Stop(turns))
     return [*csv.reader((folder / "rows").open())]
 
 
@@ -116,10 +116,9 @@ def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> Ro
     )
 
 
-def row_of(gpus: tuple[Gpu, ...], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The first row of telemetry; the program that takes it ends after it."""
-    ends = iter([False, True])
-    rows = recorded([gpu.key for gpu in gpus], folder, monkeypatch, lambda wait: next(ends))
+def row_of(gpus: tuple[Gpu, ...], folder: Path) -> dict[str, str]:
+    """The first row of telemetry."""
+    rows = recorded(gpus, folder, turns=1)
     (reading,) = read_telemetry(folder / "rows", [a_round(0, ("one", "n=1", rows[0][0]))])
     assert (reading.variant, reading.time) == ("one", rows[0][0])
     return dict(zip(COLUMNS, rows[0], strict=True))
@@ -147,7 +146,7 @@ def test_a_query_without_an_answer_costs_its_own_column_only(
             assert new == UNKNOWN.get(query, [])
             assert HostKeys.model_validate_json(host.model_dump_json()) == host
             assert other_users(gpus, "refuse") == []
-            row = row_of(gpus[:1], tmp_path, monkeypatch)
+            row = row_of(gpus[:1], tmp_path)
             show_only(gpus)
         empty = {name for name, value in row.items() if not value}
         assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
@@ -164,7 +163,7 @@ def test_nothing_is_answered_but_who_the_gpu_is(
     with open_gpus([0]) as gpus:
         assert (gpus[0].name, gpus[0].arch, gpus[0].key) == (UNKNOWN_NAME, "sm_89", 0)
         host = describe(gpus)
-        row = row_of(gpus, tmp_path, monkeypatch)
+        row = row_of(gpus, tmp_path)
     assert host.gpus[0].gpu == UNKNOWN_NAME
     assert {*host.unsupported} >= {one for keys in UNKNOWN.values() for one in keys}
     assert [name for name, value in row.items() if value] == ["time", "gpu"]
@@ -237,7 +236,6 @@ def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
 
     monkeypatch.setattr(nvbench, "run_under_nvbench", without_nvbench)
     monkeypatch.setattr(telemetry, "PERIOD_S", 0.001)
-    monkeypatch.setattr(telemetry, "END_S", 0.01)  # a fork keeps the pipe open that would end it
     study = write_study(tmp_path / "silent", {"name": "one"})
     (study.folder / "one.py").write_text(SLOW_FILL)
     with open_gpus([0]) as gpus:
@@ -270,16 +268,15 @@ def test_one_row_per_gpu_until_one_is_lost(tmp_path: Path, monkeypatch: pytest.M
         return found
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetPowerUsage", power)
-    rows = recorded(["GPU-0", "GPU-1"], tmp_path, monkeypatch)
+    with open_gpus(["GPU-0", "GPU-1"]) as gpus:
+        rows = recorded(gpus, tmp_path)
     first = "100.0,5.0,40,1980.0,2600,sw_power_cap,7000,7000,0"
     assert rows[0][1:] == first.split(",")
     powers = [(row[COLUMNS.index("power_w")], row[COLUMNS.index("gpu")]) for row in rows]
     assert powers == [("100.0", "0"), ("200.0", "1"), ("110.0", "0")]
 
 
-def test_telemetry_belongs_to_the_visit_it_fell_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_telemetry_belongs_to_the_visit_it_fell_in(tmp_path: Path) -> None:
     case = "bs=1,draw=permutation"
     rounds = [
         a_round(0, ("one", case, at(10)), ("two", case, at(12)), ("one", case, at(14)), end=at(15)),
@@ -295,7 +292,6 @@ def test_telemetry_belongs_to_the_visit_it_fell_in(
         ("two", 1, at(20.5)),
     ]
     assert {(one.case, one.power_w, one.throttle) for one in found} == {(case, 100.5, "")}
-    assert capsys.readouterr().out == f"{file}: 1 damaged rows are left out\n"
     assert read_telemetry(file, []) == []
 
 

@@ -168,7 +168,7 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(tmp_path: Path) -> 
         made.measure(cell)
     (row,) = made.rows([cell])
     assert (row.throttle, row.sm_mhz) == ("hw_slowdown|sw_power_cap|sync_boost", 1650.0)
-    visits = [call.args[0].visit for call in cast(Mock, made._tell).call_args_list]
+    visits = [call.args[0] for call in cast(Mock, made._tell).call_args_list]
     assert [(visit.variant, visit.case) for visit in visits] == [("one", "n=1")] * 2
 
 

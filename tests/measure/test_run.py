@@ -6,20 +6,21 @@ import multiprocessing
 import os
 import re
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from analysis.base import processes
 from analysis.base.errors import HotpathError
-from analysis.base.gpu import Gpu
+from analysis.base.gpu import Gpu, GpuError
 from analysis.measure import run as runs
 from analysis.measure import telemetry
 from analysis.measure.journal import Journal
@@ -27,7 +28,7 @@ from analysis.measure.places import Place
 from analysis.measure.plan import pending
 from analysis.measure.publish import publish
 from analysis.measure.round import RoundJob
-from analysis.measure.run import disturbed, imported, progress, run_rounds
+from analysis.measure.run import disturbed, imported, run_rounds
 from analysis.results.disturbance import Watch, disturbances
 from analysis.study.source import fingerprint
 from tests.editing import replace_in
@@ -42,7 +43,6 @@ from tests.measure.studies import (
     samples_at,
     write_study,
 )
-from tests.waiting import wait_for
 
 
 def test_a_run_measures_every_cell_of_every_round(tmp_path: Path, place: Place) -> None:
@@ -113,17 +113,21 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
-def test_progress_shares_the_budgets_among_cells_that_can_run(tmp_path: Path, place: Place) -> None:
+@pytest.mark.usefixtures("quick")
+def test_progress_shares_the_budgets_among_cells_that_can_run(
+    tmp_path: Path, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     study = write_study(tmp_path / "whole", {"name": "one"}, {"name": "two", "needs": ["torch"]})
     one, two = study.variants
-    assert imported(replace(study, imports=("json",)), [one]) == ["json"]
-    assert imported(study, [one, two]) == ["torch"]
+    assert imported(replace(study, imports=("json",)), [one]) == {"json"}
+    assert imported(study, [one, two]) == {"torch"}
     gpu = replace(two, needs=("gpu",))
     plan = plan_of(replace(study, budget_s=60, variants=(one, gpu)), place)
     assert (plan.budget_s, replace(plan, place=replace(place, gpus=[GPU])).budget_s) == (30, 60)
-    journal = Journal(plan)
-    assert progress(journal, 1) == "round 2 of 3, about 30 s left"
-    assert progress(journal, 1, 210.0) == "round 2 of 3, about 4 min left"
+    run_rounds(Journal(replace(plan, variants=(one,))), host(), "study 1 of 2, ", later_s=215.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "whole: study 1 of 2, round 1 of 3, about 4 min left"
+    assert lines[1].endswith("round 2 of 3, about 4 min left")
 
 
 def fail_in_round(folder: Path, number: int, trouble: str) -> None:
@@ -162,8 +166,8 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     with pytest.raises(HotpathError) as caught:
         run_rounds(journal, host(limit_s=2 if trouble == "hang" else 60))
     assert time.monotonic() - began < 55, "it waits for the process only"
-    said = rf"{trouble}: round 3: cell [12] of 2: trouble n=[12]: {re.escape(reason)}; "
-    assert re.match(said + "finished rounds kept: 2; the same command", str(caught.value))
+    said = rf"{trouble}: round 3: cell [12]: trouble n=[12]: {re.escape(reason)}; finished rounds "
+    assert re.match(said + "are kept, the same command", str(caught.value))
     error = capfd.readouterr().err
     assert re.search(stack, error)
     assert not stack or re.search(r"trouble\.py\", line \d+ in fill", error)
@@ -207,7 +211,7 @@ def test_a_round_that_cannot_be_killed_is_reported(
     running: list[BaseProcess] = []
     monkeypatch.setattr(processes, "KILLED_S", 0.1)
     monkeypatch.setattr(BaseProcess, "kill", lambda process: running.append(process))
-    with pytest.raises(HotpathError, match=r"its process \d+ cannot be ended, and the GPU may"):
+    with pytest.raises(HotpathError, match=r"its process \d+ cannot be ended, the GPU may"):
         run_rounds(Journal(plan_of(study, place)), host(limit_s=0.5))
     (left,) = running
     # Else multiprocessing would wait for it at the end of the program.
@@ -229,32 +233,30 @@ def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
         assert journal.missing() == [0, 1, 2]
 
 
-def recording(gpu_uuids: Sequence[str], out: Path, stop: Connection) -> None:
-    """In place of the telemetry, on a machine without a GPU."""
-    out.touch()
-    while not stop.poll(telemetry.PERIOD_S):
-        pass
-
-
-@pytest.mark.parametrize("number", [0, signal.SIGTERM, signal.SIGKILL])
-def test_telemetry_ends_with_its_run(
-    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch, number: int
+def test_telemetry_ends_with_its_run_or_with_its_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if a signal to the process group, which `timeout` sends, has ended it before."""
-    study = write_study(tmp_path / "recorded", {"name": "one"})
-    journal = Journal(plan_of(study, replace(place, gpus=[GPU])))
-    journal.folder.mkdir(parents=True)
-    monkeypatch.setattr(telemetry, "record", recording)
-    before = multiprocessing.active_children()
-    with telemetry.recording([0], journal.telemetry_file):
-        (recorder,) = {*multiprocessing.active_children()} - {*before}
-        wait_for(journal.telemetry_file.exists)
-        assert recorder.pid is not None
-        if number:
-            os.kill(recorder.pid, number)
-            recorder.join()
-    assert recorder not in multiprocessing.active_children()
-    assert recorder.exitcode == -number
+    """One that hangs in the driver does not delay the end."""
+    monkeypatch.setattr(telemetry, "END_S", 0.01)
+    asked, answers = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> None:
+        asked.set()
+        answers.wait()
+        raise GpuError("lost")
+
+    monkeypatch.setattr(Gpu, "readings", hang)
+    with telemetry.recording([GPU], tmp_path / "rows"):
+        assert asked.wait(60)
+        (thread,) = (each for each in threading.enumerate() if "(record)" in each.name)
+    assert thread.is_alive()
+    answers.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    monkeypatch.setattr(Gpu, "readings", Mock(side_effect=GpuError("lost")))
+    with telemetry.recording([GPU], tmp_path / "rows"):
+        pass
+    assert (tmp_path / "rows").read_text() == ""
 
 
 CALM = Watch(QUIET.model_dump(), QUIET.model_dump(), seconds=10.0)

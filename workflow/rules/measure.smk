@@ -124,11 +124,10 @@ def all_cores(wildcards):
 
 
 def print_outcome():
-    """Print what this invocation has measured, or why it has measured nothing."""
+    """Print what this invocation has measured and skipped."""
     places, _ = here() if here.cache_info().currsize else (None, "")
     if places:
-        studies, logs = CONFIG.studies.values(), Path("build/logs/measure")
-        for line in outcome(studies, unfinished()[0], places, STARTED, logs):
+        for line in outcome(CONFIG.studies.values(), places, STARTED):
             logger.info(line)
 
 

@@ -1,21 +1,20 @@
-"""Capture counters and a timeline of the variants of a study, in the case it says.
+"""Capture counters and a timeline of each variant of a study, in the case that study.yaml says.
 
-python -m analysis.measure.profile STUDY [--case ID] [--config JSON]
+python -m analysis.measure.profile STUDY [--config JSON]
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
-from analysis.base.errors import FieldError, HotpathError, require_known
+from analysis.base.errors import HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
 from analysis.measure.machine import commit_of, describe, utc_now
@@ -40,39 +39,38 @@ from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
 
 
-def capture_all(study: Study, asked: str | None, config: Config) -> None:
-    """Capture every kind, of each variant in the case `asked` for, by default its captured case.
-
-    If one is impossible here, its file records the reason.
-    """
+def capture_all(study: Study, config: Config) -> None:
+    """Capture every kind of each variant. If one is impossible here, its file records why."""
     with open_gpus(config.gpus) as gpus:
         place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
-        toolchain = find_toolchain(config.nvcc, config.libfabric)
-        compiler = Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch)
         host = describe(place.gpus)
-    usable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
-    by_case = variants_by_case(study, usable, asked)
+    toolchain = find_toolchain(config.nvcc, config.libfabric)
+    by_case: dict[str, list[Variant]] = {}
+    for variant in study.variants:
+        captured = study.captured_of(variant)
+        if captured and variant.on_gpu and place.unmet(variant) is None:
+            by_case.setdefault(captured.case, []).append(variant)
     show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
     commit = commit_of(ROOT)
     folder = place.folder / study.name
     for kind in CAPTURE_KINDS:
         records: list[Any] = []
         variants: dict[str, CapturedVariant] = {}
-        for case, captured in by_case.items():
-            if names := [variant.name for variant in captured if kind in variant.captures]:
-                found, reason = capture(kind, study, case, names, built_modules(arch))
-                records += found
-                seen = {record.variant for record in found}
-                for name in names:
-                    status = CAPTURED if name in seen else f"not captured: {reason}"
-                    print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-                    variants[name] = CapturedVariant(
-                        case=case,
-                        source_sha256=fingerprint(study, study.variant(name)),
-                        status=status,
-                        bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
-                    )
+        for case, of_case in by_case.items():
+            names = [variant.name for variant in of_case if kind in variant.captures]
+            found, reason = capture(kind, study, case, names, built_modules(arch))
+            records += found
+            seen = {record.variant for record in found}
+            for name in names:
+                status = CAPTURED if name in seen else f"not captured: {reason}"
+                print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
+                variants[name] = CapturedVariant(
+                    case=case,
+                    source_sha256=fingerprint(study, study.variant(name)),
+                    status=status,
+                    bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
+                )
         if not variants:
             continue
         about = CaptureFile(
@@ -85,7 +83,7 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
             dirty=commit.dirty,
             files={},
             host=host,
-            compiler=compiler,
+            compiler=Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
             variants=variants,
         )
         text = records_text(type(records[0]), records, ".9f") if records else ""
@@ -93,64 +91,36 @@ def capture_all(study: Study, asked: str | None, config: Config) -> None:
     discard_superfluous(folder, study, place.host)
 
 
-def variants_by_case(
-    study: Study, variants: Sequence[Variant], asked: str | None
-) -> dict[str, list[Variant]]:
-    """The captured ones of `variants`, by their case. FieldError if there are none."""
-    found: dict[str, list[Variant]] = {}
-    for variant in variants:
-        captured = study.captured_of(variant)
-        case = asked or (captured.case if captured else "")
-        if variant.case(case):
-            found.setdefault(case, []).append(variant)
-    if not found:
-        expected = f"one that a variant of {study.name} has here"
-        raise FieldError("case", expected, asked or study.captured[0].case)
-    return found
-
-
 def capture(
     kind: CaptureKind, study: Study, case: str, names: Sequence[str], modules: Path
 ) -> tuple[list[Counter] | list[Event], str]:
     """The records of one kind of these variants in a case, and why a variant has none."""
-    folder = BUILD / "captures" / study.name / kind
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
-    folder.mkdir(parents=True)
-    words = [kind, study.name, case, str(modules), str(folder), *names]
-    session = [sys.executable, "-m", "analysis.measure.profile.session", *words]
-    try:
-        if kind == "counters":
-            text = ncu.capture(session)
-            log = BUILD / "logs" / "profile" / f"{study.name}.{case}.counters.csv"
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text(text)
-            return list(ncu.parse(text, case)), NO_KERNEL
-        done = subprocess.run(session, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
-        files = sorted(folder.glob("*.csv"))
-        return [event for path in files for event in read_records(path, Event)], NO_KERNEL
-    except HotpathError as error:
-        return [], without_private(str(error))
-    finally:
-        shutil.rmtree(folder)
-
-
-def command_line() -> argparse.ArgumentParser:
-    parser = program("analysis.measure.profile", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("--case", help="a case id; by default what study.yaml says")
-    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
-    return parser
+    if not names:
+        return [], NO_KERNEL
+    with TemporaryDirectory(dir=BUILD) as folder:
+        words = [kind, study.name, case, str(modules), folder, *names]
+        session = [sys.executable, "-m", "analysis.measure.profile.session", *words]
+        try:
+            if kind == "counters":
+                return list(ncu.parse(ncu.capture(session), case)), NO_KERNEL
+            done = subprocess.run(session, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])
+            files = sorted(Path(folder).glob("*.csv"))
+            return [event for path in files for event in read_records(path, Event)], NO_KERNEL
+        except HotpathError as error:
+            return [], without_private(str(error))
 
 
 def main() -> None:
-    arguments = command_line().parse_args()
+    parser = program("analysis.measure.profile", __doc__)
+    parser.add_argument("study")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
+    arguments = parser.parse_args()
     config = load_config(arguments.config)
     require_known("study", arguments.study, sorted(config.studies))
-    study = config.studies[arguments.study]
-    with whole_machine(config.busy, f"profiling {study.name}"):
-        capture_all(study, arguments.case, config)
+    with whole_machine(config.busy, f"profiling {arguments.study}"):
+        capture_all(config.studies[arguments.study], config)
 
 
 if __name__ == "__main__":

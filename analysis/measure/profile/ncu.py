@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from analysis.base.errors import HotpathError
 from analysis.results.store.records import Counter
@@ -48,17 +48,15 @@ METRICS = (
 
 
 def known_metrics(ncu: str) -> list[str]:
-    """The METRICS that the tool supports for this GPU, in order.
-
-    HotpathError in the tool's words if it lists none; those of a launch are never listed.
-    """
-    command = [ncu, "--query-metrics"]
-    listed = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    """The METRICS that the tool supports for this GPU, in order. Those of a launch are never
+    listed. HotpathError in the tool's words if it lists none."""
+    listed = subprocess.run(
+        [ncu, "--query-metrics"], capture_output=True, text=True, errors="replace", check=False
+    )
     names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
-    found = [metric for metric in METRICS if metric.partition(".")[0] in names]
-    if listed.returncode != 0 or not found:
+    if listed.returncode != 0 or not names.intersection(m.partition(".")[0] for m in METRICS):
         raise HotpathError(f"ncu --query-metrics: {_said(listed)}")
-    return [metric for metric in METRICS if metric in found or metric.startswith("launch__")]
+    return [m for m in METRICS if m.partition(".")[0] in names or m.startswith("launch__")]
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
@@ -91,23 +89,17 @@ def parse(text: str, case: str) -> Iterator[Counter]:
     The tool prefixes the kernel's name with that of the NVTX range, which is the variant's. Lines
     before the table are output of the program. HotpathError if there is no table.
     """
-    lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if line.startswith('"ID"')]
-    if not starts and "No kernels were profiled" in text:
+    _, start, table = f"\n{text}".partition('\n"ID"')
+    if not start and "No kernels were profiled" in text:
         return
-    if not starts:
+    if not start:
         raise HotpathError("ncu printed no table of counters")
-    rows = list(csv.reader(io.StringIO("\n".join(lines[starts[0] :]))))
-    header, units = rows[0], rows[1]
-    name_at = header.index("Kernel Name")
-    metrics = [i for i, name in enumerate(header) if name in METRICS]
-    for row in rows[2:]:
+    header, units, *rows = csv.reader(f'"ID"{table}'.splitlines())
+    for row in rows:
         if len(row) != len(header):
             raise HotpathError(f"ncu: expected {len(header)} fields, got {len(row)}: {row[:3]}")
-        for i in metrics:
-            try:
-                value = float(row[i].replace(",", ""))
-            except ValueError:
-                continue  # n/a: the counter does not exist for this kernel
-            variant, _, kernel = row[name_at].partition("/")
-            yield Counter(variant, case, kernel, header[i], units[i], value)
+        variant, _, kernel = row[header.index("Kernel Name")].partition("/")
+        for metric, unit, text in zip(header, units, row, strict=True):
+            with suppress(ValueError):  # n/a: the counter does not exist for this kernel
+                if metric in METRICS:
+                    yield Counter(variant, case, kernel, metric, unit, float(text.replace(",", "")))

@@ -93,11 +93,8 @@ def normalised(variant: str, events: list[RawEvent]) -> list[Event]:
     """Events in order of their start, in seconds since the first one instead of nanoseconds.
     Events that never started are dropped."""
     known = sorted((event for event in events if event[0] > 0), key=lambda event: event[:2])
-    origin = known[0][0] if known else 0
-    return [
-        Event(variant, (one[0] - origin) * 1e-9, (one[1] - origin) * 1e-9, *one[2:])
-        for one in known
-    ]
+    since = known[0][0] if known else 0
+    return [Event(variant, (e[0] - since) * 1e-9, (e[1] - since) * 1e-9, *e[2:]) for e in known]
 
 
 def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:

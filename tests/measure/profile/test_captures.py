@@ -8,33 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from analysis.base.errors import FieldError, HotpathError
+from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.measure.profile import ncu
-from analysis.measure.profile.__main__ import variants_by_case
 from analysis.measure.profile.session import direction, normalised
 from analysis.results.store.records import Event
 from analysis.site.facts.captures import CAPTURED, Capture
-from analysis.study import Case
-from analysis.study.description import Captured
 from tests.captured import REAL
 from tests.repository import STUDIES
-from tests.synthetic import COPY
 
 GATHER = STUDIES["h2d_gather"]
-
-
-def test_each_variant_is_captured_in_the_first_case_that_it_has_or_in_the_requested_one() -> None:
-    first, second, other = (Case({"rows": rows}, 0, "default") for rows in (1, 2, 3))
-    cases = ((second, other, first), (other, second), (other,))
-    variants = [replace(v, cases=c) for v, c in zip(COPY.variants, cases, strict=False)]
-    study = replace(COPY, captured=tuple(Captured(case.id, {}) for case in (first, second)))
-    has_all, has_second, _ = variants
-    found = variants_by_case(study, variants, None)
-    assert found == {first.id: [has_all], second.id: [has_second]}
-    assert variants_by_case(study, variants, second.id) == {second.id: [has_all, has_second]}
-    with pytest.raises(FieldError, match="case: expected one that a variant of copy has"):
-        variants_by_case(study, variants, "rows=4")
 
 
 def values(text: str) -> dict[str, dict[str, float]]:
