@@ -33,11 +33,11 @@ def work():
 multiprocessing.get_context("fork").Process(target=work).start()
 {SLEEP}
 """
-PROGRAM = """
+PROGRAM = f"""
 from analysis.base.cli import fail_in_one_line
 def work():
     print("ready", flush=True)
-    import time; time.sleep(600)
+    {SLEEP}
 fail_in_one_line(work)
 """
 TIDIES = """
@@ -52,13 +52,12 @@ def work():
         print("tidy", flush=True)
 fail_in_one_line(work)
 """
-MAPS = """
-import mmap, os, sys, time
+MAPS = f"""
+import mmap, os, sys
 opened = os.open(sys.argv[1], os.O_RDWR)
 held = mmap.mmap(opened, 4096)
-os.close(opened)
 print("ready", flush=True)
-time.sleep(600)
+{SLEEP}
 """
 
 
@@ -91,8 +90,8 @@ def test_program_cleans_up_and_ends_with_its_parent() -> None:
     assert first_line(program) == "ready"
     starter.kill()
     starter.wait()
-    said = program.communicate()[1]
-    assert (program.returncode, said) == (INTERRUPTED, "interrupted\n")
+    assert program.communicate()[1] == "interrupted\n"
+    assert program.returncode == INTERRUPTED
     late = start(PROGRAM, **{STARTER: str(starter.pid)})
     assert "has ended" in late.communicate()[1]
 
@@ -110,20 +109,16 @@ def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
     assert "Traceback" in fault.communicate()[1]
 
 
-def test_unused_shared_memory_of_a_killed_process_is_removed(
-    tmp_path: Path,
-) -> None:
+def test_unused_shared_memory_of_a_killed_process_is_removed(tmp_path: Path) -> None:
     ended = start("")
     ended.wait()
-    orphan, used, living, other = (
-        tmp_path / name
-        for name in (f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0")
-    )
+    names = f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0"
+    orphan, used, living, other = (tmp_path / name for name in names)
     for file in (orphan, used, living, other):
         file.write_bytes(bytes(4096))
     elsewhere = start(MAPS, str(used))
     try:
-        assert elsewhere.stdout is not None and elsewhere.stdout.readline() == "ready\n"
+        assert first_line(elsewhere) == "ready"
         remove_orphaned_memory(tmp_path)
         assert set(tmp_path.iterdir()) == {used, living, other}
     finally:
@@ -131,33 +126,22 @@ def test_unused_shared_memory_of_a_killed_process_is_removed(
         elsewhere.wait()
     remove_orphaned_memory(tmp_path)
     assert set(tmp_path.iterdir()) == {living, other}
-    remove_orphaned_memory(tmp_path / "not_there")
 
 
-@pytest.fixture
-def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_and_errors_of_other_processes_reach_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
+    results = forked_map(lambda item: (item, os.getpid()), range(5))
+    assert [item for item, _ in results] == [0, 1, 2, 3, 4]
+    assert os.getpid() not in {process for _, process in results}
 
-
-@pytest.mark.usefixtures("two_cpus")
-def test_results_of_other_processes_come_in_the_order_of_the_items() -> None:
-    found = forked_map(lambda item: (item, os.getpid()), range(5))
-    assert [item for item, _ in found] == [0, 1, 2, 3, 4]
-    assert os.getpid() not in {process for _, process in found}
-
-
-@pytest.mark.usefixtures("two_cpus")
-def test_the_caller_gets_the_error_of_an_item() -> None:
     def fail(item: int) -> None:
         raise FieldError(f"field {item}", "none", item)
 
     with pytest.raises(FieldError, match="field 1: expected none, got 1") as raised:
         forked_map(fail, [1, 2])
     assert raised.value.field == "field 1"
-
-
-@pytest.mark.usefixtures("two_cpus")
-def test_a_killed_process_is_an_error() -> None:
     with pytest.raises(BrokenProcessPool):
         forked_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2))
 
