@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from analysis.base.errors import FieldError
+from analysis.base.errors import FieldError, require_known
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Bounds
@@ -127,7 +127,6 @@ class Variant(VariantKeys):
         return self.path, self.flags, self.needs, self.packages, self.clock, *settings
 
     def case(self, id: str) -> Case | None:
-        """The case with this id, or None."""
         return next((case for case in self.cases if case.id == id), None)
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
@@ -165,10 +164,9 @@ class Study(StudyKeys):
         return self.folder.parents[1]
 
     def variant(self, name: str) -> Variant:
-        for variant in self.variants:
-            if variant.name == name:
-                return variant
-        raise FieldError(f"study {self.name}: variant", f"one of {self.variant_names}", name)
+        """The variant of this name; FieldError lists all names."""
+        require_known(f"study {self.name}: variant", name, self.variant_names)
+        return next(variant for variant in self.variants if variant.name == name)
 
     @property
     def variant_names(self) -> list[str]:
@@ -293,10 +291,8 @@ class Study(StudyKeys):
         companions = self.companions(name)
         if self.calibrates:
             return companions
-        shown = {self.shown_case(self.variant(name)).id}
-        for claim in self.claims:
-            for test in claim.tests:
-                shown |= set(test.cases) if name in test.variants else set()
+        tests = (test for claim in self.claims for test in claim.tests if name in test.variants)
+        shown = {self.shown_case(self.variant(name)).id}.union(*(test.cases for test in tests))
         limited = (
             replace(one, cases=tuple(case for case in one.cases if case.id in shown))
             for one in companions
@@ -311,9 +307,8 @@ class Study(StudyKeys):
 
     def is_repeat(self, variant: Variant) -> bool:
         """Whether the variant repeats its `after`: the same file with the same settings."""
-        if variant.after is None:
-            return False
-        return variant.program == self.variant(variant.after).program
+        after = variant.after
+        return after is not None and variant.program == self.variant(after).program
 
     @property
     def has_link(self) -> bool:

@@ -23,12 +23,12 @@ from analysis.base.quantities import (
     ratio_interval,
 )
 from analysis.base.statistics import DIFFERENCE, SHARE
+from analysis.study.claims import verdicts
 from analysis.study.claims.evidence import Evidence, Statement
 from analysis.study.claims.verdicts import (
     FAILS,
     HOLDS,
     NOT_TESTED,
-    Bound,
     Figure,
     Missing,
     NotTested,
@@ -50,10 +50,10 @@ Metric = Annotated[
     ),
 ]
 Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
-KINDS: Final[dict[str, type[Comparison]]] = {}
-"""Every kind of comparison, by its `kind` in study.yaml."""
 Form = Literal["ratio", "share", "quantity", "digits"]
 DataRate = Literal["B/s", "MB/s", "GB/s", "MiB/s", "GiB/s", "Gbps"]
+KINDS: Final[dict[str, type[Comparison]]] = {}
+"""Every kind of comparison, by its `kind` in study.yaml."""
 
 
 class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
@@ -88,17 +88,13 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
         return str(getattr(self, "metric", ""))
 
     @property
-    def named_cases(self) -> dict[str, str]:
-        """The ids of the cases that study.yaml names, by their place."""
-        named = {"case": self.case, "over_case": getattr(self, "over_case", "")}
-        also = enumerate(getattr(self, "also", ()))
-        found = named | {f"also.{index}": case for index, case in also}
-        return {place: case for place, case in found.items() if case}
-
-    @property
     def cases(self) -> list[str]:
         """The ids of all its cases."""
-        return list(self.named_cases.values())
+        return [*filter(None, (self.case, getattr(self, "over_case", ""))), *self.further_cases]
+
+    @property
+    def further_cases(self) -> Sequence[str]:
+        return getattr(self, "also", ())
 
     @property
     def title(self) -> str:
@@ -112,11 +108,9 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
         """The outcome; `published` replaces the figure of the published rows."""
         try:
-            outcome = self._judge(evidence, published)
+            return self._judge(evidence, published)
         except NotTested as reason:
             return Outcome(NOT_TESTED, str(reason), runs=reason.runs)
-        figure = outcome.figure
-        return outcome if figure is None else replace(outcome, runs=figure.runs)
 
     def _judge(self, evidence: Evidence, published: float | None) -> Outcome:
         """The outcome; raises NotTested with the reason."""
@@ -160,9 +154,9 @@ class Bounded(Comparison):
         return self
 
     @property
-    def bound(self) -> Bound:
-        (bound,) = (Bound(name, value) for name in BOUNDS if (value := getattr(self, name)))
-        return bound
+    def bound(self) -> tuple[str, float]:
+        """The key of the bound and its threshold."""
+        return next((name, value) for name in BOUNDS if (value := getattr(self, name)))
 
     def figure(self, evidence: Evidence) -> Figure:
         """The figure to compare with the bound. Raises NotTested."""
@@ -172,10 +166,10 @@ class Bounded(Comparison):
         figure = self.figure(evidence)
         if published is not None:
             figure = replace(figure, published=published)
-        return self.bound.judge(figure)
+        return verdicts.outcome_of(figure, *self.bound)
 
     def room(self, figure: Figure) -> float:
-        return self.bound.room(figure)
+        return verdicts.room(figure, *self.bound)
 
 
 class Paired(Bounded):
@@ -199,11 +193,9 @@ class Paired(Bounded):
         if by_rate:
             payloads = [evidence.payload(name, self.case) for name in self.variants]
             scale = payloads[0] / payloads[1]
-        of_printed, over_printed = (
-            evidence.published_seconds(name, self.case) for name in self.variants
-        )
+        printed = [evidence.published_seconds(name, self.case) for name in self.variants]
         figure = evidence.over_rounds(pairs * scale, evidence.kind_of_ratios(self.metric))
-        return replace(figure, published=scale * over_printed / of_printed)
+        return replace(figure, published=scale * printed[1] / printed[0])
 
 
 class Speedup(Paired):
@@ -225,7 +217,7 @@ class AddedTime(Paired):
     """Time of one variant minus that of another: what a wait of fixed length adds."""
 
     kind: Literal["added_time"] = "added_time"
-    _form: Form = "quantity"
+    _form = "quantity"
 
     def figure_unit(self, units: Mapping[str, str]) -> str:
         return "s"
@@ -247,10 +239,8 @@ class MeanSpeedup(Paired):
         return f"{super().title}, mean of {1 + len(self.also)} cases"
 
     def figure(self, evidence: Evidence) -> Figure:
-        ratios = []
-        for case in self.cases:
-            of, over = self._times(evidence, case)
-            ratios.append((over / of).dropna().groupby(["run", "round"]).median())
+        pairs = [self._times(evidence, case) for case in self.cases]
+        ratios = [_by_round((over / of).dropna()) for of, over in pairs]
         means = math.prod(ratios, start=1.0) ** (1 / len(ratios))
         return evidence.over_rounds(self._known(means), evidence.kind_of_ratios(self.metric))
 
@@ -259,7 +249,7 @@ class Share(Paired):
     """Payload rate of a variant as a share of another variant's."""
 
     kind: Literal["share"] = "share"
-    _form: Form = "share"
+    _form = "share"
 
     def figure(self, evidence: Evidence) -> Figure:
         return self._ratio(evidence, by_rate=True)
@@ -293,7 +283,7 @@ class NearBest(Bounded):
     with the best of some given values."""
 
     kind: Literal["near_best"] = "near_best"
-    _form: Form = "share"
+    _form = "share"
     of: Of
     metric: Metric = ""
     also: Unique[str] = ()
@@ -304,9 +294,9 @@ class NearBest(Bounded):
     """Maximum ratio of its time to the time with the best value."""
 
     @property
-    def cases(self) -> list[str]:
-        chosen = super().cases
-        return [*chosen, *(f"{case},{value}" for case in chosen for value in self.given)]
+    def further_cases(self) -> Sequence[str]:
+        chosen = (self.case, *self.also)
+        return [*self.also, *(f"{case},{value}" for case in chosen for value in self.given)]
 
     @property
     def title(self) -> str:
@@ -314,30 +304,26 @@ class NearBest(Bounded):
         return f"{super().title} {near}, in {1 + len(self.also)} cases"
 
     def figure(self, evidence: Evidence) -> Figure:
-        near = [self._is_near(evidence, case) for case in (self.case, *self.also)]
-        share = _known(
-            sum(near[1:], near[0]) / len(near),
-            f"{self.of} has not been measured in all cases in one run",
-        )
-        return evidence.over_rounds(share, SHARE)
+        def seconds(case: str) -> pd.Series:
+            return _by_round(evidence.times([self.of], case, self.metric)[0])
 
-    def _is_near(self, evidence: Evidence, case: str) -> pd.Series:
-        """1 by run and round where the choice is near the best, else 0."""
-        chosen, *given = (
-            evidence.times([self.of], each, self.metric)[0].groupby(["run", "round"]).median()
-            for each in (case, *(f"{case},{value}" for value in self.given))
-        )
-        is_near = chosen.notna().astype(float)
-        for other in given:
-            is_near = is_near * ((chosen / other).dropna() <= self.slower)
-        return is_near
+        near = []
+        for case in (self.case, *self.also):
+            chosen = seconds(case)
+            is_near = chosen.notna().astype(float)
+            for value in self.given:
+                given = seconds(f"{case},{value}")
+                is_near = is_near * ((chosen / given).dropna() <= self.slower)
+            near.append(is_near)
+        reason = f"{self.of} has not been measured in all cases in one run"
+        return evidence.over_rounds(_known(sum(near[1:], near[0]) / len(near), reason), SHARE)
 
 
 class ModelShare(Bounded):
     """The share of the predicted rate that is reached: predicted over measured time."""
 
     kind: Literal["model_share"] = "model_share"
-    _form: Form = "share"
+    _form = "share"
     of: Of
     metric: Metric = ""
 
@@ -363,8 +349,7 @@ class OfMetric(Bounded):
 
     def figure(self, evidence: Evidence) -> Figure:
         visits = evidence.visits(self.of, self.case, self.metric)
-        is_mean = isinstance(self, MeanMeasured)
-        over = evidence.over_hosts if is_mean else evidence.over_rounds
+        over = evidence.over_hosts if isinstance(self, MeanMeasured) else evidence.over_rounds
         published = evidence.published_seconds(self.of, self.case, self.metric)
         return replace(over(visits, evidence.kind(self.metric)), published=published)
 
@@ -417,14 +402,14 @@ class Counted(Bounded):
         base = evidence.count(over, self.case, counter)
         if not base:
             raise Missing(f"{over} counted no {counter}")
-        return Figure(counted / base, counted / base, counted / base)
+        return _exact(counted / base)
 
 
 class CountsPer(Counted):
     """A hardware counter of a variant over another of its counters, `per`, by a profile."""
 
     kind: Literal["counts_per"] = "counts_per"
-    _form: Form = "digits"
+    _form = "digits"
     per: Counter
     """The counter in the denominator."""
 
@@ -486,7 +471,7 @@ class PrintedShare(Bounded):
 
     kind: Literal["printed_share"] = "printed_share"
     on_rows: ClassVar[bool] = True
-    _form: Form = "share"
+    _form = "share"
     of: Of
     limit: Positive
     """The limit of the printed rate, in `unit`."""
@@ -499,8 +484,8 @@ class PrintedShare(Bounded):
         times = _printed_times(printed)
         if not rates or not times:
             raise Missing(f"{self.of} has no published time and rate in {self.unit}")
-        reached = times[0].rate / (self.limit * SI[self.unit][1])
-        return Figure(reached, reached, reached, float(rates[0].printed) / self.limit)
+        share = _exact(times[0].rate / (self.limit * SI[self.unit][1]))
+        return replace(share, published=float(rates[0].printed) / self.limit)
 
 
 class PrintedSpeedup(Bounded):
@@ -515,7 +500,7 @@ class PrintedSpeedup(Bounded):
 
     def figure(self, evidence: Evidence) -> Figure:
         of, over = (self._rate(evidence, name) for name in self.variants)
-        return Figure(of / over, of / over, of / over)
+        return _exact(of / over)
 
     def _rate(self, evidence: Evidence, variant: str) -> float:
         for said in evidence.statements:
@@ -523,6 +508,16 @@ class PrintedSpeedup(Bounded):
             if is_of_it and said.source == self.source and not math.isnan(said.rate):
                 return said.rate
         raise Missing(f"{self.source} printed no rate of {variant} in this case")
+
+
+def _exact(value: float) -> Figure:
+    """A figure that does not vary."""
+    return Figure(value, value, value)
+
+
+def _by_round(by_visit: pd.Series) -> pd.Series:
+    """The medians of rounds."""
+    return by_visit.groupby(["run", "round"]).median()
 
 
 def _known(values: pd.Series, reason: str) -> pd.Series:
@@ -543,11 +538,8 @@ def _agree(time: Statement, rate: Statement, unit: float) -> bool:
 
     `unit` is in B/s; both printed numbers may be off by half of their last digit.
     """
-    printed = float(rate.printed)
-    slack = _half_digit(rate.printed) / printed + _half_digit(time.printed) / float(time.printed)
-    return math.isclose(time.rate, printed * unit, rel_tol=slack * 1.01)
-
-
-def _half_digit(printed: str) -> float:
-    decimals = printed.partition(".")[2]
-    return 0.5 * 10.0 ** -len(decimals)
+    slack = sum(
+        0.5 * 10.0 ** -len(printed.partition(".")[2]) / float(printed)
+        for printed in (rate.printed, time.printed)
+    )
+    return math.isclose(time.rate, float(rate.printed) * unit, rel_tol=slack * 1.01)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from analysis.study.claims.kinds import KINDS
-from analysis.study.claims.verdicts import Bound, Figure, together
+from analysis.study.claims.verdicts import Figure, outcome_of, room, together
 from tests.repository import STUDIES
 from tests.study.claims.studies import (
     CASE,
@@ -208,56 +208,56 @@ def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
     assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
 
 
-def test_the_ends_of_an_interval_decide() -> None:
-    def said(low: float, high: float, bound: str, value: float, published: float = 10) -> str:
-        return Bound(bound, value).judge(Figure((low + high) / 2, low, high, published)).verdict
+ENDS = {
+    "holds": [
+        *((1.0, 1.2, "at_least", 1.0), (0.9, 1.0, "at_most", 1.0)),
+        *((9.1, 10.9, "within", 0.1), (7.5, 12.5, "within", 0.25)),
+    ],
+    "not tested": [
+        *((0.9, 1.2, "at_least", 1.0), (0.9, 1.0, "at_least", 1.0), (1.0, 1.2, "at_most", 1.0)),
+        *((5.0, 40.0, "within", 0.1), (math.nan, math.nan, "at_least", 1.0)),
+    ],
+    "does not hold": [
+        *((0.9, 0.99, "at_least", 1.0), (1.01, 1.2, "at_most", 1.0)),
+        *((8.0, 8.9, "within", 0.1), (11.1, 12.0, "within", 0.1)),
+    ],
+}
 
-    assert said(1.0, 1.2, "at_least", 1.0) == "holds"
-    assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
-    assert said(0.9, 1.0, "at_least", 1.0) == "not tested"
-    assert said(0.9, 0.99, "at_least", 1.0) == "does not hold"
-    assert said(0.9, 1.0, "at_most", 1.0) == "holds"
-    assert said(1.0, 1.2, "at_most", 1.0) == "not tested"
-    assert said(1.01, 1.2, "at_most", 1.0) == "does not hold"
-    assert said(9.1, 10.9, "within", 0.1) == "holds"
-    assert said(6.0, 10.0, "within", 0.25, published=8) == "holds"
-    assert said(5.0, 6.0, "within", 0.25, published=8) == "not tested"
-    assert said(5.0, 40.0, "within", 0.1) == "not tested"
-    assert said(8.0, 8.9, "within", 0.1) == "does not hold"
-    assert said(11.1, 12.0, "within", 0.1) == "does not hold"
-    assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
+
+def test_the_ends_of_an_interval_decide() -> None:
+    for verdict, intervals in ENDS.items():
+        for low, high, bound, value in intervals:
+            figure = Figure((low + high) / 2, low, high, published=10)
+            assert outcome_of(figure, bound, value).verdict == verdict, (low, high, bound)
     for value in (24576.0, 3.0, 1e-5):  # equal to the bound but for rounding
         end = math.exp(math.log(value))
-        for low, high in ((end, end), (end * (1 - 1e-12), end * (1 + 1e-12))):
-            assert said(low, high, "at_least", value) == said(low, high, "at_most", value)
+        figure = Figure(value, end * (1 - 1e-12), end * (1 + 1e-12))
+        for bound in ("at_least", "at_most"):
+            assert outcome_of(figure, bound, value).verdict == "holds"
     assert together(["holds", "holds"]) == "holds"
     assert together(["holds", "not tested"]) == "not tested"
     assert together(["not tested", "does not hold"]) == "does not hold"
+    figure = Figure(3.0, 2.5, 4.0)
+    rooms = [room(figure, *bound) for bound in (("at_least", 2), ("at_most", 5), ("at_most", 2))]
+    assert rooms == [0.25, 0.2, -1.0]
 
 
 @pytest.mark.parametrize(
     ("bound", "mean", "on_average", "reason"),
     [
-        (Bound("at_least", 1.0), (1.0, 1.1), "holds", "at least 1, though on average over hosts"),
-        (Bound("at_most", 1.0), (1.01, 1.1), "does not hold", "hosts it is not (1.01 to 1.1)"),
-        (Bound("within", 0.1), (0.95, 1.1), "holds", "within 10 % of the published: 0.9 to 1.1, t"),
-        (Bound("at_least", 1.0), (0.95, 1.1), "", "the interval 0.8 to 1.3 does not decide"),
-        (Bound("at_least", 1.0), (math.nan, math.nan), "", "whether it is at least 1"),
+        (("at_least", 1.0), (1.0, 1.1), "holds", "at least 1, though on average over hosts"),
+        (("at_most", 1.0), (1.01, 1.1), "does not hold", "hosts it is not (1.01 to 1.1)"),
+        (("within", 0.1), (0.95, 1.1), "holds", "within 10 % of the published: 0.9 to 1.1, t"),
+        (("at_least", 1.0), (0.95, 1.1), "", "the interval 0.8 to 1.3 does not decide"),
+        (("at_least", 1.0), (math.nan, math.nan), "", "whether it is at least 1"),
     ],
 )
 def test_open_prediction_may_hold_on_average(
-    bound: Bound, mean: tuple[float, float], on_average: str, reason: str
+    bound: tuple[str, float], mean: tuple[float, float], on_average: str, reason: str
 ) -> None:
-    outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))
+    outcome = outcome_of(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean), *bound)
     assert (outcome.verdict, outcome.on_average) == ("not tested", on_average)
     assert reason in outcome.reason
-
-
-def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:
-    figure = Figure(3.0, 2.5, 4.0)
-    assert Bound("at_least", 2.0).room(figure) == 0.25
-    assert Bound("at_most", 5.0).room(figure) == 0.2
-    assert Bound("at_most", 2.0).room(figure) == -1.0
 
 
 def test_figures_are_written_in_the_form_of_their_kind(tmp_path: Path) -> None:
