@@ -1,12 +1,10 @@
-"""Ends processes with the one that started them, and removes what killed ones left."""
+"""Ends processes with the one that started them."""
 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import multiprocessing
 import os
-import re
 import select
 import shutil
 import signal
@@ -27,7 +25,6 @@ GRACE_S: Final = 1.0
 """Time for a program to tidy up once its starter has ended."""
 KILLED_S: Final = 20.0
 """Time that a killed process has to end. The driver unmaps tens of GiB of pinned memory."""
-SHARED_MEMORY: Final = Path("/dev/shm")
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -125,20 +122,3 @@ def keep_sockets_in(folder: Path) -> None:
     tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
     util.get_temp_dir()  # chosen once for the program
     tempfile.tempdir = former
-
-
-def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
-    """Remove the shared memory of libfabric's processes that were killed.
-
-    Its files are named after process and user. What a process still has open stays, even if that
-    runs in another container, and so does what belongs to another user.
-    """
-    for file in folder.glob("*:*:*"):
-        named = re.fullmatch(r"(\d+):\d+:\d+", file.name)
-        if named and not psutil.pid_exists(int(named[1])) and not file.is_symlink():
-            # No lease is granted on a file that is open elsewhere or is another user's. Whoever
-            # opens it meanwhile waits for the end of the lease: SIGURG, which says so, is ignored.
-            with suppress(OSError), file.open("r+b") as opened:
-                fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
-                fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-                file.unlink()

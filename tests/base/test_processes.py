@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import psutil
 import pytest
@@ -17,7 +16,7 @@ from analysis.base import forked
 from analysis.base.cli import INTERRUPTED
 from analysis.base.errors import FieldError
 from analysis.base.forked import forked_map
-from analysis.base.processes import STARTER, remove_orphaned_memory
+from analysis.base.processes import STARTER
 from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(600)"
@@ -52,18 +51,11 @@ def work():
         print("tidy", flush=True)
 fail_in_one_line(work)
 """
-MAPS = f"""
-import mmap, os, sys
-opened = os.open(sys.argv[1], os.O_RDWR)
-held = mmap.mmap(opened, 4096)
-print("ready", flush=True)
-{SLEEP}
-"""
 
 
-def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start(code: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -107,25 +99,6 @@ def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
     assert program.communicate() == ("", "interrupted\n")
     fault = start("import analysis; raise ValueError('of ours')")
     assert "Traceback" in fault.communicate()[1]
-
-
-def test_unused_shared_memory_of_a_killed_process_is_removed(tmp_path: Path) -> None:
-    ended = start("")
-    ended.wait()
-    names = f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0"
-    orphan, used, living, other = (tmp_path / name for name in names)
-    for file in (orphan, used, living, other):
-        file.write_bytes(bytes(4096))
-    elsewhere = start(MAPS, str(used))
-    try:
-        assert first_line(elsewhere) == "ready"
-        remove_orphaned_memory(tmp_path)
-        assert set(tmp_path.iterdir()) == {used, living, other}
-    finally:
-        elsewhere.kill()
-        elsewhere.wait()
-    remove_orphaned_memory(tmp_path)
-    assert set(tmp_path.iterdir()) == {living, other}
 
 
 def test_results_and_errors_of_other_processes_reach_the_caller(
