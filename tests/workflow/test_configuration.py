@@ -9,30 +9,8 @@ import pynvml
 import pytest
 
 from analysis.base.locks import take
-from tests.editing import replace_in
 from tests.workflow.pipeline import SETTINGS, contents, copy_of_pipeline, snakemake, succeed
 
-WITHOUT = """
-import importlib.metadata
-import sys
-
-OF_REPORT = ("altair", "vl-convert-python", "pandas", "scipy", "duckdb", "markdown", "mkdocs")
-installed = importlib.metadata.version
-
-
-def version(name):
-    if name in OF_REPORT:
-        raise importlib.metadata.PackageNotFoundError(name)
-    return installed(name)
-
-
-importlib.metadata.version = version
-sys.modules |= {name.removesuffix("-python").replace("-", "_"): None for name in OF_REPORT}
-
-
-include: "Snakefile"
-"""
-"""Reads the rules as if the packages of the report were not installed."""
 DRIVER = f"""
 import importlib.util
 import sys
@@ -58,7 +36,6 @@ nvmlDeviceGetPciInfo = lambda handle: SimpleNamespace(busId=f"00000000:0{{handle
 nvmlDeviceGetName = lambda handle: "Tesla V100"
 """
 """A module in front of the real one, whose GPUs answer nothing else."""
-NEW = "nvmlDeviceGetCudaComputeCapability = lambda handle: (9, 0)\n"
 OLD = "nvmlDeviceGetCudaComputeCapability = lambda handle: (7, 0)\n"
 LOST = """
 def nvmlDeviceGetHandleByIndex(index):
@@ -116,14 +93,6 @@ def test_a_setting_without_an_end_and_a_read_only_folder_are_one_error(copy: Pat
     settings.write_text(text)
 
 
-def test_building_opens_no_gpu_and_measuring_needs_no_package_of_the_report(copy: Path) -> None:
-    settings = (*SETTINGS, "gpu=99", "arch=sm_90")
-    succeed(copy, "build", "--dry-run", settings=settings)
-    assert snakemake(copy, "measure", "--dry-run", settings=settings).returncode != 0
-    (copy / "Without.smk").write_text(WITHOUT)
-    succeed(copy, "measure", "--dry-run", "--snakefile", "Without.smk")
-
-
 def test_a_second_run_refuses_a_checkout_in_use(copy: Path) -> None:
     (copy / ".snakemake").mkdir(exist_ok=True)
     lock = take(copy / ".snakemake" / "hotpath.lock", "the first run", lambda holder: None)
@@ -152,7 +121,7 @@ def test_a_lost_gpu_is_one_line(copy: Path, driver: Path) -> None:
     driver.write_text(DRIVER + LOST)
     error = the_error(copy, "--dry-run", "measure", settings=ANY_MACHINE)
     assert error == "error: GPU 0: GPU is lost"
-    succeed(copy, "--dry-run", "build", settings=ANY_MACHINE)
+    succeed(copy, "--dry-run", "build", settings=ANY_MACHINE)  # which opens no GPU
 
 
 def test_a_machine_without_a_gpu_and_a_name_measures_nothing_for_a_site(
@@ -162,11 +131,3 @@ def test_a_machine_without_a_gpu_and_a_name_measures_nothing_for_a_site(
     printed = succeed(copy, "--dry-run", "site", settings=ANY_MACHINE)
     assert printed.count("no GPU was found and this machine has no name") == 1
     assert "Measuring" not in printed
-
-
-def test_a_node_with_several_gpus_needs_no_setting(copy: Path, driver: Path) -> None:
-    driver.write_text(DRIVER + NEW)
-    study = copy / "kernels" / "calls" / "study.yaml"
-    replace_in(study, "needs: [gpu]", "needs: [gpu, peers: 3]")
-    printed = succeed(copy, "--dry-run", "measure", settings=ANY_MACHINE)
-    assert "module calls/kernel" in printed and "Measuring calls" in printed

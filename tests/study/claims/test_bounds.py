@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,13 @@ from tests.study.claims.studies import (
     SECONDS,
     SPEEDUP,
     UNITS,
-    add_samples,
     claim,
     claims_of,
     count,
     describe,
     measure,
-    parts_of,
-    publish,
     write_study,
 )
-from tests.synthetic import samples_of
 
 OLDEST, OLDER = "2025-12-30T00:00:00Z", "2025-12-31T00:00:00Z"
 FOURFOLD = claim(**{**SPEEDUP, "at_least": 3})
@@ -67,21 +62,6 @@ def test_only_runs_that_name_the_bound_judge_it(tmp_path: Path) -> None:
     assert 3.9 < row["judged_low"] < row["judged"] < row["judged_high"] < 4.1
 
 
-def test_part_of_a_claim_shows_both_figures_if_they_differ(tmp_path: Path) -> None:
-    both = {"id": "it", "says": "So.", "all": [{**SPEEDUP, "at_least": n} for n in (3, 5)]}
-    study = measured(tmp_path, both, then=[[], [both]])
-    results = tmp_path / "now" / "results"
-    measure(results, study, HALF, run=OLDEST)
-    first, second = (part.sentence(with_case=False) for part in parts_of(results, study))
-    assert first.startswith("fast over slow: 2")
-    assert "; in the runs that the verdict uses: 4" in first
-    assert first.endswith("not at least 5") and second.endswith("at least 3")
-    for name in (OLD, OLDEST):
-        measure(results, study, HALF, run=name, then=study)
-    (one, _) = parts_of(results, study)
-    assert "verdict uses" not in one.sentence(with_case=False)
-
-
 def test_a_comparison_stays_named_in_another_claim_unless_one_was_dropped(tmp_path: Path) -> None:
     tests = [{**SPEEDUP, "at_least": bound} for bound in (2, 3)]
     both: dict[str, Any] = {"id": "both", "says": "So.", "all": tests}
@@ -107,17 +87,6 @@ def test_a_profile_judges_the_bounds_that_it_names(tmp_path: Path) -> None:
         count(results, study, NEW, then=then, fast=100)
         row = next(row for row in claims_of(results, study) if row["claim"] == "it")
         assert (row["verdict"], row["bound"]) == ("holds", bound)
-
-
-def test_claim_without_a_judging_run_has_no_mark(tmp_path: Path) -> None:
-    study = write_study(tmp_path, claim(**UNITS), {**FOURFOLD, "id": "other"})
-    publish(tmp_path / "results")
-    measure(tmp_path / "results", study, {"slow": 8e-3})
-    assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
-    fast = samples_of(study, study.variant("fast"), rounds=1, run=NEW)
-    skipped = [replace(s, value=None, verified=0, status="skipped", reason="no") for s in fast]
-    add_samples(tmp_path / "results", study, "fast", skipped, NEW)
-    assert [row["bound"] for row in claims_of(tmp_path / "results", study)] == ["", ""]
 
 
 def test_digest_includes_the_headline_but_not_the_words() -> None:

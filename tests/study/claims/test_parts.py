@@ -10,7 +10,6 @@ import pytest
 from tests.study.claims.studies import (
     claim,
     claims_of,
-    count,
     measure,
     parts_of,
     publish,
@@ -47,21 +46,3 @@ def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) ->
     # The reason of the claim joins theirs, in that order.
     (reason,) = [row["reason"] for row in claims_of(results, study) if row["claim"] == "it"]
     assert reason == "; ".join(row.sentence(with_case=False) for row in rows)
-
-
-def test_counters_decide_without_an_interval(tmp_path: Path) -> None:
-    test = {"kind": "counts_over", "over": "slow", "of": "fast", "counter": "lts__t_sectors.sum"}
-    study, results = write_study(tmp_path, claim(**test, at_least=1.9)), tmp_path / "results"
-    no_profile = "missing: no fresh profile of fast has lts__t_sectors.sum in this case"
-    measure(results, study)
-    (row,) = claims_of(results, study)
-    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
-    count(results, study, fast=200, slow=100)
-    (row,) = claims_of(results, study)
-    assert row["verdict"] == "holds"
-    assert row["measured"] == row["ci_low"] == row["ci_high"] == 2
-    (tmp_path / "copy" / "fast.py").write_text("CHANGED = True\n")
-    for _ in range(2):
-        (row,) = claims_of(results, study)
-        assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
-        count(results, study, fast=200, slow=100, status="not captured: no permission")

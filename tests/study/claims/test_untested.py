@@ -59,14 +59,6 @@ def test_skipped_stale_and_missing_results_are_not_tested(tmp_path: Path) -> Non
     assert said(results, study) == [("not tested", "measured with other code: fast")] * 2
 
 
-def test_a_run_without_the_metric_of_a_claim_does_not_count(tmp_path: Path) -> None:
-    study = write_study(tmp_path, claim(kind="figure", of="fast", metric="sms_used", at_most=20))
-    measure(tmp_path / "results", study, {"fast": 2e-3}, run=OLD)
-    add_fast(tmp_path / "results", study, {})
-    (row,) = claims_of(tmp_path / "results", study)
-    assert (row["runs"], row["hosts"], row["by_run"]) == (1, 1, "16")
-
-
 def test_unchecked_or_wrong_output_tests_no_speed(tmp_path: Path) -> None:
     unchecked = "missing: the output of fast was not checked"
     for name, change, speed, correct in (
