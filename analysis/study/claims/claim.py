@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
@@ -14,14 +12,10 @@ from pydantic import BaseModel, Field, PrivateAttr, model_validator
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import Fault, Name, Positive, Sentence
 from analysis.base.quantities import digits
-from analysis.study.claims.kinds import KINDS, Comparison, OfMetric
+from analysis.study.claims.kinds import Comparison
 
 if TYPE_CHECKING:
     from analysis.study.description import Metric
-
-    AnyKind = Comparison
-else:
-    AnyKind = Annotated[reduce(or_, KINDS.values()), Field(discriminator="kind")]
 
 BOUND_DIGITS: Final = 12
 """Length of a bound's digest in hex digits."""
@@ -47,9 +41,9 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     printed: Annotated[Published | None, Field(alias="published")] = None
     """The write-up's figure, in the unit of the comparison. By default it is the same comparison of
     the rows in results/published, if those exist."""
-    test: AnyKind | None = None
+    test: Comparison | None = None
     """The one comparison that decides the claim."""
-    all: tuple[AnyKind, ...] = ()
+    all: tuple[Comparison, ...] = ()
     """Comparisons that must all hold: two or more."""
     untested: Sentence = ""
     """Why nothing here tests the claim."""
@@ -87,12 +81,12 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     @property
     def on_rows(self) -> bool:
         """Whether the published rows alone decide it."""
-        return bool(self.tests) and all(test.on_rows for test in self.tests)
+        return bool(self.tests) and all(test.about_kind.on_rows for test in self.tests)
 
     @property
     def on_counters(self) -> bool:
         """Whether its verdict needs profiles."""
-        return any(test.on_counters for test in self.tests)
+        return any(test.about_kind.on_counters for test in self.tests)
 
     @property
     def variants(self) -> list[str]:
@@ -164,8 +158,8 @@ def _resolved(
 ) -> Comparison:
     """The comparison in a case, once its references are checked."""
     test = test.model_copy(update={"case": case, "in_each": ()})
-    if test.metric_name:
-        require_known(f"{where}.metric", test.metric_name, metrics)
+    if test.metric:
+        require_known(f"{where}.metric", test.metric, metrics)
     # A comparison of a variant or a case with itself is a mistake.
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: cases", test.cases)
@@ -173,7 +167,7 @@ def _resolved(
         require_known(f"{where}: of, over", variant, cases)
         if lacking := [named for named in test.cases if named not in cases[variant]]:
             raise FieldError(where, f"cases that {variant} has", lacking[0])
-    if isinstance(test, OfMetric) and metrics[test.metric].share:
+    if test.kind in ("figure", "mean_figure") and metrics[test.metric].share:
         test.write_as_share()
     return test
 
