@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ def compared(kind: str, of: str, over: str = "", **keys: Any) -> dict[str, Any]:
     return {"kind": kind, "of": of, "case": CASE, **({"over": over} if over else {}), **keys}
 
 
-COMPARED: tuple[tuple[Mapping[str, Any], float], ...] = (
+COMPARED: tuple[tuple[dict[str, Any], float], ...] = (
     (compared("speedup", "fast", "slow"), 4.0),
     (compared("speedup", "wide", "fast"), 1.0),
     (compared("speedup", "wide", "fast", by="rate"), 2.0),
