@@ -9,10 +9,6 @@ TARGETS = ["build", "measure", "profile", "site", "summary"]
 configfile: "config/config.yaml"
 
 
-# Built from env/container.def; used with `--software-deployment-method apptainer`.
-container: "build/hotpath.sif"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/messages.smk"
 include: "workflow/rules/build.smk"

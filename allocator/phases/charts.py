@@ -21,7 +21,6 @@ from analysis.api.charts import (
     si_axis,
 )
 from analysis.api.quantities import quantity, ratio
-from analysis.api.study import Speedup
 
 PERCENTILES: Final = {"latency_p50": 50, "latency_p99": 99, "latency_p999": 99.9}
 REFERENCE: Final = "torch_caching"
@@ -47,7 +46,7 @@ def journey(facts: StudyFacts) -> Chart | None:
     rows = []
     for claim in facts.study.claims:
         test = claim.tests[0] if len(claim.tests) == 1 else None
-        if not isinstance(test, Speedup) or not test.of.startswith("published_"):
+        if test is None or test.kind != "speedup" or not test.of.startswith("published_"):
             continue
         pattern = test.case.removeprefix("pattern=storage.")
         if pattern == test.case:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from typing import Final
 
 MAX_SHOWN: Final = 500
 _MENDS: Final = {
-    number: mend
-    for mend, numbers in {
-        "make room, then run the same command again": (errno.ENOSPC, errno.EDQUOT),
-        "use a copy that can be written to": (errno.EROFS,),
-        "use another copy, or ask its owner": (errno.EACCES, errno.EPERM),
-        # A file is where a folder was expected.
-        "name another path": (errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
-    }.items()
-    for number in numbers
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, then run the same command again"),
+    errno.EROFS: "use a copy that can be written to",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "use another copy, or ask its owner"),
+    # A file is where a folder was expected.
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "name another path"),
 }
 
 
@@ -52,13 +48,11 @@ def require_known(field: str, got: str, known: Collection[str]) -> None:
         raise FieldError(field, f"one of {list(known)}", got)
 
 
-def refuse_repeats(field: str, items: Iterable[str]) -> None:
+def refuse_repeats(field: str, items: Sequence[str]) -> None:
     """FieldError for the first of `items` that has come before."""
-    seen: set[str] = set()
-    for item in items:
-        if item in seen:
+    for index, item in enumerate(items):
+        if item in items[:index]:
             raise FieldError(field, "every entry once", item)
-        seen.add(item)
 
 
 def os_error_message(error: OSError) -> str | None:

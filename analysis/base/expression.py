@@ -6,15 +6,17 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Final
 
 from analysis.base.errors import FieldError
 
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+_OPERATORS: Final[Mapping[type[ast.operator], Callable[[int, int], int]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
 }
+_parsed = cache(lambda text: ast.parse(text, mode="eval").body)
 
 
 def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
@@ -39,21 +41,12 @@ def evaluate_field(
     return value
 
 
-@cache
-def _parsed(expression: str) -> ast.expr:
-    """The syntax tree of `expression`, which many cases share."""
-    return ast.parse(expression, mode="eval").body
-
-
 def _value(node: ast.expr, names: Mapping[str, object]) -> int:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
-        case ast.Name(id=name):
-            found = names.get(name)
-            if not isinstance(found, int):
-                raise ValueError(f"{name} is no whole number of the case or the constants")
-            return found
+        case ast.Name(id=name) if isinstance(value := names.get(name), int):
+            return value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, names), _value(right, names))
-    raise ValueError(f"{ast.unparse(node)} is not whole-number arithmetic")
+    raise ValueError(f"{ast.unparse(node)} is no whole number and no arithmetic of some")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -39,9 +37,8 @@ def write_all(texts: Mapping[Path, str]) -> None:
         for path in texts:
             partial[path].replace(path)
     except OSError as error:
-        for written in partial.values():
-            with suppress(OSError):
-                written.unlink()
+        for written in filter(Path.is_file, partial.values()):
+            written.unlink()
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -54,16 +51,6 @@ def require_room(folder: Path) -> None:
         raise HotpathError(
             f"{there}: expected {ROOM_BYTES / MIB:g} MiB of free space, got {free / MIB:.3g} MiB; "
             "make room, then run the same command again"
-        )
-
-
-def require_plain_path(folder: Path) -> None:
-    """HotpathError unless the path of `folder` is one word to a shell: nvcc passes folders of
-    libraries to a shell unquoted."""
-    if found := re.search(r"[\s()\[\]{}<>'\"`$&;|*?!#\\]", str(folder)):
-        raise HotpathError(
-            f"{folder}: expected a path without {found[0]!r}, which nvcc cannot link in; move the"
-            " checkout"
         )
 
 

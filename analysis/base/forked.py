@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -13,8 +13,8 @@ from analysis.base.processes import end_with_parent
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_work: tuple[Callable[[Any], Any], Sequence[Any]]
-"""Function and items of a forked process."""
+_result: Callable[[int], Any]
+"""The result of an item by its index, in a forked process."""
 
 
 def forked_map(
@@ -30,16 +30,16 @@ def forked_map(
     workers = min(len(items), allowed_cores(), max_processes or len(items))
     if workers < 2:
         return list(map(function, items))
-    with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:
-        return list(pool.map(_result, range(len(items))))
+    of_index = (lambda index: function(items[index]),)
+    with ProcessPoolExecutor(workers, get_context("fork"), _begin, of_index) as pool:
+        return list(pool.map(_run, range(len(items))))
 
 
-def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    global _work
+def _begin(of_index: Callable[[int], Any]) -> None:
+    global _result
     end_with_parent()
-    _work = function, items
+    _result = of_index
 
 
-def _result(index: int) -> Any:
-    function, items = _work
-    return function(items[index])
+def _run(index: int) -> Any:
+    return _result(index)

@@ -14,7 +14,7 @@ import pynvml
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.limits import parse_cpu_list
 
-_REASONS = {
+_REASONS: Final = {
     pynvml.nvmlClocksEventReasonSwPowerCap: "sw_power_cap",
     pynvml.nvmlClocksEventReasonSyncBoost: "sync_boost",
     pynvml.nvmlClocksEventReasonSwThermalSlowdown: "sw_thermal_slowdown",
@@ -24,14 +24,10 @@ _REASONS = {
     pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
 }
 """Clock-event reasons that lower clocks. Idle and application clocks are not among them."""
-
-
-FIELD = "config: gpu"
+FIELD: Final = "config: gpu"
 """Where the configuration names GPUs."""
-
 UNKNOWN_NAME: Final = "unknown GPU"
 """Name of a GPU that reports none."""
-
 _LOST: Final = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 _UNAVAILABLE: Final = (2**32 - 1, 2**64 - 1)
 """NVML_VALUE_NOT_AVAILABLE of either width: what some drivers report for an unknown value."""
@@ -78,10 +74,9 @@ class Gpu:
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
-        pcie: list[float | None] = [None, None]
-        if with_pcie:
-            kinds = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
-            pcie = [self._scaled(1000, pynvml.nvmlDeviceGetPcieThroughput, k) for k in kinds]
+        rates = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
+        query = pynvml.nvmlDeviceGetPcieThroughput
+        received, sent = (self._scaled(1000, query, k) if with_pcie else None for k in rates)
         return {
             "power_w": self._scaled(1e-3, pynvml.nvmlDeviceGetPowerUsage),
             "energy_j": self.energy_j(),
@@ -89,8 +84,8 @@ class Gpu:
             "sm_mhz": self.sm_clock_mhz(),
             "memory_mhz": self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_MEM),
             "throttle": self.throttle_reasons(),
-            "pcie_rx_bytes_per_s": pcie[0],
-            "pcie_tx_bytes_per_s": pcie[1],
+            "pcie_rx_bytes_per_s": received,
+            "pcie_tx_bytes_per_s": sent,
         }
 
     def _scaled(self, factor: float, query: Callable[..., Any], *arguments: Any) -> float | None:
@@ -111,8 +106,7 @@ class Gpu:
     def is_at_highest_clock(self) -> bool:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
         highest = self.ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM)
-        now = self.sm_clock_mhz()
-        return highest is not None and now is not None and now >= highest
+        return highest is not None and (self.sm_clock_mhz() or 0) >= highest
 
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
@@ -133,11 +127,10 @@ class Gpu:
     def local_cpus(self) -> set[int]:
         """The CPUs nearest to this GPU that this process may use; all allowed CPUs if unknown."""
         allowed = os.sched_getaffinity(0)
-        try:
-            text = (self.sysfs / "local_cpulist").read_text()
-        except OSError:
-            return allowed
-        return (set(parse_cpu_list(text)) & allowed) or allowed
+        with suppress(OSError):
+            near = parse_cpu_list((self.sysfs / "local_cpulist").read_text())
+            return ({*near} & allowed) or allowed
+        return allowed
 
 
 @contextmanager
@@ -153,11 +146,11 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     except pynvml.NVMLError as error:
         if error.value in (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION):
             raise GpuError(f"GPU: {error}") from error
-        raise _none(which, str(error)) from error
+        raise _no_gpu(which, str(error)) from error
     try:
         if _count() == 0:
-            raise _none(which, "the driver reports none")
-        gpus = tuple(_describe(one) for one in which)
+            raise _no_gpu(which, "the driver reports none")
+        gpus = tuple(map(_describe, which))
         if len({gpu.key for gpu in gpus}) < len(gpus):
             raise FieldError(FIELD, "GPUs that differ from each other", list(which))
         if len({(gpu.name, gpu.arch) for gpu in gpus}) > 1:
@@ -175,22 +168,18 @@ def free_twins(first: Gpu) -> Iterator[Gpu]:
 
     Call it while `first` is open.
     """
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = [name.strip() for name in (named or "").split(",")]
     for index in range(_count() or 0) if first.board is None else ():
         with suppress(HotpathError):
             gpu = _describe(index)
+            is_visible = named is None or any(
+                name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
+                for name in visible
+            )
             is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)
-            if is_twin and _is_visible(gpu) and not gpu.other_processes():
+            if is_twin and is_visible and not gpu.other_processes():
                 yield gpu
-
-
-def _is_visible(gpu: Gpu) -> bool:
-    """Whether the environment lets CUDA use this GPU."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [name.strip() for name in (named or "").split(",")]
-    return named is None or any(
-        name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
-        for name in names
-    )
 
 
 def show_only(gpus: Sequence[Gpu]) -> None:
@@ -224,8 +213,7 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
 
 
-def _none(which: Sequence[int | str], why: str) -> HotpathError:
-    """The error where there is no GPU at all."""
+def _no_gpu(which: Sequence[int | str], why: str) -> HotpathError:
     if list(which) == [0]:
         return NoGpu(f"no GPU: {why}")
     asked = which[0] if len(which) == 1 else list(which)
@@ -245,59 +233,44 @@ def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
 
 def _count() -> int | None:
     """Number of GPUs; None if the driver does not answer."""
-    count = _answer("the driver", pynvml.nvmlDeviceGetCount)
-    return None if count is None else int(count)
+    count: int | None = _answer("the driver", pynvml.nvmlDeviceGetCount)
+    return count
 
 
 def _describe(which: int | str) -> Gpu:
-    handle, board = _handles(which)
-    gpu = Gpu(handle, "", "", which, "", "", board)
-    index = gpu.ask(pynvml.nvmlDeviceGetIndex)
-    gpu = replace(
-        gpu,
-        name=gpu.ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
-        uuid=gpu.ask(pynvml.nvmlDeviceGetUUID) or "",
-        index=which if index is None else index,
-        pci_bus_id=getattr(gpu.ask(pynvml.nvmlDeviceGetPciInfo), "busId", ""),
-    )
-    return replace(gpu, arch=_arch(gpu))
-
-
-def _handles(which: int | str) -> tuple[Any, Any]:
-    """The handle of a GPU, and that of its board if it is a MIG instance. Of a GPU that is divided,
-    CUDA gives a process its first instance.
-
-    FieldError if it does not exist; GpuError if it cannot be used.
-    """
+    """The GPU with this index or UUID, of a divided one its first instance, which is all that CUDA
+    gives a process. FieldError if there is none; GpuError if it cannot be used."""
     is_index = isinstance(which, int)
     find = pynvml.nvmlDeviceGetHandleByIndex if is_index else pynvml.nvmlDeviceGetHandleByUUID
     try:
-        handle = find(which)
+        gpu = Gpu(find(which), "", "", which, "", "")
     except pynvml.NVMLError as error:
         if error.value in (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND):
             count = _count()
             below = "an index" if count is None else f"an index below {count}"
             raise FieldError(FIELD, f"{below} or a UUID", which) from error
         raise GpuError(f"GPU {which}: {error}") from error
-    name = f"GPU {which}"
-    if str(which).startswith("MIG-"):  # an instance of a GPU that is divided
-        return handle, _answer(name, pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle, handle)
-    current, _ = _answer(name, pynvml.nvmlDeviceGetMigMode, handle) or (0, 0)
-    if not current:
-        return handle, None
-    for number in range(_answer(name, pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
-        instance = _answer(name, pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
-        if instance is not None:
-            return instance, handle
-    raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
-
-
-def _arch(gpu: Gpu) -> str:
-    """The architecture, such as sm_90; GpuError if neither NVML nor the driver knows it."""
-    found = gpu.ask(pynvml.nvmlDeviceGetCudaComputeCapability) or [
-        cuda_attribute(gpu.pci_bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
+    if str(which).startswith("MIG-"):
+        board = gpu.ask(pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
+        gpu = replace(gpu, board=board)
+    elif (gpu.ask(pynvml.nvmlDeviceGetMigMode) or (0, 0))[0]:
+        numbers = range(gpu.ask(pynvml.nvmlDeviceGetMaxMigDeviceCount) or 0)
+        parts = (gpu.ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, n) for n in numbers)
+        if (instance := next((part for part in parts if part is not None), None)) is None:
+            raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
+        gpu = replace(gpu, handle=instance, board=gpu.handle)
+    index = gpu.ask(pynvml.nvmlDeviceGetIndex)
+    bus_id = getattr(gpu.ask(pynvml.nvmlDeviceGetPciInfo), "busId", "")
+    version = gpu.ask(pynvml.nvmlDeviceGetCudaComputeCapability) or [
+        cuda_attribute(bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
     ]
-    if None in found:
-        raise GpuError(f"GPU {gpu.index}: neither NVML nor CUDA knows its compute capability")
-    major, minor = found
-    return f"sm_{major}{minor}"
+    if None in version:
+        raise GpuError(f"GPU {which}: neither NVML nor CUDA knows its compute capability")
+    return replace(
+        gpu,
+        name=gpu.ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
+        uuid=gpu.ask(pynvml.nvmlDeviceGetUUID) or "",
+        index=which if index is None else index,
+        arch=f"sm_{version[0]}{version[1]}",
+        pci_bus_id=bus_id,
+    )

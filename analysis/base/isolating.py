@@ -31,13 +31,8 @@ def error_of(compute: Callable[[], object]) -> Exception | None:
 
 
 def culprit(items: Sequence[T], works_without: Callable[[Collection[T]], bool]) -> T | None:
-    """The one of `items` without which a computation works, found by halving; None if more than
-    one are to blame, or none."""
-    suspects = list(items)
-    while len(suspects) > 1:
-        half = suspects[: len(suspects) // 2]
-        suspects = half if works_without(half) else suspects[len(half) :]
-    return next((one for one in suspects if works_without([one])), None)
+    """The one of `items` without which a computation works; None if there is no such one."""
+    return next((one for one in items if works_without([one])), None)
 
 
 def in_words(error: Exception) -> str:

@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-V1: Final = "cgroup"
-V2: Final = "cgroup2"
 ROOT: Final = Path("/")
 UNLIMITED: Final = 2**63 - 1
 _MEMORY_FILES: Final = {
-    V1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    V2: ("memory.max", "memory.current", "inactive_file"),
+    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    "cgroup2": ("memory.max", "memory.current", "inactive_file"),
 }
-"""Of each version: the files with the limit and the use of a group, and the key in memory.stat of
-the file pages that the kernel drops before a group reaches its limit."""
+"""Of each version of control groups: the files with the limit and the use of a group, and the key
+in memory.stat of the file pages that the kernel drops before a group reaches its limit."""
 
 
 def parse_cpu_list(text: str) -> list[int]:
@@ -36,9 +34,11 @@ def cpu_quota(root: Path = ROOT) -> float | None:
     quotas = []
     for _, group in _groups("cpu", root):
         files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
-        match [number for file in files for number in _numbers(group / file)]:
-            case [int(quota), int(period), *_] if quota > 0 and period > 0:
-                quotas.append(quota / period)
+        match "".join(_text(group / file) for file in files).split():
+            case [quota, period] if re.fullmatch(
+                "[1-9][0-9]{,30} [1-9][0-9]*", f"{quota} {period}"
+            ):
+                quotas.append(int(quota) / int(period))
     return min(quotas, default=None)
 
 
@@ -46,16 +46,15 @@ def allowed_cores(root: Path = ROOT) -> int:
     """Number of CPUs that this process may keep busy: those of its affinity, or fewer by the quota;
     at least one."""
     cpus = len(os.sched_getaffinity(0))
-    quota = cpu_quota(root)
-    return cpus if quota is None else max(1, min(cpus, int(quota)))
+    return max(1, min(cpus, int(cpu_quota(root) or cpus)))
 
 
 def throttled_periods(root: Path = ROOT) -> int | None:
     """Number of periods in which a quota stopped the control groups of this process, since they
     were made; None if they do not say."""
-    stats = [group / "cpu.stat" for _, group in _groups("cpu", root)]
-    counts = [count for file in stats if (count := _number(file, "nr_throttled", -1)) >= 0]
-    return sum(counts) if counts else None
+    counts = [_number(group / "cpu.stat", "nr_throttled") for _, group in _groups("cpu", root)]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def allocatable_bytes(root: Path = ROOT) -> int:
@@ -64,67 +63,55 @@ def allocatable_bytes(root: Path = ROOT) -> int:
 
     Page cache that the kernel can drop counts as free.
     """
-    available = _number(root / "proc/meminfo", "MemAvailable:", UNLIMITED)
-    left = [min(available, UNLIMITED // 1024) * 1024, UNLIMITED]
+    available = _number(root / "proc/meminfo", "MemAvailable:")
+    left = [UNLIMITED if available is None else available * 1024]
     for version, group in _groups("memory", root):
         limit_file, use_file, cache_key = _MEMORY_FILES[version]
-        limit = _number(group / limit_file, "", UNLIMITED)
-        use = _number(group / use_file, "", 0)
-        cache = _number(group / "memory.stat", cache_key, 0)
-        left.append(max(0, limit - max(0, use - cache)))
+        if (limit := _number(group / limit_file)) is not None:
+            use = _number(group / use_file) or 0
+            cache = _number(group / "memory.stat", cache_key) or 0
+            left.append(max(0, limit - max(0, use - cache)))
     return min(left)
 
 
 def _groups(controller: str, root: Path) -> Iterator[tuple[str, Path]]:
     """The version and the folder of each group of this process that has `controller`, and of all
     their ancestors that are mounted."""
-    mounts = list(_mounts(controller, root))
-    for line in _lines(root / "proc/self/cgroup"):
-        # hierarchy:controllers:path, where the path may have colons, too.
-        _, _, named = line.partition(":")
-        controllers, colon, path = named.partition(":")
-        if colon and (not controllers or controller in controllers.split(",")):
-            version = V1 if controllers else V2
-            for mount_type, top, point in mounts:
-                if mount_type == version and PurePosixPath(path).is_relative_to(top):
-                    below = PurePosixPath(path).relative_to(top)
-                    for group in (below, *below.parents):
-                        yield version, point / group
-
-
-def _mounts(controller: str, root: Path) -> Iterator[tuple[str, str, Path]]:
-    """Type, root and place of each mount of control groups with `controller`."""
-    for line in _lines(root / "proc/self/mountinfo"):
+    # hierarchy:controllers:path, where the path may have colons, too.
+    groups = [line.split(":", 2) for line in _text(root / "proc/self/cgroup").split("\n")]
+    for line in _text(root / "proc/self/mountinfo").split("\n"):
         about, _, options = line.partition(" - ")
         match about.split(), options.split():
-            case [_, _, _, top, point, *_], [mount_type, *settings] if (
-                mount_type == V2 or controller in ",".join(settings).split(",")
-            ):
-                yield mount_type, _unescaped(top), root / _unescaped(point).lstrip("/")
+            case [_, _, _, top, point, *_], ["cgroup" | "cgroup2" as version, *settings]:
+                top, point = (
+                    re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
+                    for field in (top, point)
+                )
+                mounted = {controller} & {*",".join(settings).split(",")}
+                named = {controller} if version == "cgroup" else {""}
+                for _, controllers, path in (group for group in groups if len(group) == 3):
+                    group = PurePosixPath(path)
+                    if (
+                        (mounted or version == "cgroup2")
+                        and named & {*controllers.split(",")}
+                        and group.is_relative_to(top)
+                    ):
+                        below = group.relative_to(top)
+                        for inner in (below, *below.parents):
+                            yield version, root / point.lstrip("/") / inner
 
 
-def _unescaped(field: str) -> str:
-    r"""A field of mountinfo, which has \040 for a blank and \134 for a backslash."""
-    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a file; none if it cannot be read."""
+def _text(path: Path) -> str:
+    """The text of a file; empty if it cannot be read."""
     try:
-        return path.read_text("utf-8", "surrogateescape").split("\n")
+        return path.read_text("utf-8", "surrogateescape")
     except (OSError, ValueError):
-        return []
+        return ""
 
 
-def _numbers(path: Path, key: str = "") -> list[int | None]:
-    """The words of a file, or those after the word `key`, as numbers; None for another word."""
-    words = " ".join(_lines(path)).split()
+def _number(path: Path, key: str = "") -> int | None:
+    """The first word of a file, or the one after the word `key`, if it is a number."""
+    words = _text(path).split()
     if key:
         words = words[words.index(key) + 1 :] if key in words else []
-    return [int(word) if re.fullmatch("-?[0-9]{1,30}", word) else None for word in words]
-
-
-def _number(path: Path, key: str, missing: int) -> int:
-    """The first number of a file, or the one after the word `key`; `missing` if there is none."""
-    number, *_ = *_numbers(path, key)[:1], None
-    return number if number is not None and 0 <= number <= UNLIMITED else missing
+    return int(words[0]) if words and re.fullmatch("[0-9]{1,30}", words[0]) else None

@@ -1,17 +1,13 @@
-"""Ends processes with the one that started them, and removes what killed ones left."""
+"""Ends processes with the one that started them."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import fcntl
 import multiprocessing
 import os
-import re
 import select
 import shutil
 import signal
-import socket
 import tempfile
 import threading
 from contextlib import suppress
@@ -25,32 +21,18 @@ import psutil
 
 STARTER: Final = "HOTPATH_STARTER"
 """Environment variable with the id of the process that a program works for, as the workflow's."""
-
 GRACE_S: Final = 1.0
 """Time for a program to tidy up once its starter has ended."""
-
 KILLED_S: Final = 20.0
-"""Time that a killed process has to end. The driver unmaps tens of GiB of page-locked memory."""
-
-SHARED_MEMORY: Final = Path("/dev/shm")
-
+"""Time that a killed process has to end. The driver unmaps tens of GiB of pinned memory."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process, which multiprocessing has made, when its parent ends.
-
-    Call it first. If the parent, or the fork server in between, has ended already, the process
-    ends now.
-    """
+    """Have the kernel end this process, which multiprocessing has made, when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-    ancestors = {os.getppid()}
-    with suppress(psutil.NoSuchProcess):
-        ancestors.add(psutil.Process(os.getppid()).ppid())
-    if parent.pid not in ancestors:
+    if parent is not None and not parent.is_alive():
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -59,11 +41,10 @@ def killed(process: BaseProcess) -> bool:
     one that waits for a GPU in the kernel does; this program then ends without it."""
     process.kill()
     process.join(KILLED_S)
-    if not process.is_alive():
-        return True
-    # At the exit of this program, multiprocessing would wait for it for ever.
-    vars(multiprocessing_process)["_children"].discard(process)
-    return False
+    if process.is_alive():
+        # At the exit of this program, multiprocessing would wait for it for ever.
+        vars(multiprocessing_process)["_children"].discard(process)
+    return not process.is_alive()
 
 
 def interrupt_once() -> None:
@@ -87,26 +68,17 @@ def pass_interrupts_on() -> None:
     Existing handlers stay in place: asyncio's handler ends all tasks before it interrupts, and a
     further handler would replace it.
     """
-    arriving, arrived = socket.socketpair()
-    arriving.setblocking(False)
-    signal.set_wakeup_fd(arriving.fileno())
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer)
 
     def pass_on() -> None:
-        while heard := arrived.recv(1):
-            (number,) = heard
+        while number := os.read(reader, 1)[0]:
             for started in psutil.Process().children(recursive=True) * (number in _handled()):
                 with suppress(psutil.NoSuchProcess):
                     started.send_signal(number)
 
-    passing = threading.Thread(target=pass_on, daemon=True)
-    passing.start()
-
-    def finish() -> None:
-        signal.set_wakeup_fd(-1)
-        arriving.close()
-        passing.join()
-
-    atexit.register(finish)
+    threading.Thread(target=pass_on, daemon=True).start()
 
 
 def _handled() -> list[signal.Signals]:
@@ -131,8 +103,7 @@ def end_with_starter() -> None:
 
     def follow() -> None:
         select.select([watched], [], [])
-        if main.ident is not None:
-            signal.pthread_kill(main.ident, signal.SIGTERM)
+        signal.pthread_kill(main.ident or 0, signal.SIGTERM)
         main.join(GRACE_S)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -151,24 +122,3 @@ def keep_sockets_in(folder: Path) -> None:
     tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
     util.get_temp_dir()  # chosen once for the program
     tempfile.tempdir = former
-
-
-def remove_orphaned_memory(folder: Path = SHARED_MEMORY) -> None:
-    """Remove the shared memory of libfabric's processes that were killed.
-
-    Its files are named after process and user. What a process still has open stays, even if that
-    runs in another container, and so does what belongs to another user.
-    """
-    for file in folder.glob("*:*:*"):
-        named = re.fullmatch(r"(\d+):\d+:\d+", file.name)
-        if named and not psutil.pid_exists(int(named[1])):
-            # No lease is granted on a file that is open elsewhere or is another user's. Whoever
-            # opens it meanwhile waits for the end of the lease: SIGURG, which says so, is ignored.
-            with suppress(OSError), open(file, "r+b", opener=_no_link) as opened:
-                fcntl.fcntl(opened, fcntl.F_SETSIG, signal.SIGURG)
-                fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-                file.unlink()
-
-
-def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)

@@ -8,27 +8,17 @@ from typing import Final
 
 from analysis.base.statistics import CONFIDENCE
 
+_SECONDS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_RATES: Final = {"B/s": 1.0, "MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 SI: Final = {
-    "s": ("s", 1.0),
-    "ms": ("s", 1e-3),
-    "us": ("s", 1e-6),
-    "ns": ("s", 1e-9),
-    "B/s": ("B/s", 1.0),
-    "MB/s": ("B/s", 1e6),
-    "GB/s": ("B/s", 1e9),
-    "MiB/s": ("B/s", float(2**20)),
-    "GiB/s": ("B/s", float(2**30)),
-    "Gbps": ("B/s", 1e9 / 8),
+    **{unit: ("s", factor) for unit, factor in _SECONDS.items()},
+    **{unit: ("B/s", factor) for unit, factor in (_RATES | {"Gbps": 1e9 / 8}).items()},
     "Mpps": ("1/s", 1e6),
     "x": ("1", 1.0),
 }
 """SI base unit of each unit, and the factor that converts to it."""
 INTERVAL: Final = f"{CONFIDENCE * 100:g} % interval"
-_SUPPORTED: Final = ((0.2, 2), (0.02, 3))
-"""Maximum significant digits of an interval's ends, by the share that it reaches each way."""
-
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
-_NANO: Final = (1e-9, "n")
 
 
 def digits(value: float, significant: int = 3) -> str:
@@ -55,8 +45,8 @@ def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
     if unit == "1":
         return _interval(low, high, 4, _count)
     scale, prefix = _prefix(value or max(low, high, key=abs))
-    shown = digits_interval(low / scale, high / scale, 4 if unit == "s" else 3)
-    return f"{shown} {prefix}{unit}" if shown else ""
+    written = digits_interval(low / scale, high / scale, 4 if unit == "s" else 3)
+    return f"{written} {prefix}{unit}" if written else ""
 
 
 def digits_interval(low: float, high: float, significant: int = 3) -> str:
@@ -64,13 +54,13 @@ def digits_interval(low: float, high: float, significant: int = 3) -> str:
     return _interval(low, high, significant, digits)
 
 
-def _interval(low: float, high: float, most: int, shown: Callable[[float, int], str]) -> str:
+def _interval(low: float, high: float, most: int, written: Callable[[float, int], str]) -> str:
     """`low to high`, each with the digits that the width of the interval supports."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    supported = (digits for share, digits in _SUPPORTED if high - low > share * abs(high + low))
-    significant = min(next(supported, most), most)
-    return f"{shown(low, significant)} to {shown(high, significant)}"
+    width, scale = high - low, abs(high + low)
+    significant = min(2 if width > 0.2 * scale else 3 if width > 0.02 * scale else most, most)
+    return f"{written(low, significant)} to {written(high, significant)}"
 
 
 def _count(value: float, significant: int = 4) -> str:
@@ -80,7 +70,7 @@ def _count(value: float, significant: int = 4) -> str:
 def _prefix(value: float) -> tuple[float, str]:
     if value == 0 or math.isnan(value):
         return 1.0, ""
-    return next(((scale, name) for scale, name in _PREFIXES if abs(value) >= scale), _NANO)
+    return next((one for one in _PREFIXES if abs(value) >= one[0]), (1e-9, "n"))
 
 
 def gigabytes_per_second(rate: float) -> str:

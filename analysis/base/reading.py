@@ -9,7 +9,6 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,21 +25,14 @@ _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _Loader(_SafeLoader):  # type: ignore[misc]
     """Refuses a repeated key: YAML would silently keep the last value."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._flat: set[yaml.MappingNode] = set()
-
-    def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Called before keys are merged into a node, which may then be there twice, and again."""
-        if node not in self._flat:
-            self._flat.add(node)
-            seen: set[str] = set()
-            for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-                if key.value in seen:
-                    problem = f"expected every key once, got {key.value!r} again"
-                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-                seen.add(key.value)
-        super().flatten_mapping(node)
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        first = {key.value: key for key in reversed(keys)}
+        if repeated := [key for key in keys if first[key.value] is not key]:
+            problem = f"expected every key once, got {repeated[0].value!r} again"
+            mark = repeated[0].start_mark
+            raise yaml.constructor.ConstructorError(None, None, problem, mark)
+        return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: Path) -> Any:
@@ -51,8 +43,8 @@ def read_yaml(path: Path) -> Any:
         raise HotpathError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # PyYAML names the text, and has a line for each place in it.
-        said = " ".join(str(error).replace('"<unicode string>", ', "").split())
-        raise HotpathError(f"{path}: not valid YAML: {said}") from error
+        message = " ".join(str(error).replace('"<unicode string>", ', "").split())
+        raise HotpathError(f"{path}: not valid YAML: {message}") from error
 
 
 def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
@@ -63,9 +55,7 @@ def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
         data = json.loads(
             text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
         )
-        for word in _texts(data):
-            if not word.replace("\n", "").replace("\t", "").isprintable():
-                raise ValueError(f"expected text that can be shown, got {word!r}")
+        _refuse_hidden(data)
     except (ValueError, RecursionError) as error:
         raise HotpathError(f"{path}: not valid JSON: {error}") from error
     return data
@@ -85,13 +75,13 @@ def _finite(text: str) -> float:
     return value
 
 
-def _texts(data: Any) -> Iterator[str]:
-    """Every text within, keys too."""
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, dict | list):
-        for part in (*data, *data.values()) if isinstance(data, dict) else data:
-            yield from _texts(part)
+def _refuse_hidden(data: Any) -> None:
+    """ValueError for text within `data` that cannot be shown."""
+    if isinstance(data, str) and not data.replace("\n", "").replace("\t", "").isprintable():
+        raise ValueError(f"expected text that can be shown, got {data!r}")
+    if isinstance(data, dict | list):
+        for part in (*data, *(data.values() if isinstance(data, dict) else ())):
+            _refuse_hidden(part)
 
 
 def read_bytes(path: Path, limit: int = LIMIT_BYTES) -> bytes:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Final,
     TypeVar,
     get_args,
     get_origin,
@@ -50,11 +48,9 @@ def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str
 
 
 def _text(value: object, number: str) -> str:
-    if value is None:
-        return ""
     if isinstance(value, float):
         return f"{value:{number}}"
-    text = str(value)
+    text = "" if value is None else str(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -98,14 +94,14 @@ def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]
 def parse_record(record: type[Record], texts: Mapping[str, object]) -> Record:
     """One row from the texts of its columns, by the types of the fields and, if the record has one,
     its method `check`. FieldError names the invalid column."""
-    parsed = record(**dict(keys.read(_columns_model(record), texts, "")))
+    parsed = record(**dict(keys.read(_model(record), texts, "")))
     if check := getattr(parsed, "check", None):
         check()
     return parsed
 
 
 @cache
-def _columns_model(record: type[DataclassInstance]) -> type[BaseModel]:
+def _model(record: type[DataclassInstance]) -> type[BaseModel]:
     """The model of a row whose cells are text."""
     types = get_type_hints(record, include_extras=True)
     fields: dict[str, Any] = {
@@ -117,41 +113,26 @@ def _columns_model(record: type[DataclassInstance]) -> type[BaseModel]:
 
 def _value(kind: Any, text: Any) -> Any:
     """The value of a cell in a column of this type; an empty one is None where that is allowed."""
-    if NoneType in (parts := get_args(kind)):
+    parts = get_args(kind)
+    if NoneType in parts:
         return None if text == "" else _value(parts[0], text)
     plain = parts[0] if get_origin(kind) is Annotated else kind
-    expected, read = _FORMS.get(plain, ("", None))
-    try:
-        return read(text) if read else text
-    except ValueError:
-        raise keys.Fault(expected, text) from None
-
-
-def _line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError
+    if plain is str and not text.isprintable():
+        raise keys.Fault("text on one line", text)
+    if plain is int and not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise keys.Fault("a whole number", text)
+    if plain is float:
+        try:
+            return finite_number(text)
+        except ValueError:
+            raise keys.Fault(f"a number of at most {keys.MAX_NUMBER:g}", text) from None
     return text
-
-
-def _whole_number(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", text):
-        raise ValueError
-    return int(text)
 
 
 def finite_number(text: str) -> float:
     """A number as Python writes it, at most MAX_NUMBER; else ValueError."""
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    value = float(text) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text) else None
     is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
-    if is_lost or not abs(value) <= keys.MAX_NUMBER:
-        raise ValueError
+    if value is None or is_lost or abs(value) > keys.MAX_NUMBER:
+        raise ValueError(f"expected a number, got {text!r}")
     return value
-
-
-_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-_FORMS: Final[dict[type, tuple[str, Callable[[str], object]]]] = {
-    str: ("text on one line", _line),
-    int: ("a whole number", _whole_number),
-    float: (f"a number of at most {keys.MAX_NUMBER:g}", finite_number),
-}
-"""Expected form of a cell's text, and its reader, by type."""

@@ -109,12 +109,12 @@ def outside_of_others(medians: Sequence[float], kind: Kind = TIME) -> list[bool]
     fewer than MIN_RUNS."""
     if len(medians) <= MIN_RUNS:
         return [False] * len(medians)
-    found = []
+    is_outside = []
     for index, one in enumerate(medians):
         low, high = prediction_interval([*medians[:index], *medians[index + 1 :]], kind)
         slack = 1e-9 * abs(one)
-        found.append(not low - slack <= one <= high + slack)
-    return found
+        is_outside.append(not low - slack <= one <= high + slack)
+    return is_outside
 
 
 def mean_estimate(values: Sequence[float], kind: Kind = TIME) -> Estimate:

@@ -19,7 +19,7 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
-from analysis.base.processes import keep_sockets_in, remove_orphaned_memory
+from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Journal
 from analysis.measure.machine import COMMIT_VARIABLE, commit_of, describe
 from analysis.measure.machine_lock import whole_machine
@@ -61,7 +61,6 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
         stack.enter_context(whole_machine(config.busy, f"measuring {', '.join(names)}"))
         require_room(BUILD)
         keep_sockets_in(BUILD / "processes")
-        remove_orphaned_memory()
         gpus: Sequence[Gpu] = ()
         try:
             gpus = stack.enter_context(open_gpus(config.gpus))

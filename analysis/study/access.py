@@ -17,14 +17,11 @@ from analysis.study.description import Case, Variant
 
 Floats = npt.NDArray[np.float64]
 
-WORDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
-    "layout": (
-        "scattered, distinct, repeated, contiguous or pages_<rows>",
-        re.compile(r"scattered|distinct|repeated|contiguous|pages_[1-9][0-9]*"),
-    ),
-    "order": ("random or ascending", re.compile(r"random|ascending")),
+WORDS: Final = {
+    "layout": r"scattered|distinct|repeated|contiguous|pages_[1-9][0-9]*",
+    "order": "random|ascending",
 }
-"""Keys with a word as value, or with a key of the case that has one: the words and their form."""
+"""Keys with a word as value, or with a key of the case that has one, and the form of the words."""
 
 Reads = Literal["warp_rows", "thread_rows", "contiguous", "copy_engine"]
 READS: Final = get_args(Reads)
@@ -116,32 +113,31 @@ def access_of(variant: Variant, case: Case, where: str = "link") -> Access | Non
     arithmetic of the case's keys and the variant's constants, or not one of its WORDS. A study is
     refused when it is loaded, so of one that is, none is raised.
     """
-    link = variant.link
-    if link is None:
+    if variant.link is None:
         return None
-    reads: Any = link.get("reads")
+    link: dict[str, Any] = {**variant.link}
+    reads = link.pop("reads", None)
     require_known(f"{where}.reads", reads, READS)
-    given = set(link) - {"reads"}
-    if not NEEDED[reads] <= given <= NEEDED[reads] | OPTIONAL[reads]:
+    if not NEEDED[reads] <= {*link} <= NEEDED[reads] | OPTIONAL[reads]:
         expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
-        raise FieldError(where, expected, sorted(given))
+        raise FieldError(where, expected, sorted(link))
     names = {**variant.constants, **case.values}
     values: dict[str, Any] = {"payload_bytes": case.payload_bytes}
-    for key in given:
-        place, least = f"{where}.{key}", int(key in NEEDED[reads])
-        if key in WORDS:
-            expected, form = WORDS[key]
-            values[key] = str(case.values.get(str(link[key]), link[key]))
-            if not form.fullmatch(values[key]):
-                expected = f"{expected}, or a key of the case that says it"
-                raise FieldError(place, expected, values[key])
+    for key, value in link.items():
+        place = f"{where}.{key}"
+        if form := WORDS.get(key):
+            values[key] = str(case.values.get(str(value), value))
+            if not re.fullmatch(form, values[key]):
+                raise FieldError(place, f"{form} or a key of the case", values[key])
         else:
-            values[key] = evaluate_field(link[key], names, place, least)
-    if reads in ("warp_rows", "thread_rows"):
-        for key in ("stride_bytes", "in_flight_bytes"):
-            values[key] = values.get(key) or values["row_bytes"]
+            values[key] = evaluate_field(value, names, place, int(key in NEEDED[reads]))
+    if "row_bytes" in values:
+        values |= {
+            key: values.get(key) or values["row_bytes"]
+            for key in ("stride_bytes", "in_flight_bytes")
+        }
     access = Access(reads, **values)
     if access.layout == "contiguous" and not (access.request_rows and access.stretch_rows):
         expected = "request_rows and stretch_rows above 0, as the layout is contiguous"
-        raise FieldError(where, expected, sorted(given))
+        raise FieldError(where, expected, sorted(link))
     return access

@@ -41,8 +41,11 @@ def held_back(study: Study, variant: Variant) -> list[str]:
         return [FITTED] * len(variant.cases)
     uses, within = [], itertools.count()
     for case in variant.cases:
-        ranges = [(key, *ends) for key, ends in study.fitted_range.items() if key in case.values]
-        is_within = all(low <= case.number(key) <= high for key, low, high in ranges)
+        is_within = all(
+            low <= case.number(key) <= high
+            for key, (low, high) in study.fitted_range.items()
+            if key in case.values
+        )
         if is_within:
             uses.append(INSIDE if is_third(next(within)) else FITTED)
         else:
@@ -69,8 +72,6 @@ def determined(study: Study) -> Fitted:
 def check_calibration(study: Study, where: str) -> None:
     """FieldError if the default grid of a calibrating study has too few fitted cases. A default run
     would leave the machine without a model."""
-    if not study.calibrates:
-        return
     fitted = sum(
         use == FITTED and case in variant.in_grid("default")
         for variant in study.variants
@@ -78,7 +79,7 @@ def check_calibration(study: Study, where: str) -> None:
         for case, use in zip(variant.cases, held_back(study, variant), strict=True)
     )
     of = determined(study)
-    if fitted < of.min_cases:
+    if study.calibrates and fitted < of.min_cases:
         expected = (
             f"at least {of.min_cases} fitted cases in the default grid, three for each of the"
             f" {of.parameters} parameters of {of.model}"

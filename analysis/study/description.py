@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from analysis.base.errors import FieldError
+from analysis.base.errors import FieldError, require_known
 from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Bounds
@@ -21,10 +21,8 @@ HOST_TIMES = ("host_time", "submit_time")
 class Case:
     """One point of a study: keys in study.yaml's order, and the bytes that one operation delivers.
 
-    `metrics` are the study's metrics that the engine takes here, None for all it can take.
-    `samples`, if not None, limits the samples per visit. `visits` is the number of visits per
-    round, and only one in `every` rounds has any. Before host times of a `warm` case, the L2 is not
-    flushed. `device_above_host` is the reason why device times exceed host times, if some do.
+    All other fields are keys of the case set in study.yaml. The grid is `full`, too, for a case
+    that a variant has in the full grid only.
     """
 
     values: Mapping[str, CaseValue] = field(hash=False)
@@ -127,7 +125,6 @@ class Variant(VariantKeys):
         return self.path, self.flags, self.needs, self.packages, self.clock, *settings
 
     def case(self, id: str) -> Case | None:
-        """The case with this id, or None."""
         return next((case for case in self.cases if case.id == id), None)
 
     def in_grid(self, grid: str) -> tuple[Case, ...]:
@@ -164,15 +161,34 @@ class Study(StudyKeys):
         """The repository, of which the study's folder is at depth two."""
         return self.folder.parents[1]
 
+    @property
+    def bindings_path(self) -> Path:
+        """Path of bindings.cpp, which exists only in studies with compiled variants."""
+        return self.folder / "bindings.cpp"
+
+    @property
+    def bindings(self) -> Path | None:
+        return self.bindings_path if self.bindings_path.exists() else None
+
     def variant(self, name: str) -> Variant:
-        for variant in self.variants:
-            if variant.name == name:
-                return variant
-        raise FieldError(f"study {self.name}: variant", f"one of {self.variant_names}", name)
+        """The variant of this name; FieldError lists all names."""
+        require_known(f"study {self.name}: variant", name, self.variant_names)
+        return next(variant for variant in self.variants if variant.name == name)
 
     @property
     def variant_names(self) -> list[str]:
         return [variant.name for variant in self.variants]
+
+    @cached_property
+    def subjects(self) -> list[Variant]:
+        """All variants but references that repeat another one. Those only count the false
+        differences of the method."""
+        return [v for v in self.variants if v.role != "reference" or not self.is_repeat(v)]
+
+    def is_repeat(self, variant: Variant) -> bool:
+        """Whether the variant repeats its `after`: the same file with the same settings."""
+        after = variant.after
+        return after is not None and variant.program == self.variant(after).program
 
     def with_role(self, *roles: str) -> list[Variant]:
         return [variant for variant in self.subjects if variant.role in roles]
@@ -182,6 +198,22 @@ class Study(StudyKeys):
         names = variant.ceilings
         return [c for c in self.with_role("ceiling") if names is None or c.name in names]
 
+    @property
+    def has_link(self) -> bool:
+        """Whether the link model predicts any of its variants."""
+        return any(variant.link for variant in self.variants)
+
+    @property
+    def case_keys(self) -> list[str]:
+        """The keys of all cases, in the order of study.yaml."""
+        cases = (case for variant in self.variants for case in variant.cases)
+        return list(dict.fromkeys(key for case in cases for key in case.values))
+
+    @cached_property
+    def payloads(self) -> Mapping[tuple[str, str], int]:
+        """Bytes that one operation delivers, by the names of variants and the ids of cases."""
+        return {(v.name, case.id): case.payload_bytes for v in self.variants for case in v.cases}
+
     def crosses_link_once(self, case: Case) -> bool:
         """Whether every byte of the payload crosses the host link once in this case."""
         return any(
@@ -189,14 +221,15 @@ class Study(StudyKeys):
             for one in self.crosses_once
         )
 
-    @cached_property
-    def payloads(self) -> Mapping[tuple[str, str], int]:
-        """Bytes that one operation delivers, by the names of variants and the ids of cases."""
-        return {
-            (variant.name, case.id): case.payload_bytes
-            for variant in self.variants
-            for case in variant.cases
-        }
+    def shown_case(self, variant: Variant) -> Case:
+        """The headline case, or the largest case of the default grid if the variant lacks that."""
+        usual = variant.in_grid("default") or variant.cases
+        largest = max(usual, key=lambda case: case.payload_bytes)
+        return variant.case(self.headline) or largest
+
+    def captured_of(self, variant: Variant) -> Captured | None:
+        """The first case for profilers that the variant has, or None."""
+        return next((captured for captured in self.captured if variant.case(captured.case)), None)
 
     @property
     def units(self) -> dict[str, str]:
@@ -209,34 +242,6 @@ class Study(StudyKeys):
         return [
             n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
         ]
-
-    def shown_case(self, variant: Variant) -> Case:
-        """The headline case, or the largest case of the default grid if the variant lacks that."""
-        usual = variant.in_grid("default") or variant.cases
-        largest = max(usual, key=lambda case: case.payload_bytes)
-        return variant.case(self.headline) or largest
-
-    def captured_of(self, variant: Variant) -> Captured | None:
-        """The first case for profilers that the variant has, or None."""
-        return next((captured for captured in self.captured if variant.case(captured.case)), None)
-
-    @cached_property
-    def bounds(self) -> frozenset[str]:
-        """The digest of every comparison of its claims."""
-        return frozenset(digest for claim in self.claims for digest in claim.bounds)
-
-    def bounds_of(self, variant: str, *, counted: bool = False) -> Bounds:
-        """The bounds of the claims that compare a variant, as run files name them.
-
-        `counted`: only those that take a profile of it.
-        """
-        return {
-            claim.id: list(claim.bounds)
-            for claim in self.claims
-            if variant in claim.variants
-            and not claim.on_rows
-            and (claim.on_counters or not counted)
-        }
 
     def clock_of(self, variant: Variant, metric: str) -> str:
         """The label of one of the variant's times, with what is special about its clock."""
@@ -258,6 +263,24 @@ class Study(StudyKeys):
         if all(variant.copies_alone for variant in variants):
             return sorted(times, key=lambda name: name == "gpu_time")
         return times
+
+    @cached_property
+    def bounds(self) -> frozenset[str]:
+        """The digest of every comparison of its claims."""
+        return frozenset(digest for claim in self.claims for digest in claim.bounds)
+
+    def bounds_of(self, variant: str, *, counted: bool = False) -> Bounds:
+        """The bounds of the claims that compare a variant, as run files name them.
+
+        `counted`: only those that take a profile of it.
+        """
+        return {
+            claim.id: list(claim.bounds)
+            for claim in self.claims
+            if variant in claim.variants
+            and not claim.on_rows
+            and (claim.on_counters or not counted)
+        }
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
         """Pairs (variant, other) to compare: with the variant's `after`; a step with all
@@ -293,47 +316,13 @@ class Study(StudyKeys):
         companions = self.companions(name)
         if self.calibrates:
             return companions
-        shown = {self.shown_case(self.variant(name)).id}
-        for claim in self.claims:
-            for test in claim.tests:
-                shown |= set(test.cases) if name in test.variants else set()
+        tests = (test for claim in self.claims for test in claim.tests if name in test.variants)
+        shown = {self.shown_case(self.variant(name)).id}.union(*(test.cases for test in tests))
         limited = (
             replace(one, cases=tuple(case for case in one.cases if case.id in shown))
             for one in companions
         )
         return [variant for variant in limited if variant.cases]
-
-    @cached_property
-    def subjects(self) -> list[Variant]:
-        """All variants but references that repeat another one. Those only count the false
-        differences of the method."""
-        return [v for v in self.variants if v.role != "reference" or not self.is_repeat(v)]
-
-    def is_repeat(self, variant: Variant) -> bool:
-        """Whether the variant repeats its `after`: the same file with the same settings."""
-        if variant.after is None:
-            return False
-        return variant.program == self.variant(variant.after).program
-
-    @property
-    def has_link(self) -> bool:
-        """Whether the link model predicts any of its variants."""
-        return any(variant.link for variant in self.variants)
-
-    @property
-    def bindings_path(self) -> Path:
-        """Path of bindings.cpp, which exists only in studies with compiled variants."""
-        return self.folder / "bindings.cpp"
-
-    @property
-    def bindings(self) -> Path | None:
-        return self.bindings_path if self.bindings_path.exists() else None
-
-    @property
-    def case_keys(self) -> list[str]:
-        """The keys of all cases, in the order of study.yaml."""
-        cases = (case for variant in self.variants for case in variant.cases)
-        return list(dict.fromkeys(key for case in cases for key in case.values))
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from analysis.study.access import access_of
 from analysis.study.calibration import check_calibration
 from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
-from analysis.study.keys import CaseSet, CaseValue, StudyKeys, VariantKeys
+from analysis.study.keys import ROLES, CaseSet, CaseValue, StudyKeys, VariantKeys
 from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
@@ -33,11 +33,10 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
     """
     studies = {name: load_study(file) for name, file in _descriptions(root).items()}
     for name, study in studies.items():
-        if study.limit is not None:
+        if limit := study.limit:
             where = f"{name}/study.yaml: limit"
-            require_known(f"{where}.study", study.limit.study, sorted(studies))
-            of = studies[study.limit.study]
-            require_known(f"{where}.variant", study.limit.variant, of.variant_names)
+            require_known(f"{where}.study", limit.study, sorted(studies))
+            require_known(f"{where}.variant", limit.variant, studies[limit.study].variant_names)
     return studies
 
 
@@ -51,18 +50,14 @@ def find_study(name: str, root: Path = ROOT) -> Study:
 def _descriptions(root: Path) -> dict[str, Path]:
     """The study.yaml of every study by name: `*/<name>/study.yaml`, except in NO_STUDIES and hidden
     folders. FieldError if a folder's name is invalid."""
-    found = [
-        file
-        for file in root.glob("*/*/study.yaml")
-        if (top := file.parts[-3]) not in NO_STUDIES and not top.startswith(".")
-    ]
-    files = sorted(found, key=lambda file: file.parent.name)
+    found = (file for file in root.glob("*/*/study.yaml") if not file.parts[-3].startswith("."))
+    files = [file for file in found if file.parts[-3] not in NO_STUDIES]
     names = [file.parent.name for file in files]
     refuse_repeats("the folders of studies", names)
     for name in names:
         if not NAME.fullmatch(name):
             raise FieldError("the folder of a study", f"a name like {NAME.pattern}", name)
-    return dict(zip(names, files, strict=True))
+    return dict(sorted(zip(names, files, strict=True)))
 
 
 def load_study(file: Path) -> Study:
@@ -96,10 +91,9 @@ def _check_references(study: StudyKeys, where: str) -> None:
     """FieldError for the first name that names nothing of its kind in the study."""
     names = [entry.name for entry in study.entries]
     refuse_repeats(f"{where}: variants", names)
-    ceilings = [entry.name for entry in study.entries if entry.role == "ceiling"]
-    steps = [entry.name for entry in study.entries if entry.role == "step"]
-    for field, name, of in _references(study, names, ceilings, steps):
-        require_known(f"{where}: {field}", name, of)
+    for field, used, known in _references(study, names):
+        for name in used:
+            require_known(f"{where}: {field}", name, known)
     try:
         after = {entry.name: [entry.after] for entry in study.entries if entry.after}
         TopologicalSorter(after).prepare()
@@ -118,38 +112,32 @@ def _check_references(study: StudyKeys, where: str) -> None:
     for name, cases in study.case_sets.items():  # also those that no variant uses
         _expand(cases, study.constants, f"{where}: cases.{name}")
     for key, (low, high) in study.fitted_range.items():
-        values = [
-            value for cases in study.case_sets.values() for value in cases.values.get(key, ())
-        ]
-        numbers = [value for value in values if isinstance(value, int)]
-        if len(numbers) < len(values) or not any(low <= number <= high for number in numbers):
+        values = [value for one in study.case_sets.values() for value in one.values.get(key, ())]
+        are_numbers = all(isinstance(value, int) for value in values)
+        if not are_numbers or not any(low <= int(value) <= high for value in values):
             expected = f"a range of a key of the cases that holds one of its numbers, {values}"
             raise FieldError(f"{where}: fitted_range.{key}", expected, [low, high])
 
 
 def _references(
-    study: StudyKeys, names: list[str], ceilings: list[str], steps: list[str]
-) -> Iterator[tuple[str, str, list[str]]]:
-    """(field, name, known names) of every reference within the study."""
-    constants, metrics = sorted(study.constants), list(study.metrics)
-    if study.goal is not None:
-        yield "goal", study.goal, steps
+    study: StudyKeys, names: list[str]
+) -> Iterator[tuple[str, Iterable[str], Collection[str]]]:
+    """(field, names in it, known names) of every field that names something of the study."""
+    by_role = {role: [e.name for e in study.entries if e.role == role] for role in ROLES}
+    yield "goal", filter(None, [study.goal]), by_role["step"]
     for n, captured in enumerate(study.captured_cases):
-        yield from ((f"captured[{n}].constants", name, constants) for name in captured.constants)
+        yield f"captured[{n}].constants", captured.constants, sorted(study.constants)
     for key, cases in study.case_sets.items():
-        yield from ((f"cases.{key}.metrics", name, metrics) for name in cases.metrics or ())
+        yield f"cases.{key}.metrics", cases.metrics or (), list(study.metrics)
     for entry in study.entries:
         here = f"variants.{entry.name}"
-        if entry.after is not None:
-            yield f"{here}.after", entry.after, names
-        for field, used, known in (
-            ("ceilings", entry.ceilings or (), ceilings),
-            ("beats", entry.beats, ceilings),
-            ("constants", entry.constants, constants),
-            ("cases", entry.case_sets, sorted(study.case_sets)),
-            ("full", entry.full, sorted(study.case_sets)),
-        ):
-            yield from ((f"{here}.{field}", name, known) for name in used)
+        yield f"{here}.after", filter(None, [entry.after]), names
+        yield f"{here}.ceilings", entry.ceilings or (), by_role["ceiling"]
+        yield f"{here}.beats", entry.beats, by_role["ceiling"]
+        yield f"{here}.constants", entry.constants, sorted(study.constants)
+        yield f"{here}.cases", entry.case_sets, sorted(study.case_sets)
+        yield f"{here}.full", entry.full, sorted(study.case_sets)
+        yield f"{here}.packages", entry.packages, sorted(releases())
 
 
 def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
@@ -164,8 +152,6 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
         raise FieldError(f"{here}.source", expected, [path.name for path in paths])
     (path,) = paths
-    for name in entry.packages:
-        require_known(f"{here}.packages", name, sorted(releases()))
     if entry.role == "shipped" and not entry.packages:
         raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
     if path.suffix == ".cu" and "gpu" not in entry.needs:
@@ -194,21 +180,19 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
 
 def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Case]:
     """One case for each combination of the values of the keys of a set."""
-    found = []
+    settings = {field.name: getattr(cases, field.name) for field in fields(Case)[2:]}
+    expanded = []
     for values in itertools.product(*cases.values.values()):
-        point: dict[str, CaseValue] = dict(zip(cases.values, values, strict=True))
+        point = dict(zip(cases.values, values, strict=True))
         names, place = {**constants, **point}, f"{where}.payload_bytes"
         payload = evaluate_field(cases.payload_bytes, names, place, 0)
-        repeats = cases.samples, cases.visits, cases.every, cases.warm
-        about = cases.grid, cases.metrics, *repeats, cases.device_above_host
-        found.append(Case(point, payload, *about))
-    return found
+        expanded.append(Case(point, payload, **settings))
+    return expanded
 
 
 def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
     """The id of a case, with its keys in the order of the variants' cases."""
-    for variant in variants:
-        for case in variant.cases:
-            if dict(case.values) == values:
-                return case.id
+    for case in (case for variant in variants for case in variant.cases):
+        if dict(case.values) == values:
+            return case.id
     raise FieldError(where, "a case that some variant has", case_id(values))

@@ -24,14 +24,14 @@ def releases() -> Mapping[str, str]:
     """The selected version of each package: that of env/peers.toml, unless SELECTED names
     another."""
     pins = tomllib.loads((ROOT / "env" / "peers.toml").read_text())
-    found = {name: str(entry["version"]) for name, entry in pins.items()}
+    versions = {name: str(entry["version"]) for name, entry in pins.items()}
     for word in os.environ.get(SELECTED, "").split():
         name, _, version = word.partition("==")
-        require_known(SELECTED, name, sorted(found))
+        require_known(SELECTED, name, sorted(versions))
         if not version:
             raise FieldError(SELECTED, f"{name}==VERSION", word)
-        found[name] = version
-    return found
+        versions[name] = version
+    return versions
 
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
@@ -46,9 +46,9 @@ def folder_of(package: str) -> Path:
 
 def unmet(packages: Iterable[str]) -> str | None:
     """The reason why one of the packages cannot be used, or None."""
-    for name, version in versions_of(packages).items():
+    for name in packages:
         if not folder_of(name).is_dir():
             others = sorted(path.name for path in FOLDER.glob(f"{name}-[0-9]*"))
             installed = f", {', '.join(others)} is installed" if others else " (env/peers)"
-            return f"{name} {version} is not installed{installed}"
+            return f"{name} {releases()[name]} is not installed{installed}"
     return None

@@ -77,26 +77,26 @@ def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
 
 @cache
 def _used_files(path: Path, modified_ns: int, repository: Path) -> list[Path]:
-    """Files that `path` includes or imports. Those that a C++ file includes may be missing."""
-    if path.suffix == ".py":
-        used = _imported_files(_parsed(path, modified_ns), path, repository)
-        return list(dict.fromkeys(file for file in used if file.exists()))
+    """Where the files may lie that `path` includes or imports.
+
+    Only a module has a file, but an import does not say whether a name is that of a module.
+    """
     if path.suffix in CPP_SUFFIXES:
         return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text())]
-    return []
-
-
-def _imported_files(module: ast.Module, path: Path, repository: Path) -> Iterator[Path]:
-    """Where the files may lie that a Python file imports. Only a module has such files, but an
-    import does not say whether a name is that of a module."""
-    for node in _statements(module):
+    used = []
+    for node in _statements(_parsed(path, modified_ns)) if path.suffix == ".py" else ():
+        folder, modules = repository, list[str]()
         if isinstance(node, ast.Import):
-            for name in node.names:
-                yield from _module_files(repository, name.name)
+            modules = [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and not _is_of_engine(node):
             folder = path.parents[node.level - 1] if node.level else repository
-            for name in node.names:
-                yield from _module_files(folder, f"{node.module or ''}.{name.name}")
+            modules = [f"{node.module or ''}.{name.name}" for name in node.names]
+        for module in modules:
+            base = folder
+            for part in module.strip(".").split("."):
+                base /= part
+                used += [base.with_suffix(".py"), base / "__init__.py"]
+    return [file for file in dict.fromkeys(used) if file.exists()]
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
@@ -105,13 +105,6 @@ def _statements(block: ast.AST) -> Iterator[ast.AST]:
         for node in getattr(block, name, ()):
             yield node
             yield from _statements(node)
-
-
-def _module_files(folder: Path, dotted: str) -> Iterator[Path]:
-    """The files of the module with this `dotted` name, and of the packages around it."""
-    for name in dotted.strip(".").split("."):
-        folder /= name
-        yield from (folder.with_suffix(".py"), folder / "__init__.py")
 
 
 def fingerprint(study: Study, variant: Variant) -> str:
@@ -215,21 +208,23 @@ def _is_of_engine(node: object) -> TypeGuard[ast.ImportFrom]:
 
 def _written(node: object) -> str:
     """A part of a syntax tree as text, which is the same in every version of Python."""
-    if isinstance(node, list):
-        return f"[{','.join(_written(part) for part in node if not _has_no_effect(part))}]"
-    if isinstance(node, ast.AST):
-        # Newer versions have more fields, which are empty in programs for older ones.
-        fields = (
-            f"{name}={_written(value)}"
-            for name, value in ast.iter_fields(node)
-            if value is not None and value != []
-        )
-        return f"{type(node).__name__}({','.join(fields)})"
+    match node:
+        case list():
+            return f"[{','.join(_written(part) for part in node if not _has_no_effect(part))}]"
+        case ast.AST():
+            # Newer versions have more fields, which are empty in programs for older ones.
+            fields = [
+                f"{name}={_written(value)}"
+                for name, value in ast.iter_fields(node)
+                if value is not None and value != []
+            ]
+            return f"{type(node).__name__}({','.join(fields)})"
     return repr(node)
 
 
 def _has_no_effect(node: object) -> bool:
     """Whether a statement is left out: a string, or an import from the engine."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    is_string = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return is_string or _is_of_engine(node)
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return _is_of_engine(node)

@@ -22,11 +22,11 @@ def resolve_arch(arch: str, gpus: Sequence[int | str], nvcc: str = AUTO) -> str:
         return arch
     try:
         with open_gpus(gpus) as (first, *_):
-            found = first.arch
+            of_gpu = first.arch
     except GpuError:
         return DEFAULT_ARCH
     compiler = find_nvcc(nvcc)
-    return found if compiler is None or can_build(found, compiler) else DEFAULT_ARCH
+    return of_gpu if compiler is None or can_build(of_gpu, compiler) else DEFAULT_ARCH
 
 
 def require_supported(arch: str, of_gpu: str, toolchain: Toolchain) -> None:

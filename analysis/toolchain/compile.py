@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pybind11
@@ -20,7 +19,7 @@ import pybind11
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
-from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, compiling, find_toolchain
+from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, find_toolchain, output_of
 from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
@@ -49,19 +48,19 @@ class CompileSettings:
 
     def to_json(self) -> str:
         """The value of this program's option --settings."""
-        return json.dumps({"macros": dict(self.macros), "flags": self.flags, "needs": self.needs})
+        return json.dumps(asdict(self))
 
     def for_tools(self, toolchain: Toolchain) -> Flags:
         """Flags for either compiler, and for nvcc as the linker. HotpathError if libfabric is
         needed and not installed."""
         includes, link = package_flags(self.needs)
-        compiling = [*defines(self.macros), *includes, *self.flags]
+        flags = [*defines(self.macros), *includes, *self.flags]
         if "libfabric" in self.needs:
             if toolchain.libfabric is None:
                 raise HotpathError(MISSING)
-            compiling += toolchain.libfabric.compile_flags
+            flags += toolchain.libfabric.compile_flags
             link += toolchain.libfabric.link_flags
-        return compiling, link
+        return flags, link
 
 
 def defines(macros: Mapping[str, int | str]) -> list[str]:
@@ -86,16 +85,15 @@ def compile_object(
     if not source.exists():
         raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
     flags, _ = settings.for_tools(toolchain)
-    if source.suffix != ".cu":
-        includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-        command = [toolchain.cxx, HOST_STANDARD, optimisation, *HOST_FLAGS]
-        command += [f"-isystem{path}" for path in includes]
-        run([*command, *flags, *host_flags, "-c", str(source), "-o", str(out)])
-        return ""
-    host = ",".join(["-fPIC", "-fvisibility=hidden", *host_flags])
-    command = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
-    command += [f"-Xcompiler={host}", *flags]
-    return run([*command, "-c", str(source), "-o", str(out)])
+    files = ["-c", str(source), "-o", str(out)]
+    if source.suffix == ".cu":
+        host = ",".join(["-fPIC", "-fvisibility=hidden", *host_flags])
+        command = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
+        return run([*command, f"-Xcompiler={host}", *flags, *files])
+    includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
+    command = [toolchain.cxx, HOST_STANDARD, optimisation, *HOST_FLAGS]
+    run([*command, *(f"-isystem{path}" for path in includes), *flags, *host_flags, *files])
+    return ""
 
 
 def _nvcc(toolchain: Toolchain, arch: str, optimisation: str) -> list[str]:
@@ -118,25 +116,18 @@ def compile_module(
     out.parent.mkdir(parents=True, exist_ok=True)
     variant_object = out.with_suffix(".o")
     report = compile_object(source, settings, toolchain, arch, variant_object, optimisation)
-    libraries = [f"-L{path}" for path in toolchain.libraries]
-    objects = [str(variant_object), str(bindings)]
     # No object has relocatable device code, so there is nothing to link for the device.
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
+    libraries = [f"-L{path}" for path in toolchain.libraries]
     _, link = settings.for_tools(toolchain)
-    run([*nvcc, *objects, *libraries, *link, "-o", str(out)])
+    run([*nvcc, str(variant_object), str(bindings), *libraries, *link, "-o", str(out)])
     resources = parse_ptxas(report, study=out.parent.name, variant=out.stem)
     write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
 
 
 def run(command: Sequence[str]) -> str:
     """Run a compiler; returns what it printed, and prints it. HotpathError carries its messages."""
-    try:
-        done = subprocess.run(command, env=compiling(), capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
-    printed = done.stdout + done.stderr
-    if done.returncode != 0:
-        raise HotpathError(f"{shlex.join(command)}\n{printed}")
+    printed = output_of(command)
     print(shlex.join(command), printed, sep="\n", file=sys.stderr)
     return printed
 
@@ -152,13 +143,13 @@ def main() -> None:
     parser.add_argument("--libfabric", default="auto")
     parser.add_argument("--arch", default=DEFAULT_ARCH)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    source, settings, arch = arguments.source, arguments.settings, arguments.arch
-    toolchain = find_toolchain(arguments.nvcc, arguments.libfabric)
-    if arguments.bindings:
-        compile_module(source, settings, toolchain, arch, arguments.bindings, arguments.out)
+    given = parser.parse_args()
+    toolchain = find_toolchain(given.nvcc, given.libfabric)
+    common = given.source, given.settings, toolchain, given.arch
+    if given.bindings:
+        compile_module(*common, given.bindings, given.out)
     else:
-        compile_object(source, settings, toolchain, arch, arguments.out)
+        compile_object(*common, given.out)
 
 
 if __name__ == "__main__":

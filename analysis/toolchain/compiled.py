@@ -28,24 +28,18 @@ def made_of(study: Study) -> dict[str, Any]:
     tables.py where it has one."""
     tables = study.folder / f"{SOURCE}.py"
     text = normalise_python(tables.read_text()) if tables.exists() else ""
+    compiled = (variant for variant in study.variants if variant.is_compiled)
     return {
-        "variants": {
-            variant.name: compiled_fingerprint(study, variant)
-            for variant in study.variants
-            if variant.is_compiled
-        },
+        "variants": {variant.name: compiled_fingerprint(study, variant) for variant in compiled},
         SOURCE: hashlib.sha256(text.encode()).hexdigest(),
     }
 
 
 def is_kept(study: Study, folder: Path) -> bool:
     """Whether the tables in `folder` are of today's code."""
-    path = folder / MADE_OF
-    if not path.exists():
-        return False
     try:
-        kept = json.loads(path.read_text())
-    except ValueError:
+        kept = json.loads((folder / MADE_OF).read_text())
+    except (OSError, ValueError):
         return False
     return isinstance(kept, dict) and made_of(study).items() <= kept.items()
 
@@ -56,9 +50,8 @@ def keep(study: Study, code: Path, derived: Path, out: Path) -> None:
     compilers = {"nvcc": toolchain.version, "cxx": toolchain.cxx_version}
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    for name in CODE_TABLES:
-        shutil.copy(code / name, out / name)
-    for path in [*derived.glob("*.csv"), *derived.glob(ABSENT)]:
+    tables = [code / name for name in CODE_TABLES]
+    for path in [*tables, *derived.glob("*.csv"), *derived.glob(ABSENT)]:
         shutil.copy(path, out / path.name)
     text = json.dumps({**made_of(study), "compilers": compilers}, indent=1, sort_keys=True)
     write_whole(out / MADE_OF, text + "\n")
@@ -70,9 +63,8 @@ def main() -> None:
     parser.add_argument("--code", type=Path, required=True)
     parser.add_argument("--derived", type=Path, required=True)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    study = find_study(arguments.study)
-    keep(study, arguments.code, arguments.derived, arguments.out)
+    given = parser.parse_args()
+    keep(find_study(given.study), given.code, given.derived, given.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,6 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
 DEFAULT_ARCH = "sm_90"
-
 INSTALLER = ROOT / "env" / "run"
 """Adds the locked compiler to the environment .venv when WITH_COMPILER is set."""
 WITH_COMPILER = "HOTPATH_COMPILER"
@@ -54,12 +53,17 @@ def find_nvcc(nvcc: str = "auto") -> Path | None:
 
     None if none of these exists; FieldError if a named one does not.
     """
-    if nvcc == "auto":
-        return next(_candidates(), None)
-    path = Path(nvcc)
-    if not path.is_file():
-        raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
-    return path
+    if nvcc != "auto":
+        if not Path(nvcc).is_file():
+            raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
+        return Path(nvcc)
+    paths = [Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")]
+    paths += [
+        Path(os.environ.get("CUDACXX", "")),
+        Path(os.environ.get("CUDA_HOME", ""), "bin/nvcc"),
+    ]
+    paths += [Path(shutil.which("nvcc") or "")]
+    return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 
 
 def _install_nvcc() -> Path:
@@ -74,11 +78,10 @@ def _install_nvcc() -> Path:
     done = subprocess.run(
         [str(INSTALLER), "true"], env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode != 0:
-        raise HotpathError(f"nvcc: {done.stderr.strip().removeprefix('error: ')}")
-    path = next(_candidates(), None)
-    if path is None:
-        raise HotpathError(f"nvcc: {INSTALLER} has not installed one")
+    path = find_nvcc()
+    if done.returncode != 0 or path is None:
+        why = done.stderr.strip().removeprefix("error: ")
+        raise HotpathError(f"nvcc: {why or f'{INSTALLER} has not installed one'}")
     return path
 
 
@@ -90,17 +93,6 @@ def find_cxx() -> str:
     return cxx
 
 
-def _candidates() -> Iterator[Path]:
-    paths = [Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")]
-    if cudacxx := os.environ.get("CUDACXX"):
-        paths.append(Path(cudacxx))
-    if home := os.environ.get("CUDA_HOME"):
-        paths.append(Path(home, "bin", "nvcc"))
-    if found := shutil.which("nvcc"):
-        paths.append(Path(found))
-    return (path for path in paths if path.is_file())
-
-
 def compiling() -> dict[str, str]:
     """The environment for compilers: what one leaves behind that is killed is in the build folder,
     not in the temporary directory."""
@@ -109,20 +101,29 @@ def compiling() -> dict[str, str]:
     return os.environ | {"TMPDIR": str(scratch)}
 
 
+def output_of(command: Sequence[str]) -> str:
+    """What a compiler prints; HotpathError with the command and its messages if it fails."""
+    try:
+        done = subprocess.run(
+            command, env=compiling(), capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
+    printed = done.stdout + done.stderr
+    if done.returncode != 0:
+        raise HotpathError(f"{shlex.join(command)}\n{printed}")
+    return printed
+
+
 @cache
 def _describe(nvcc: Path) -> Toolchain:
-    version = re.search(r"release (\d+\.\d+)", _output(str(nvcc), "--version"))
+    version = re.search(r"release (\d+\.\d+)", output_of([str(nvcc), "--version"]))
     if version is None:
         raise FieldError("config: nvcc", "a CUDA compiler", str(nvcc))
     # nvcc itself knows its folders, wherever a distribution has put them.
-    dry_run = subprocess.run(
-        [str(nvcc), "--dryrun", "-x", "cu", "/dev/null", "-o", "/dev/null"],
-        env=compiling(),
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stderr
-    top = re.search(r"^#\$ TOP=(.+)$", dry_run, re.MULTILINE)
+    null = "/dev/null"
+    steps = output_of([str(nvcc), "--dryrun", "-x", "cu", null, "-o", null])
+    top = re.search(r"^#\$ TOP=(.+)$", steps, re.MULTILINE)
     root = Path(top[1]).resolve() if top else nvcc.resolve().parent.parent
     includes = [root / "include", root / "targets" / "x86_64-linux" / "include"]
     include = next((path for path in includes if (path / "cuda_runtime.h").exists()), None)
@@ -136,27 +137,13 @@ def _describe(nvcc: Path) -> Toolchain:
         include=include,
         libraries=tuple(folder for folder in folders if folder.is_dir()),
         cxx=cxx,
-        cxx_version=_output(cxx, "--version").splitlines()[0],
+        cxx_version=output_of([cxx, "--version"]).splitlines()[0],
     )
-
-
-def _output(*command: str) -> str:
-    """Output of a compiler; HotpathError in its words if it fails."""
-    try:
-        done = subprocess.run(
-            command, env=compiling(), capture_output=True, text=True, errors="replace", check=False
-        )
-    except OSError as error:
-        raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
-    if done.returncode != 0:
-        said = " ".join((done.stderr + done.stdout).split()) or f"exit code {done.returncode}"
-        raise HotpathError(f"{shlex.join(command)}: {said}")
-    return done.stdout
 
 
 @cache
 def _architectures(nvcc: Path) -> list[str]:
-    return _output(str(nvcc), "--list-gpu-code").split()
+    return output_of([str(nvcc), "--list-gpu-code"]).split()
 
 
 def can_build(arch: str, nvcc: Path) -> bool:

@@ -1,17 +1,16 @@
 """Make the tables of a study's code: where a compiler puts its data, what its modules do.
 
 A study that has such tables lists them in its `tables.py` as `TABLES`, by name. Each is a function
-of the study and the folder of its built modules.
+of the study and the folder of its built modules, and raises HotpathError where something that it
+needs is not here, as a compiler or a module.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
@@ -20,9 +19,6 @@ from analysis.toolchain.modules import load_python
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Derive: TypeAlias = "Callable[[Study, Path], pd.DataFrame]"
-"""Makes one table. HotpathError where something it needs is not here, as a compiler or a module."""
 
 SOURCE: Final = "tables"
 ABSENT: Final = "absent.json"
@@ -34,12 +30,11 @@ def derive_tables(study: Study, modules: Path, out: Path) -> dict[str, str]:
 
     Returns what ABSENT in `out` says: why a table could not be made, by its name.
     """
-    makers: Mapping[str, Derive] = load_python(study, SOURCE).TABLES
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.csv"):
         old.unlink()
     absent = {}
-    for name, make in makers.items():
+    for name, make in load_python(study, SOURCE).TABLES.items():
         try:
             make(study, modules).to_csv(out / f"{name}.csv", index=False)
         except HotpathError as error:
@@ -61,19 +56,14 @@ def read_absent(folder: Path) -> dict[str, str]:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.toolchain.derived", __doc__)
     parser.add_argument("study")
     parser.add_argument("--modules", type=Path, required=True, help="built for one architecture")
     parser.add_argument("-o", "--out", type=Path, required=True, help="where the tables go")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
-    absent = derive_tables(find_study(arguments.study), arguments.modules, arguments.out)
-    for name, reason in absent.items():
-        print(f"warning: table {name} is absent: {reason}", file=sys.stderr)
+    given = parser.parse_args()
+    for name, why in derive_tables(find_study(given.study), given.modules, given.out).items():
+        print(f"warning: table {name} is absent: {why}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,6 @@ MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; 
 
 FETCHED: Final = ROOT / "build" / "libfabric"
 """Where env/libfabric unpacks it for those who may not install it."""
-
 PREFIXES: Final = (FETCHED, Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa"))
 HEADER: Final = Path("include", "rdma", "fabric.h")
 LIBRARY_FOLDERS: Final = ("lib", "lib64", "lib/x86_64-linux-gnu")
@@ -51,16 +51,13 @@ def find_libfabric(where: str = "auto") -> Libfabric | None:
     asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
     # A package unpacked by `dpkg -x` has its files under usr/.
     prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
-    with_header = [prefix for prefix in prefixes if (prefix / HEADER).is_file()][:1]
-    libraries = [
-        prefix / folder / name
-        for prefix in (*with_header, *prefixes, *PREFIXES)
-        for folder in LIBRARY_FOLDERS
-        for name in LIBRARY_NAMES
-    ]
-    library = next(filter(Path.is_file, libraries), None)
-    if with_header and library:
-        return Libfabric(with_header[0] / "include", library)
+    prefix = next((path for path in prefixes if (path / HEADER).is_file()), None)
+    places = product(
+        (prefix, *prefixes, *PREFIXES) if prefix else (), LIBRARY_FOLDERS, LIBRARY_NAMES
+    )
+    library = next(filter(Path.is_file, (Path(*parts) for parts in places)), None)
+    if prefix and library:
+        return Libfabric(prefix / "include", library)
     if where == "auto":
         return None
     expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"

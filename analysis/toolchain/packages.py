@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +31,8 @@ class Package:
     @property
     def root(self) -> Path | None:
         """The folder of the installed module, or None; imports nothing."""
-        found = importlib.util.find_spec(self.module)
-        return Path(found.origin).parent if found and found.origin else None
+        spec = importlib.util.find_spec(self.module)
+        return Path(spec.origin).parent if spec and spec.origin else None
 
     @property
     def version(self) -> str | None:
@@ -49,17 +48,15 @@ class Package:
         if self.root is None:
             return f"{self.title} is not installed"
         version = self.version or ""
-        if (found := re.match(r"(\d+)\.(\d+)", version)) and (
-            (int(found[1]), int(found[2])) < self.oldest
-        ):
+        parts = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+        if parts and parts < [*self.oldest]:
             needed = ".".join(map(str, self.oldest))
             return f"needs {self.title} {needed} or newer, {version} is installed"
         return None
 
 
 def _torch(root: Path) -> Flags:
-    link = [*_linked(root / "lib"), "-lc10_cuda", "-lc10"]
-    return _system(root / "include"), link
+    return _system(root / "include"), [*_linked(root / "lib"), "-lc10_cuda", "-lc10"]
 
 
 def _rmm(root: Path) -> Flags:
@@ -92,15 +89,13 @@ PACKAGES: Final = {
 
 def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
-    compiling: list[str] = []
-    linking: list[str] = []
-    for need in needs:
-        package = PACKAGES.get(need)
-        if package and package.root and not package.unmet:
-            includes, link = package.flags(package.root)
-            compiling += includes
-            linking += link
-    return compiling, linking
+    includes, link = list[str](), list[str]()
+    for package in (PACKAGES[need] for need in needs if need in PACKAGES):
+        if package.root and not package.unmet:
+            more_includes, more_link = package.flags(package.root)
+            includes += more_includes
+            link += more_link
+    return includes, link
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from analysis.base.records import columns
 
-_ENTRY = re.compile(r"Compiling entry function '(?P<kernel>[^']+)' for '(?P<arch>[^']+)'")
+_ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
+_USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,13 @@ COLUMNS = columns(KernelResources)
 
 def parse_ptxas(text: str, study: str, variant: str) -> Iterator[KernelResources]:
     """Every kernel in `text`, the output of `ptxas -v`; shared memory is the static part."""
-    kernel, arch, stack = "", "", (0, 0, 0)
+    kernel, arch, stack = "", "", [0, 0, 0]
     for line in text.splitlines():
         if entry := _ENTRY.search(line):
-            kernel, arch = entry["kernel"], entry["arch"]
+            kernel, arch = entry.groups()
         elif frame := _STACK.search(line):
-            stack = (int(frame[1]), int(frame[2]), int(frame[3]))
+            stack = [int(number) for number in frame.groups()]
         elif kernel and (used := _USED.search(line)):
-            shared = _SHARED.search(line)
-            yield KernelResources(
-                study, variant, arch, kernel, int(used[1]), int(shared[1]) if shared else 0, *stack
-            )
+            counts = int(used[1]), int(used[2] or 0)
+            yield KernelResources(study, variant, arch, kernel, *counts, *stack)
             kernel = ""

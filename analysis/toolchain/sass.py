@@ -21,9 +21,7 @@ from analysis.base.records import to_text
 
 WIDTHS: Final = (8, 16, 32, 64, 128, 256)
 """Bits a thread loads or stores by one instruction."""
-
 WARP: Final = 32
-
 COLUMNS: Final = (
     *("study", "variant", "arch", "kernel"),
     *(f"{what}_{width}" for what in ("load", "store") for width in WIDTHS),
@@ -32,15 +30,13 @@ COLUMNS: Final = (
 """One row a kernel: instructions by width, and what a warp can have under way. A module that could
 not be read has one row without a kernel, which gives the reason."""
 
-_ARCH: Final = re.compile(r"^\s*code for (\w+)")
-_FUNCTION: Final = re.compile(r"^\s*Function : (\S+)")
+_HEADER: Final = re.compile(r"^\s*(code for|Function :) (\S+)")
 _LINE: Final = re.compile(
     r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<name>[A-Z]\w*)(?P<options>[.\w]*)(?P<rest>[^;]*);"
 )
 _PREDICATED: Final = re.compile(r"\*/\s+@")
 _REGISTER: Final = re.compile(r"\bR(\d+)(\.64)?")
-_NARROW: Final = re.compile(r"\.[US](8|16)\b")
-_WIDE: Final = re.compile(r"\.(64|128|256)\b")
+_WIDTH: Final = re.compile(r"\.(?:[US](8|16)|(64|128|256))\b")
 
 
 @dataclass
@@ -77,12 +73,13 @@ def parse_sass(text: str) -> Iterator[KernelCode]:
     arch, code = "", None
     waiting: dict[int, tuple[int, int]] = {}  # first register: how many, and width in bits
     for line in text.splitlines():
-        if found := _ARCH.match(line):
-            arch = found[1]
-        elif found := _FUNCTION.match(line):
+        if header := _HEADER.match(line):
+            if header[1] == "code for":
+                arch = header[2]
+                continue
             if code:
                 yield code
-            code, waiting = KernelCode(arch, found[1]), {}
+            code, waiting = KernelCode(arch, header[2]), {}
         elif code and (found := _LINE.match(line)):
             _follow(code, waiting, found)
             if found["name"] in ("BRA", "EXIT", "RET") and not _PREDICATED.search(line):
@@ -93,7 +90,7 @@ def parse_sass(text: str) -> Iterator[KernelCode]:
 
 def _follow(code: KernelCode, waiting: dict[int, tuple[int, int]], line: re.Match[str]) -> None:
     """Count one instruction and update which loads are under way."""
-    name, options, operands = line["name"], line["options"], line["rest"]
+    name, operands = line["name"], line["rest"]
     named = {
         register
         for number, pair in _REGISTER.findall(operands)
@@ -102,22 +99,17 @@ def _follow(code: KernelCode, waiting: dict[int, tuple[int, int]], line: re.Matc
     for first, (count, _) in list(waiting.items()):
         if not named.isdisjoint(range(first, first + count)):
             del waiting[first]
+    option = _WIDTH.search(line["options"])
+    width = int(option[1] or option[2]) if option else 32
     if name in ("STG", "ST"):
-        code.stores[_width(options)] += 1
+        code.stores[width] += 1
     elif name in ("LDG", "LD"):
-        width = _width(options)
         code.loads[width] += 1
         if target := re.match(r"\s*(?:P\w+,\s*)?R(\d+)", operands):
             waiting[int(target[1])] = (max(width // 32, 1), width)
         if len(waiting) >= code.loads_in_flight:
             code.loads_in_flight = len(waiting)
             code.in_flight_bytes = sum(bits for _, bits in waiting.values()) // 8 * WARP
-
-
-def _width(options: str) -> int:
-    """Bits of an access by the options of its instruction; 32 where they name none."""
-    found = _NARROW.search(options) or _WIDE.search(options)
-    return int(found[1]) if found else 32
 
 
 def find_tool(name: str) -> Path:
@@ -170,12 +162,10 @@ def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
         code = found[study, variant]
         code.reason = code.reason or reason
         if kernel:
-            *counts, loads, size = map(int, numbers)
-            read, written = (
-                Counter(dict(zip(WIDTHS, part, strict=True)))
-                for part in (counts[: len(WIDTHS)], counts[len(WIDTHS) :])
-            )
-            code.kernels.append(KernelCode(arch, kernel, read, written, loads, size))
+            counts = [int(number) for number in numbers]
+            loads = Counter(dict(zip(WIDTHS, counts, strict=False)))
+            stores = Counter(dict(zip(WIDTHS, counts[len(WIDTHS) :], strict=False)))
+            code.kernels.append(KernelCode(arch, kernel, loads, stores, *counts[-2:]))
     return dict(found)
 
 
@@ -185,14 +175,13 @@ def main() -> None:
     parser.add_argument("variant")
     parser.add_argument("--module", type=Path, required=True)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    arguments = parser.parse_args()
-    kernels: list[KernelCode] = []
-    reason = ""
+    given = parser.parse_args()
+    kernels, reason = list[KernelCode](), ""
     try:
-        kernels = list(parse_sass(cuobjdump(arguments.module, "-sass")))
+        kernels = list(parse_sass(cuobjdump(given.module, "-sass")))
     except HotpathError as error:
         reason = str(error)
-    write_code(arguments.out, arguments.study, arguments.variant, kernels, reason)
+    write_code(given.out, given.study, given.variant, kernels, reason)
 
 
 if __name__ == "__main__":

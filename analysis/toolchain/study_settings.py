@@ -10,7 +10,6 @@ from analysis.study.source import bindings_files
 from analysis.toolchain.compile import CompileSettings
 
 SHARED_BINDINGS: Final = "bindings"
-IDENTIFIER: Final = re.compile(r"\w+")
 
 
 def variant_settings(variant: Variant) -> CompileSettings:
@@ -38,6 +37,6 @@ def bindings_name(study: Study, variant: Variant) -> str:
     macros = variant_settings(variant).macros
     changed = {name.upper() for name in macros if study.constants.get(name) != macros[name]}
     is_used = changed and any(
-        changed.intersection(IDENTIFIER.findall(path.read_text())) for path in bindings_files(study)
+        changed.intersection(re.findall(r"\w+", path.read_text())) for path in bindings_files(study)
     )
     return f"{variant.name}.{SHARED_BINDINGS}" if is_used else SHARED_BINDINGS

@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from analysis.base.expression import evaluate
 
 NAMES = {"bs": 7, "topk": 0, "draw": "once"}
-ATOMS = st.integers(min_value=0, max_value=10**6).map(str) | st.sampled_from(["bs", "topk"])
 ARITHMETIC = st.recursive(
-    ATOMS,
+    st.integers(min_value=0, max_value=10**6).map(str) | st.sampled_from(["bs", "topk"]),
     lambda part: st.tuples(part, st.sampled_from(["+", "-", "*", "//"]), part).map(
         lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"
     ),
     max_leaves=12,
 )
-
 REFUSED = (
     *("{} ** {}", "{} / {}", "{} % {}", "{} << {}", "{} < {}", "{} and {}", "[{}, {}]"),
     *("f({}, {})", "{} if {} else 1", "{}.real + {}", "{} + 1.5 * {}", "{} + 'a' * {}"),
@@ -34,17 +32,8 @@ def test_expressions_agree_with_python(expression: str) -> None:
     assert evaluate(expression, NAMES) == expected
 
 
-@given(
-    left=ARITHMETIC,
-    right=ARITHMETIC,
-    refused=st.sampled_from(REFUSED),
-)
+@given(left=ARITHMETIC, right=ARITHMETIC, refused=st.sampled_from(REFUSED))
 def test_other_expressions_are_rejected(left: str, right: str, refused: str) -> None:
     # Zero times anything is rejected, too: the form is invalid, whatever the value.
-    with pytest.raises((ValueError, ZeroDivisionError)) as caught:
+    with pytest.raises(ValueError, match=r"."):
         evaluate(refused.format(left, right), NAMES)
-    assert caught.type is ValueError or "//" in left + right
-
-
-def test_a_whole_number_is_an_expression() -> None:
-    assert evaluate(4096, {}) == 4096

@@ -1,26 +1,23 @@
-"""Files and folders that change in one step."""
+"""Files that change in one step, and locks."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import (
-    put_in_place,
-    require_plain_path,
-    require_room,
-    write_all,
-    write_whole,
-)
+from analysis.base.files import put_in_place, require_room, write_all, write_whole
+from analysis.base.locks import take
 from analysis.base.reading import read_yaml
 
 
@@ -29,6 +26,9 @@ def test_failed_write_leaves_the_file_unchanged(
 ) -> None:
     path = tmp_path / "folder" / "file"
     write_whole(path, "old")
+    (tmp_path / "in_the_way").touch()
+    with pytest.raises(OSError, match="in_the_way/c"):
+        write_all({path: "new", tmp_path / "in_the_way" / "c": ""})
 
     def no_space(descriptor: int) -> None:
         raise OSError(28, os.strerror(28))
@@ -37,17 +37,6 @@ def test_failed_write_leaves_the_file_unchanged(
     with pytest.raises(OSError, match="No space left"):
         write_whole(path, "new")
     assert {p.name: p.read_text() for p in path.parent.iterdir()} == {"file": "old"}
-
-
-def test_related_files_change_together_or_not_at_all(
-    tmp_path: Path,
-) -> None:
-    write_all({tmp_path / "a": "old", tmp_path / "b": "old"})
-    (tmp_path / "in_the_way").write_text("")
-    with pytest.raises(OSError, match="in_the_way/c"):
-        write_all({tmp_path / "a": "new", tmp_path / "in_the_way" / "c": "", tmp_path / "b": "new"})
-    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert found == {"a": "old", "b": "old", "in_the_way": ""}
 
 
 @pytest.mark.parametrize(
@@ -65,13 +54,6 @@ def test_a_folder_needs_room_and_leave_to_write(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     with pytest.raises(HotpathError, match=f"^{tmp_path}: {message}") if message else nullcontext():
         require_room(tmp_path / "not made" / "yet")
-
-
-@pytest.mark.parametrize(("name", "character"), [("hot path", "' '"), ("hotpath(2)", r"'\('")])
-def test_path_that_a_shell_would_split_is_rejected(name: str, character: str) -> None:
-    require_plain_path(Path("/home/grüße/hot-path_2.1"))
-    with pytest.raises(HotpathError, match=f"expected a path without {character}"):
-        require_plain_path(Path("/home") / name)
 
 
 def test_a_folder_is_put_in_place_of_another(tmp_path: Path) -> None:
@@ -99,3 +81,39 @@ def test_a_number_of_thousands_of_digits_is_one_line(tmp_path: Path) -> None:
         read_yaml(tmp_path / "study.yaml")
     assert len(str(FieldError("size", "a number", "9" * 9999))) < 600
     assert "a longer number" in str(FieldError("size", "a number", 10**9999))
+
+
+class Held(Exception):
+    """The waiting process learned the holder of the lock."""
+
+
+def refuse(holder: str) -> NoReturn:
+    raise Held(holder)
+
+
+def test_a_lock_names_its_holder_and_is_of_a_plain_file(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    first = take(path, "the first\n\x1b[31m", refuse)
+    with pytest.raises(Held, match=r"^the first\[31m$"):
+        take(path, "the second", refuse)
+
+    def clean(holder: str) -> None:
+        path.unlink()
+        first.release()
+
+    second = take(path, "the second", clean)  # a file removed meanwhile locks nothing
+    with pytest.raises(Held, match=r"^the second$"):
+        take(path, "the third", refuse)
+    second.release()
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "no/such/folder"):
+        with pytest.raises(HotpathError, match=f"{name}: cannot be locked: "):
+            take(tmp_path / name, "", refuse)
+
+
+def test_any_user_may_take_the_lock_next(tmp_path: Path) -> None:
+    mask = os.umask(0o077)
+    take(tmp_path / "lock", "", refuse).release()
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o666

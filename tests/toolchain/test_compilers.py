@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 import sysconfig
@@ -42,14 +41,12 @@ def test_the_locked_compiler_comes_before_any_other_but_the_named_one(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))  # stops no compiler
     wrapper = script(tmp_path / "my-nvcc", f'exec {shlex.quote(str(toolchain.nvcc))} "$@"')
     named = find_toolchain(str(wrapper))
-    assert re.fullmatch(r"\d+\.\d+", named.version)
     assert (named.include / "cuda_runtime.h").exists()
     assert replace(named, nvcc=toolchain.nvcc) == toolchain
     locked = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")
     if not locked.is_file():
         pytest.skip("this environment is not the locked one")
-    (tmp_path / "nvcc").touch()
-    monkeypatch.setenv("CUDACXX", str(tmp_path / "nvcc"))
+    monkeypatch.setenv("CUDACXX", str(wrapper))
     assert find_toolchain().nvcc == locked
 
 
@@ -69,8 +66,8 @@ def test_without_a_locked_compiler_the_environment_names_one_or_it_is_installed(
                 patch.setenv(other, str(tmp_path / "gone"))
             patch.setenv(name, value)
             assert find_toolchain() == toolchain
-    for name in ("CUDACXX", "CUDA_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))
         with pytest.raises(HotpathError, match="nvcc: none in this environment, CUDACXX, CUDA_HO"):
@@ -91,23 +88,20 @@ def test_without_a_locked_compiler_the_environment_names_one_or_it_is_installed(
         find_toolchain()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, r"^config: nvcc: expected .* got '.*/nvcc'$"),
-        ("", r"expected a CUDA compiler, got"),
-        ("echo nvcc fatal: no host compiler >&2; exit 1", "--version: nvcc fatal: no host compil"),
-        ("exit 7", "--version: exit code 7$"),
-        ("not executable", r"nvcc: cannot be run"),
-    ],
-)
-def test_invalid_compiler_is_rejected_in_its_words(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
-    if text is not None:
-        script(tmp_path / "nvcc", text).chmod(0o644 if text == "not executable" else 0o755)
-    with pytest.raises(HotpathError, match=said):
-        find_toolchain(str(tmp_path / "nvcc"))
+def test_invalid_compiler_is_rejected_in_its_words(tmp_path: Path) -> None:
+    path = tmp_path / "nvcc"
+    with pytest.raises(FieldError, match=r"^config: nvcc: expected .* got '.*/nvcc'$"):
+        find_toolchain(str(path))
+    path.touch()
+    for text, message in (
+        ("", r"nvcc: cannot be run"),
+        ("true", "expected a CUDA compiler, got"),
+        ("echo nvcc fatal: no host compiler >&2; exit 1", "--version\nnvcc fatal: no host compil"),
+    ):
+        if text:
+            script(path, text)
+        with pytest.raises(HotpathError, match=message):
+            find_toolchain(str(path))
 
 
 def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
@@ -118,24 +112,19 @@ def test_unknown_architecture_is_rejected(toolchain: Toolchain) -> None:
     assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"  # a named one needs no GPU
 
 
-@pytest.mark.parametrize(
-    ("header", "library"),
-    [
-        ("include/rdma/fabric.h", "lib/libfabric.so"),
-        ("usr/include/rdma/fabric.h", "usr/lib/x86_64-linux-gnu/libfabric.so.1"),
-    ],
-)
-def test_libfabric_is_taken_from_a_folder(tmp_path: Path, header: str, library: str) -> None:
+@pytest.mark.parametrize("prefix", ["", "usr/"])
+def test_libfabric_is_taken_from_a_folder(tmp_path: Path, prefix: str) -> None:
     with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
         find_libfabric(str(tmp_path))
-    for name in (header, library):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    found = find_libfabric(str(tmp_path))
-    assert found is not None
-    assert found.include / "rdma" / "fabric.h" == tmp_path / header
-    assert found.library == tmp_path / library
-    assert f"-idirafter{found.include}" in found.compile_flags
+    header = tmp_path / f"{prefix}include/rdma/fabric.h"
+    library = tmp_path / f"{prefix}lib/x86_64-linux-gnu/libfabric.so.1"
+    for path in (header, library):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    libfabric = find_libfabric(str(tmp_path))
+    assert libfabric is not None
+    assert (libfabric.include / "rdma" / "fabric.h", libfabric.library) == (header, library)
+    assert f"-idirafter{libfabric.include}" in libfabric.compile_flags
 
 
 def test_without_libfabric_only_its_variants_are_skipped() -> None:

@@ -16,6 +16,7 @@ from analysis.base.records import write_records
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
+from analysis.toolchain.derived import ABSENT
 from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
@@ -83,34 +84,22 @@ def test_committed_tables_are_of_the_committed_code(study: Study) -> None:
     assert is_kept(study, folder), f"renew and commit them: {renew}"
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    """A copy of a study that is compiled, in a folder where it may be changed."""
-    folder = tmp_path / CALLS.name
-    shutil.copytree(CALLS.folder, folder)
-    return load_study(folder / "study.yaml")
-
-
-def test_tables_are_kept_until_their_code_changes(study: Study, tmp_path: Path) -> None:
+def test_tables_are_kept_until_their_code_changes(tmp_path: Path) -> None:
+    shutil.copytree(CALLS.folder, tmp_path / CALLS.name)
+    study = load_study(tmp_path / CALLS.name / "study.yaml")
     code, derived, kept = tmp_path / "code", tmp_path / "derived", tmp_path / "kept"
-    for folder in (code, derived, kept):
-        folder.mkdir()
-    for name in CODE_TABLES:
-        (code / name).write_text(f"{name}\n")
-    (derived / "layout.csv").write_text("member,bytes\n")
-    (derived / "absent.json").write_text("{}\n")
-    (kept / "gone.csv").write_text("of older code\n")
+    files = [*(code / name for name in CODE_TABLES), derived / "layout.csv", derived / ABSENT]
+    for path in [*files, kept / "of_older_code.csv"]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}\n")
     keep(study, code, derived, kept)
-    names = {path.name for path in kept.iterdir()}
-    assert names == {*CODE_TABLES, "layout.csv", "absent.json", MADE_OF}
+    assert {path.name for path in kept.iterdir()} == {*(path.name for path in files), MADE_OF}
     assert set(json.loads((kept / MADE_OF).read_text())["compilers"]) == {"nvcc", "cxx"}
     source, tables = study.variant("compiled").path, study.folder / "tables.py"
     before = source.read_text()
-    source.write_text(before + "\n// a comment changes nothing\n")
-    assert is_kept(study, kept)
-    source.write_text(before + "\nint unused = 1;\n")
-    assert not is_kept(study, kept)
-    source.write_text(before)
+    for text, expected in (("// a comment", True), ("int unused = 1;", False), ("", True)):
+        source.write_text(f"{before}\n{text}\n")
+        assert is_kept(study, kept) is expected, text
     tables.write_text("TABLES = {'layout': None}\n")
     assert not is_kept(study, kept)
     tables.unlink()

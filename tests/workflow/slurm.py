@@ -15,8 +15,7 @@ import psutil
 from tests.waiting import wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun")
-PLUGIN = "snakemake_executor_plugin_slurm"
-
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}
@@ -47,9 +46,7 @@ PartitionName=second Nodes={host} MaxTime=INFINITE State=UP
 
 def missing() -> str:
     """Return why Slurm cannot be started here, or an empty text."""
-    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    lacking = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
-    if lacking:
+    if lacking := [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]:
         return f"{', '.join(lacking)}: not installed (Debian: apt install slurm-wlm munge)"
     return "" if os.geteuid() == 0 else "Slurm's daemons need root"
 
@@ -57,66 +54,41 @@ def missing() -> str:
 @contextmanager
 def started(folder: Path) -> Iterator[Mapping[str, str]]:
     """Run a cluster on this machine; yield the environment of its users."""
-    for name in ("state", "spool", "munge"):
+    for name in ("state", "spool", "bin"):
         (folder / name).mkdir(parents=True)
     host = socket.gethostname().split(".")[0]
-    text = CONFIGURATION.format(
-        host=host,
-        folder=folder,
-        ports=_free_ports(2),
-        cpus=os.cpu_count(),
-        memory=psutil.virtual_memory().total // 2**20 - 500,
-    )
-    (folder / "slurm.conf").write_text(text)
+    sockets = [socket.create_server(("", 0)) for _ in range(2)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    memory = psutil.virtual_memory().total // 2**20 - 500
+    about = {"host": host, "folder": folder, "ports": ports, "cpus": os.cpu_count()}
+    (folder / "slurm.conf").write_text(CONFIGURATION.format(**about, memory=memory))
     (folder / "gres.conf").write_text("Name=gpu Count=1 File=/dev/null\n")
-    (folder / "munge" / "key").write_bytes(os.urandom(1024))
-    (folder / "munge" / "key").chmod(0o400)
+    (folder / "key").write_bytes(os.urandom(1024))
+    (folder / "key").chmod(0o400)
     # The executor drops SLURM_CONF before it starts a step.
     srun = folder / "bin" / "srun"
-    srun.parent.mkdir()
     srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
     srun.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{srun.parent}:{os.environ['PATH']}:/usr/sbin:/sbin",
-        "SLURM_CONF": str(folder / "slurm.conf"),
-    }
-    munge = folder / "munge"
-    commands = [
-        [
-            *("munged", "--foreground", "--force", f"--socket={folder}/munge.socket"),
-            *(f"--key-file={munge}/key", f"--pid-file={munge}/pid", f"--log-file={munge}/log"),
-            f"--seed-file={munge}/seed",
-        ],
-        ["slurmctld", "-D"],
-        ["slurmd", "-D", "-N", host],
-    ]
+    paths = {"PATH": f"{srun.parent}:{PATH}", "SLURM_CONF": str(folder / "slurm.conf")}
+    environment = {**os.environ, **paths}
+    options = {"socket": "munge.socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
+    munge = [f"--{name}={folder}/{file}" for name, file in (options | {"log-file": "log"}).items()]
+    commands = [["munged", "--foreground", "--force", *munge], ["slurmctld", "-D"]]
     daemons = []
     try:
-        for command in commands:
+        for command in [*commands, ["slurmd", "-D", "-N", host]]:
             with (folder / f"{command[0]}.out").open("w") as out:
                 daemons.append(subprocess.Popen(command, env=environment, stdout=out, stderr=out))
             if command[0] == "munged":
                 wait_for((folder / "munge.socket").exists)
-        wait_for(lambda: "idle" in _output(environment, "sinfo", "--noheader", "--format=%T"))
+        state = ["sinfo", "--noheader", "--format=%T"]
+        wait_for(
+            lambda: b"idle" in subprocess.run(state, env=environment, stdout=-1, check=False).stdout
+        )
         yield environment
     finally:
         for daemon in reversed(daemons):
             daemon.terminate()
             daemon.wait()
-
-
-def _output(environment: Mapping[str, str], *command: str) -> str:
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    ).stdout
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

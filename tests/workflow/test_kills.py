@@ -57,63 +57,59 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Trial:
-    """One measurement of the study from scratch, to be disturbed."""
+def begin(copy: Path) -> None:
+    """Remove what an earlier measurement made."""
+    for name in ("results/test-box", "build/rounds"):
+        shutil.rmtree(copy / name, ignore_errors=True)
+    for name in ("begun", "output"):
+        (copy / name).unlink(missing_ok=True)
 
-    def __init__(self, copy: Path, program: str) -> None:
-        self._copy, self._command = copy, [sys.executable, "-m", *COMMANDS[program]]
-        for name in ("results/test-box", "build/rounds"):
-            shutil.rmtree(copy / name, ignore_errors=True)
-        for name in ("begun", "output"):
-            (copy / name).unlink(missing_ok=True)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        place = {"TMPDIR": str(self._copy / "tmp"), FOLDER_VARIABLE: str(self._copy)}
-        with (self._copy / "output").open("ab") as output:
-            return subprocess.Popen(
-                self._command,
-                cwd=self._copy,
-                env=os.environ | place,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+def start(copy: Path, program: str) -> subprocess.Popen[bytes]:
+    place = {"TMPDIR": str(copy / "tmp"), FOLDER_VARIABLE: str(copy)}
+    with (copy / "output").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", *COMMANDS[program]],
+            cwd=copy,
+            env=os.environ | place,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
-    def output(self) -> str:
-        return (self._copy / "output").read_text()
 
-    def kinds(self) -> dict[str, psutil.Process]:
-        """A process of each kind, of those whose working directory is the copy."""
-        found: dict[str, psutil.Process] = {}
-        for process in psutil.process_iter():
-            try:
-                if process.cwd() != str(self._copy) or process.status() == "zombie":
-                    continue
-                words, parent = process.cmdline(), process.parent()
-                kind = words[2] if len(words) > 2 else "other"
-                if "multiprocessing.forkserver" in " ".join(words):
-                    is_round = parent and "forkserver" in " ".join(parent.cmdline())
-                    kind = "round" if is_round else "forkserver"
-                found[kind] = process
-            except psutil.Error:
+def processes(copy: Path) -> dict[str, psutil.Process]:
+    """A process of each kind, of those whose working directory is the copy."""
+    by_kind: dict[str, psutil.Process] = {}
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() != str(copy) or process.status() == "zombie":
                 continue
-        return found
+            words, parent = process.cmdline(), process.parent()
+            kind = words[2] if len(words) > 2 else "other"
+            if "multiprocessing.forkserver" in " ".join(words):
+                is_round = parent and "forkserver" in " ".join(parent.cmdline())
+                kind = "round" if is_round else "forkserver"
+            by_kind[kind] = process
+        except psutil.Error:
+            continue
+    return by_kind
 
-    def wait(self) -> None:
-        wait_for(lambda: not self.kinds())
 
-    def assert_complete(self) -> None:
-        """Check that every cell is measured once, and that no other file is left."""
-        folder = self._copy / "results" / "test-box" / "calls"
-        assert_measured_once(folder, ("python", "again", "compiled"), ROUNDS)
-        disturbed = len(re.findall("is repeated", self.output()))
-        assert (self._copy / "begun").stat().st_size <= ROUNDS + 1 + disturbed
-        assert [p for p in (self._copy / "build" / "rounds").rglob("*") if p.is_file()] == []
-        assert list((self._copy / "results").rglob(".*")) == []
-        # Snakemake makes an empty folder before it reads the Snakefile.
-        assert list((self._copy / "tmp").glob("[!s]*")) == []
-        assert list((self._copy / "tmp").glob("snakemake*/*")) == []
-        assert list((self._copy / "build" / "processes").iterdir()) == []
+def complete(copy: Path, program: str, after: str = "") -> None:
+    """The command measures every cell once, and leaves no other file."""
+    code = start(copy, program).wait()
+    output = (copy / "output").read_text()
+    assert code == 0, f"{after}:\n{output}"
+    folder = copy / "results" / "test-box" / "calls"
+    assert_measured_once(folder, ("python", "again", "compiled"), ROUNDS)
+    assert (copy / "begun").stat().st_size <= ROUNDS + 1 + len(re.findall("is repeated", output))
+    assert [p for p in (copy / "build" / "rounds").rglob("*") if p.is_file()] == []
+    assert list((copy / "results").rglob(".*")) == []
+    # Snakemake makes an empty folder before it reads the Snakefile.
+    assert list((copy / "tmp").glob("[!s]*")) == []
+    assert list((copy / "tmp").glob("snakemake*/*")) == []
+    assert list((copy / "build" / "processes").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -129,15 +125,14 @@ def test_the_same_command_completes_a_killed_measurement(
 ) -> None:
     rng = random.Random(seed)
     began = time.monotonic()
-    trial = Trial(copy, program)
-    assert trial.start().wait() == 0, trial.output()
-    trial.assert_complete()
+    begin(copy)
+    complete(copy, program)
     duration_s = time.monotonic() - began
     targets = [target for target in TARGETS if target != "snakemake" or program == target]
     killed = 0
     while killed < trials:
-        trial = Trial(copy, program)
-        running = trial.start()
+        begin(copy)
+        running = start(copy, program)
         time.sleep(rng.uniform(0, duration_s))
         if running.poll() is not None:
             continue  # It ended before the signal.
@@ -145,12 +140,11 @@ def test_the_same_command_completes_a_killed_measurement(
         if target == "group":
             os.killpg(running.pid, number)
         else:  # the first process if there is no such target now
-            os.kill(found.pid if (found := trial.kinds().get(target)) else running.pid, number)
+            os.kill(getattr(processes(copy).get(target), "pid", running.pid), number)
         killed += 1
         running.wait()
-        trial.wait()
-        assert trial.start().wait() == 0, f"after {number!r} to {target}:\n{trial.output()}"
-        trial.assert_complete()
+        wait_for(lambda: not processes(copy))
+        complete(copy, program, f"after {number!r} to {target}")
 
 
 @pytest.mark.parametrize(
@@ -159,15 +153,15 @@ def test_the_same_command_completes_a_killed_measurement(
 def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     copy: Path, number: int
 ) -> None:
-    trial = Trial(copy, "snakemake")
+    begin(copy)
     (copy / WAITING).touch()
-    running = trial.start()
-    wait_for(lambda: "calls: round 2 of" in trial.output())
+    running = start(copy, "snakemake")
+    wait_for(lambda: "calls: round 2 of" in (copy / "output").read_text())
     left_by_a_kill = list((copy / "tmp").iterdir())
     running.send_signal(number)
     try:
         assert running.wait(DEADLINE_S)
-        trial.wait()
+        wait_for(lambda: not processes(copy))
     finally:
         (copy / WAITING).unlink()
     assert left_by_a_kill == []

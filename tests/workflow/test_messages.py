@@ -34,29 +34,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_ten_lines_report_the_jobs_done(folder: Path) -> None:
+    listed = re.findall(r"^make (\d+)$", succeed(folder, "--dry-run"), re.MULTILINE)
+    assert sorted(map(int, listed)) == list(range(35))
     lines = succeed(folder).splitlines()
     done = [line for line in lines if line.endswith(" of 36 jobs done")]
     assert len(done) == 10 and done[-1] == "36 of 36 jobs done"
     assert len(lines) < 15, lines
-    (log,) = (folder / ".snakemake" / "log").iterdir()
-    assert log.read_text().count("rule make:") == 35
 
 
 def test_a_failure_is_printed_once_with_the_end_of_its_log(folder: Path) -> None:
     failed = snakemake(folder, "a.failed")
-    assert failed.returncode == 1
     lines = failed.stdout.splitlines()
     first = lines.index("failed: fails a")
     assert lines[first + 1 : first + 41] == [str(number) for number in range(61, 101)]
-    assert len(lines) < 47
+    assert failed.returncode == 1 and len(lines) < 47
     everything = snakemake(folder, "a.failed", "--verbose").stdout
     assert "Error in rule fails" in everything and "CalledProcessError" in everything
-
-
-def test_a_dry_run_lists_its_jobs(folder: Path) -> None:
-    listed = re.findall(r"^make (\d+)$", succeed(folder, "--dry-run"), re.MULTILINE)
-    assert sorted(map(int, listed)) == list(range(35))
-    assert "reason: " in succeed(folder, "-n", "--printshellcmds")
 
 
 def test_an_unknown_target_is_one_line_with_the_valid_ones(folder: Path) -> None:

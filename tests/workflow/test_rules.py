@@ -44,7 +44,6 @@ collected["of strides"] = described(rules.summarise_study.rule, "strides")
 Path("build/rules.json").write_text(json.dumps(collected))
 """
 """Describes each rule with a command as it is for one variant."""
-
 OF_MODULES = ("bindings", "module", "machine_code")
 READERS = re.compile(r"analysis/((base|study|study/claims)/)?\w+\.py")
 """Code that reads descriptions: no input of these rules, whose parameters have the settings."""
@@ -105,64 +104,46 @@ def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: Rules) -> None:
         for module in re.findall(r"-m (analysis[\w.]*)", rule["shell"] + compiles.get(name, "")):
             package = (ROOT / module.replace(".", "/")).is_dir()
             found = set(imported(f"{module}.__main__" if package else module, set()))
-            assert len(found) > 2, found
             if name in OF_MODULES:
                 found = {path for path in found if not READERS.fullmatch(path)}
             lacking[name] = found - set(rule["inputs"])
-    assert len(lacking) >= 14
+    for rule_name, module in (("charts", "charts"), ("derive", "tables")):
+        for study in STUDIES.values():
+            folder = study.folder.relative_to(ROOT)
+            found = set(imported(".".join([*folder.parts, module]), set()))
+            known = {str(path.relative_to(ROOT)) for path in study_files(study)}
+            lacking[study.name] = found - known - set(rules[rule_name]["inputs"])
+    assert len(lacking) >= 14 + len(STUDIES)
     assert {name: files for name, files in lacking.items() if files} == {}
 
 
 BUILT = ("bindings.cpp", "operation.h", "../strides/shared.h")
 CODE = ("python.py", "workload.py", "compiled.cpp", "study.yaml", *BUILT)
+READ = {
+    "bindings": BUILT,
+    "module": ("compiled.cpp", *BUILT),
+    **dict.fromkeys(("derive", "measure_pending", "measure_variant", "summarise_study"), CODE),
+    "profile_study": ("kernel.cu", *CODE),
+    **dict.fromkeys(("charts", "report"), ("charts.py", *CODE)),
+}
 
 
-@pytest.mark.parametrize(
-    ("rule", "files"),
-    [
-        ("bindings", BUILT),
-        ("module", ("compiled.cpp", *BUILT)),
-        ("derive", CODE),
-        ("measure_pending", CODE),
-        ("measure_variant", CODE),
-        ("profile_study", ("kernel.cu", *CODE)),
-        ("summarise_study", CODE),
-        ("charts", ("charts.py", *CODE)),
-        ("report", ("charts.py", *CODE)),
-    ],
-)
 def test_the_files_of_a_study_that_a_rule_reads_are_among_its_inputs(
-    copy: Path, rules: Rules, rule: str, files: list[str]
+    copy: Path, rules: Rules
 ) -> None:
-    inputs = {(copy / path).resolve() for path in rules[rule]["inputs"]}
-    assert {(copy / "kernels" / "calls" / name).resolve() for name in files} <= inputs
-    assert (copy / "analysis/study/keys.py" in inputs) == (rule not in OF_MODULES)
-    assert not any("__pycache__" in path.parts for path in inputs)
-
-
-@pytest.mark.parametrize(("rule", "name"), [("charts", "charts"), ("derive", "tables")])
-def test_imports_of_a_study_s_charts_and_tables_are_inputs_of_their_rule(
-    rules: Rules, rule: str, name: str
-) -> None:
-    """Files in the study's folder, and those of other folders that they import, always are."""
-    lacking = {}
-    for study in STUDIES.values():
-        folder = study.folder.relative_to(ROOT)
-        found = set(imported(".".join([*folder.parts, name]), set()))
-        known = {str(path.relative_to(ROOT)) for path in study_files(study)}
-        lacking[study.name] = found - known - set(rules[rule]["inputs"])
-    assert {study: paths for study, paths in lacking.items() if paths} == {}
+    for rule, files in READ.items():
+        inputs = {(copy / path).resolve() for path in rules[rule]["inputs"]}
+        assert {(copy / "kernels" / "calls" / name).resolve() for name in files} <= inputs, rule
+        assert (copy / "analysis/study/keys.py" in inputs) == (rule not in OF_MODULES), rule
+        assert not any("__pycache__" in path.parts for path in inputs)
 
 
 def test_results_and_pages_are_inputs_of_the_rules_that_show_them(copy: Path, rules: Rules) -> None:
     of_calls = {str(path.relative_to(copy)) for path in copy.glob("results/test-box/calls/*.*")}
-    assert len(of_calls) == 2
     for rule in ("summarise_study", "charts", "summarise", "report"):
         inputs = set(rules[rule]["inputs"])
-        assert of_calls <= inputs
-        assert ("results/published/copy.csv" in inputs) == (
-            rule in ("charts", "summarise", "report")
-        )
+        assert of_calls and of_calls <= inputs
+        assert ("results/published/copy.csv" in inputs) == (rule != "summarise_study")
         assert ("docs/index.md" in inputs) == (rule == "report")
     assert "build/summary.csv" in rules["charts"]["inputs"]
     tables = (f"build/{name}.csv" for name in ("machine_code", "resources", "claims"))
@@ -191,11 +172,10 @@ def test_odd_files_among_results_stop_nothing(copy: Path) -> None:
     (results / "cut-box" / "calls" / "{run}.csv").write_text("")
     os.mkfifo(results / "cut-box" / "calls" / "fifo.csv")
     (results / "link-box").symlink_to("test-box")
-    assert "\nsummarise\n" in succeed(copy, "summary", "--dry-run")
-
-
-def test_a_study_in_a_new_top_level_folder_is_built(tmp_path: Path) -> None:
-    copy = copy_of_pipeline(tmp_path / "hotpath")
+    # A study in a new top-level folder is built, too.
     (copy / "elsewhere").mkdir()
     (copy / "kernels" / "calls").rename(copy / "elsewhere" / "calls")
-    assert "\nmodule calls/compiled\n" in succeed(copy, "build", "--dry-run")
+    bindings = copy / "elsewhere" / "calls" / "bindings.cpp"
+    bindings.write_text(bindings.read_text().replace("../strides", "../../kernels/strides"))
+    listed = succeed(copy, "summary", "build", "--dry-run")
+    assert "\nsummarise\n" in listed and "\nmodule calls/compiled\n" in listed

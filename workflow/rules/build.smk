@@ -17,7 +17,7 @@ from analysis.toolchain.study_settings import (
     variant_settings,
 )
 
-CXX = "g++-13" if IN_CONTAINER else ending_in_one_line(find_cxx)()
+CXX = ending_in_one_line(find_cxx)()
 LIBFABRIC = ending_in_one_line(find_libfabric)(CONFIG.libfabric)
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 MODULES = Path("build/modules") / ARCH
@@ -52,17 +52,14 @@ def toolchain():
 
 def compilers(wildcards):
     """What compiles, with versions: new ones rebuild every module."""
-    if IN_CONTAINER:
-        return "of the image"
     found = toolchain()
     return f"{found.nvcc} {found.version}, {found.cxx_version}, {PYTHON}"
 
 
 def compile_command(path, settings):
     """The command that compiles a file, and the versions of the libraries that it needs."""
-    nvcc = "auto" if IN_CONTAINER else toolchain().nvcc
     words = ["-m", "analysis.toolchain.compile", path, "--settings", settings.to_json()]
-    words += ["--nvcc", nvcc, "--libfabric", CONFIG.libfabric]
+    words += ["--nvcc", toolchain().nvcc, "--libfabric", CONFIG.libfabric]
     versions = [str(LIBFABRIC), package_versions(settings.needs)]
     return shlex.join([PYTHON, *map(str, words)]), versions
 
@@ -106,14 +103,11 @@ def has_kept(study):
 
 def code_tables(studies, table):
     """Kept tables of studies, or else those beside their modules."""
-    paths = {
-        name: [module.with_suffix(SUFFIXES[table]) for module in modules_of(name)]
-        for name in studies
-    }
-    kept = {
-        name: [COMPILED / name / f"{table}.csv"] for name in filter(has_kept, studies)
-    }
-    return sum((paths | kept).values(), [])
+    paths = []
+    for name in studies:
+        beside = [module.with_suffix(SUFFIXES[table]) for module in modules_of(name)]
+        paths += [COMPILED / name / f"{table}.csv"] if has_kept(name) else beside
+    return paths
 
 
 def kept_marks(wildcards):
@@ -132,10 +126,6 @@ def derived(studies):
         for name, study in studies.items()
         if name in SHOWN and (study.folder / "tables.py").exists()
     ]
-
-
-def derived_of_study(wildcards):
-    return derived({wildcards.study: study_of(wildcards)})
 
 
 def derive_sources(wildcards):
@@ -260,7 +250,7 @@ rule derive:
 # Renews the repository's tables of a study whose code has changed.
 rule keep_code:
     input:
-        derived_of_study,
+        lambda wildcards: derived({wildcards.study: study_of(wildcards)}),
         CORE,
         TOOLCHAIN_CODE,
         resources=lambda wildcards: code_tables([wildcards.study], "resources"),

@@ -18,9 +18,8 @@ def machine_of(wildcards):
 
 def run_settings(wildcards):
     """The configuration for one run. More runs of its machine, or other machines, do not change it."""
-    [entry] = [m for m in config["machines"] if m["name"] == wildcards.machine]
-    machine = {key: value for key, value in entry.items() if key != "runs"}
-    return json.dumps({**config, "machines": [machine]})
+    entries = {entry["name"]: {**entry, "runs": 1} for entry in config["machines"]}
+    return json.dumps({**config, "machines": [entries[wildcards.machine]]})
 
 
 rule measure_machine:

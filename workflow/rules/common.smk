@@ -8,13 +8,12 @@ from functools import cache
 from pathlib import Path
 
 from snakemake.logging import logger
-from snakemake.settings.types import DeploymentMethod
 
 sys.path.insert(0, workflow.basedir)
 
 from analysis.base.cli import ignore_missing_tmpdir
 from analysis.base.errors import HotpathError
-from analysis.base.files import require_plain_path, require_room
+from analysis.base.files import require_room
 from analysis.base.locks import take
 from analysis.base.processes import STARTER, pass_interrupts_on
 from analysis.study.config import load_config
@@ -39,17 +38,13 @@ def ending_in_one_line(function):
 try:
     for folder in (".", "build", "site"):
         require_room(Path(workflow.basedir, folder))
-    require_plain_path(Path(workflow.basedir))
     CONFIG = load_config(config)
     ARCH = resolve_arch(CONFIG.arch, CONFIG.gpus, CONFIG.nvcc)
     if installed := find_nvcc(CONFIG.nvcc):
         require_arch(ARCH, installed)
 except HotpathError as error:
     sys.exit(f"error: {error}")
-# With `--software-deployment-method apptainer`, jobs run the programs of the container's image.
-DEPLOYMENT = workflow.deployment_settings.deployment_method
-IN_CONTAINER = DeploymentMethod.APPTAINER in DEPLOYMENT
-PYTHON = "python3" if IN_CONTAINER else sys.executable
+PYTHON = sys.executable
 
 # The smoke grid has results, tables and a site that are separate from the real ones.
 IS_SMOKE = CONFIG.grid.name == "smoke"

@@ -74,11 +74,8 @@ def measured_now(wildcards):
 def why_unpublished():
     """Why a site shows nothing that is measured here, if so. The first call prints it."""
     places, why = here()
-    is_unnamed = any(
-        place.root.resolve() != CONFIG.results.resolve()
-        for place in (places or {}).values()
-    )
-    if is_unnamed and unfinished()[0]:
+    roots = {place.root.resolve() for place in (places or {}).values()}
+    if roots - {CONFIG.results.resolve()} and unfinished()[0]:
         why = "no GPU was found and this machine has no name, so nothing is measured; to measure"
         why += " studies that need no GPU, add --config machine=NAME"
     if why:
@@ -105,18 +102,9 @@ def measuring_inputs(study, variants=None):
 
 
 def pending_inputs(wildcards):
-    places, _ = here()
-    has_gpu = any(place.gpus for place in (places or {}).values())
-    paths = [READ_AHEAD] if has_gpu else []
-    for study in unfinished()[0]:
-        paths += measuring_inputs(CONFIG.known[study])
-    return paths
-
-
-def variant_inputs(wildcards):
-    """Inputs to measure a variant together with its baselines."""
-    companions = study_of(wildcards).companions(variant_of(wildcards).name)
-    return measuring_inputs(study_of(wildcards), companions)
+    has_gpu = any(place.gpus for place in (here()[0] or {}).values())
+    paths = [measuring_inputs(CONFIG.known[study]) for study in unfinished()[0]]
+    return sum(paths, [READ_AHEAD] if has_gpu else [])
 
 
 def all_cores(wildcards):
@@ -172,7 +160,11 @@ rule measure_pending:
 
 rule measure_variant:
     input:
-        variant_inputs,
+        # Its baselines are measured together with it.
+        lambda wildcards: measuring_inputs(
+            study_of(wildcards),
+            study_of(wildcards).companions(variant_of(wildcards).name),
+        ),
     output:
         touch(TABLES / "measured" / "{study}" / "{variant}"),
     log:

@@ -9,7 +9,7 @@ LOG_LINES = 40
 HIDDEN = "workflow_started resources_info job_started job_finished shellcmd".split()
 REPEATED = re.compile(
     "CalledProcessError|At least one job did not complete|Select jobs to execute|Execute [0-9]+"
-    "|Touching output file|Complete log|Using shell|Singularity containers|Activating singularity"
+    "|Touching output file|Complete log|Using shell"
 )
 """Messages that repeat an event, or are the same in every run."""
 SHOWN_BY_USER = workflow.logger_manager.settings
@@ -32,9 +32,9 @@ class ShortMessages(logging.StreamHandler):
         if event == "job_info":
             words = [fields["rule_name"], "/".join(fields["wildcards"].values())]
             self.names[job] = fields["rule_msg"] or " ".join(words).strip()
-            return [self.names[job]] if SHOWN_BY_USER.dryrun else []
-        if event == "run_info":
-            return [message] if SHOWN_BY_USER.dryrun else []
+        if event in ("job_info", "run_info"):
+            shown = self.names[job] if event == "job_info" else message
+            return [shown] if SHOWN_BY_USER.dryrun else []
         if event == "progress":
             done, total = fields["done"], fields["total"]
             is_next_tenth = done * 10 // total > (done - 1) * 10 // total

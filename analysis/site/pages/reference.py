@@ -18,7 +18,7 @@ from analysis.site.interface import FILES
 from analysis.site.pages.html import code, fenced, prose, table, wide
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
-from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
+from analysis.study.claims.kinds import BOUNDS, KINDS
 from analysis.study.config import Settings
 from analysis.study.keys import StudyKeys
 
@@ -42,8 +42,8 @@ def schema_of(record: type) -> Schema:
 
 
 def _plain(schema: Any, definitions: Schema) -> Any:
-    """`schema` with references replaced by their definitions, without null where a key may be left
-    out, and with the kinds of a comparison as one mapping."""
+    """`schema` with references replaced by their definitions, and without null where a key may be
+    left out."""
     if isinstance(schema, list):
         return [_plain(part, definitions) for part in schema]
     if not isinstance(schema, dict):
@@ -55,21 +55,6 @@ def _plain(schema: Any, definitions: Schema) -> Any:
         del schema["default"]
     if "anyOf" in schema and schema.get("default", ...) is None:
         schema = {**schema.pop("anyOf")[0], **schema}
-    if "discriminator" in schema:
-        schema.pop("discriminator")
-        compared: dict[str, Any] = {}
-        for kind in schema.pop("oneOf"):
-            compared |= kind["properties"]
-        compared["kind"] = {"description": "What is compared.", "enum": list(KINDS)}
-        about = "A kind, its subjects, and the threshold that its figure must meet."
-        schema = {
-            "title": "Comparison",
-            "description": about,
-            "type": "object",
-            "properties": compared,
-            "required": ["kind"],
-            **schema,
-        }
     return schema
 
 
@@ -171,20 +156,16 @@ def columns(page: Page, file: str) -> str:
 @macro()
 def claim_kinds(page: Page) -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
-    rows = []
-    for name, kind in KINDS.items():
-        schema = schema_of(kind)
-        needed = {*schema["required"]} - {"kind"}
-        optional = schema["properties"].keys() - {*BOUNDS, "kind"} - needed
-        rows.append(
-            {
-                "kind": code(name),
-                "needs": ", ".join(sorted(needed)),
-                "may have": ", ".join(sorted(optional)),
-                "one of": ", ".join(BOUNDS) if issubclass(kind, Bounded) else "none",
-                "meaning": prose(inspect.getdoc(kind) or ""),
-            }
-        )
+    rows = (
+        {
+            "kind": code(name),
+            "needs": ", ".join(sorted(kind.needs)),
+            "may have": ", ".join(sorted({"case", "in_each", *kind.may_have})),
+            "one of": ", ".join(BOUNDS) if kind.is_bounded else "none",
+            "meaning": prose(kind.about),
+        }
+        for name, kind in KINDS.items()
+    )
     return wide(table(rows))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
@@ -14,14 +12,10 @@ from pydantic import BaseModel, Field, PrivateAttr, model_validator
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import Fault, Name, Positive, Sentence
 from analysis.base.quantities import digits
-from analysis.study.claims.kinds import KINDS, Comparison, OfMetric
+from analysis.study.claims.kinds import Comparison
 
 if TYPE_CHECKING:
     from analysis.study.description import Metric
-
-    AnyKind = Comparison
-else:
-    AnyKind = Annotated[reduce(or_, KINDS.values()), Field(discriminator="kind")]
 
 BOUND_DIGITS: Final = 12
 """Length of a bound's digest in hex digits."""
@@ -29,18 +23,14 @@ Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
 
 
-class _Keys(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
-    pass
-
-
-class Published(_Keys):
+class Published(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
     value: Positive
     """The figure."""
     unit: Literal["s", "B", "J", "1", "B/s"]
     """Its SI base unit; 1 for ratios and shares."""
 
 
-class Claim(_Keys):
+class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
     id: Name
     """Names the claim in the ledger and in claims.csv."""
     says: Sentence
@@ -51,9 +41,9 @@ class Claim(_Keys):
     printed: Annotated[Published | None, Field(alias="published")] = None
     """The write-up's figure, in the unit of the comparison. By default it is the same comparison of
     the rows in results/published, if those exist."""
-    test: AnyKind | None = None
+    test: Comparison | None = None
     """The one comparison that decides the claim."""
-    all: tuple[AnyKind, ...] = ()
+    all: tuple[Comparison, ...] = ()
     """Comparisons that must all hold: two or more."""
     untested: Sentence = ""
     """Why nothing here tests the claim."""
@@ -76,7 +66,11 @@ class Claim(_Keys):
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The digest of each of `tests`."""
+        """The digest of each of `tests`: compared variants, case and bound, but no sentence.
+
+        A threshold that was chosen after looking at a run would fit that run. So a run names the
+        bounds as they stood when it began, and a claim is judged by the runs that name its bound.
+        """
         return self._bounds
 
     @property
@@ -87,12 +81,12 @@ class Claim(_Keys):
     @property
     def on_rows(self) -> bool:
         """Whether the published rows alone decide it."""
-        return bool(self.tests) and all(test.on_rows for test in self.tests)
+        return bool(self.tests) and all(test.about_kind.on_rows for test in self.tests)
 
     @property
     def on_counters(self) -> bool:
         """Whether its verdict needs profiles."""
-        return any(test.on_counters for test in self.tests)
+        return any(test.about_kind.on_counters for test in self.tests)
 
     @property
     def variants(self) -> list[str]:
@@ -138,12 +132,10 @@ def resolve_claims(
     resolved = []
     for claim in claims:
         here = f"{where}: claims.{claim.id}"
-        parts = {f"{here}.all.{index}": part for index, part in enumerate(claim.all)}
-        if claim.test:
-            parts = {f"{here}.test": claim.test}
+        places = [f"all.{index}" for index in range(len(claim.all))] or ["test"]
         tests = [
-            _resolved(part, case, cases, metrics, place)
-            for place, part in parts.items()
+            _resolved(part, case, cases, metrics, f"{here}.{place}")
+            for place, part in zip(places, claim.tests, strict=False)
             for case in part.in_each or (part.case or headline,)
         ]
         if claim.printed and len(tests) == 1:
@@ -166,52 +158,34 @@ def _resolved(
 ) -> Comparison:
     """The comparison in a case, once its references are checked."""
     test = test.model_copy(update={"case": case, "in_each": ()})
-    for key in ("of", "over"):
-        if hasattr(test, key):
-            require_known(f"{where}.{key}", getattr(test, key), cases)
-    if test.metric_name:
-        require_known(f"{where}.metric", test.metric_name, metrics)
-    # A comparison of a variant with itself is a mistake.
+    if test.metric:
+        require_known(f"{where}.metric", test.metric, metrics)
+    # A comparison of a variant or a case with itself is a mistake.
     refuse_repeats(f"{where}: of, over", test.variants)
-    refuse_repeats(f"{where}: {', '.join(test.named_cases)}", test.named_cases.values())
+    refuse_repeats(f"{where}: cases", test.cases)
     for variant in test.variants:
-        for key, named in test.named_cases.items():
-            if named not in cases[variant]:
-                raise FieldError(f"{where}.{key}", f"a case that {variant} has", named)
-        for each in test.cases:
-            if each not in cases[variant]:
-                raise FieldError(where, f"cases that {variant} has", each)
-    if isinstance(test, OfMetric) and metrics[test.metric].share:
+        require_known(f"{where}: of, over", variant, cases)
+        if lacking := [named for named in test.cases if named not in cases[variant]]:
+            raise FieldError(where, f"cases that {variant} has", lacking[0])
+    if test.kind in ("figure", "mean_figure") and metrics[test.metric].share:
         test.write_as_share()
     return test
 
 
-# A threshold that was chosen after looking at a run would fit that run. So a run names the bounds
-# as they stood when it began, and a claim is judged by the runs that name its bound. A claim may be
-# divided or joined with another: its comparisons stay named, unless one was dropped.
-
-
 def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Digests of the comparisons of every tested claim in a study.yaml, by the claim's id.
-
-    A digest covers the compared variants, the case and the bound, but not the claim's sentence.
-    """
+    """Digests of the comparisons of every tested claim in a study.yaml, by the claim's id."""
     found = {}
     for claim in study.get("claims") or []:
         parts = [claim["test"]] if "test" in claim else claim.get("all", [])
-        in_cases = [
-            {key: value for key, value in part.items() if key != "in_each"} | {"case": case}
-            for part in parts
-            for case in part.get("in_each", [part.get("case", study.get("headline"))])
+        texts = [
+            json.dumps([[part | {"case": case}], claim.get("published")], sort_keys=True)
+            for part in ({**one} for one in parts)
+            for case in part.pop("in_each", [part.get("case", study.get("headline"))])
         ]
-        if in_cases:
-            found[claim["id"]] = tuple(_digest(one, claim.get("published")) for one in in_cases)
+        if texts:
+            hashes = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
+            found[claim["id"]] = tuple(digest[:BOUND_DIGITS] for digest in hashes)
     return found
-
-
-def _digest(part: Mapping[str, Any], published: object) -> str:
-    text = json.dumps([[part], published], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:BOUND_DIGITS]
 
 
 def still_named(recorded: Bounds, current: Collection[str]) -> frozenset[str]:

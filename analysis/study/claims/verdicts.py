@@ -17,6 +17,9 @@ BEFORE: Final = "before"
 AFTERWARDS: Final = "afterwards"
 """Whether a claim's bounds were set before the runs that judge it, or after."""
 
+MISSING: Final = "missing: "
+"""Beginning of the reason of a verdict for want of evidence that a machine could give."""
+
 
 class NotTested(Exception):
     """A comparison is impossible; the message is the reason of the verdict. `runs` measured the
@@ -25,10 +28,6 @@ class NotTested(Exception):
     def __init__(self, reason: str, runs: Iterable[str] = ()) -> None:
         super().__init__(reason)
         self.runs = frozenset(runs)
-
-
-MISSING: Final = "missing: "
-"""Beginning of the reason of a verdict for want of evidence that a machine could give."""
 
 
 class Missing(NotTested):
@@ -72,80 +71,69 @@ class Outcome:
     runs: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A threshold: `name` is `at_least`, `at_most` or `within`. For `within`, `value` is a share of
-    the published figure."""
+def outcome_of(figure: Figure, bound: str, value: float) -> Outcome:
+    """Whether the interval of `figure` meets a threshold; undecided is not tested.
 
-    name: str
-    value: float
+    `bound` is `at_least`, `at_most` or `within`, where `value` is a share of the published figure.
+    The interval must lie within what the bound allows; where it lies outside, the claim fails.
+    """
 
-    def judge(self, figure: Figure) -> Outcome:
-        """Whether the interval of `figure` meets the bound; undecided is not tested.
+    def outcome(verdict: str, reason: str, on_average: str = "") -> Outcome:
+        return Outcome(verdict, reason, figure, on_average, figure.runs)
 
-        The interval must lie within what the bound allows; where it lies outside of it, the claim
-        fails. `within` allows what is so near to the published figure.
-        """
-        if not figure.has_interval:
-            return Outcome(NOT_TESTED, "a single round gives no interval", figure)
-        if self.name == "within" and math.isnan(figure.published):
-            return Outcome(NOT_TESTED, "there is no published figure to compare with", figure)
-        words = self._words(figure)
-        verdict = self._verdict((figure.low, figure.high), figure)
-        if verdict != NOT_TESTED:
-            return Outcome(verdict, words if verdict == HOLDS else f"not {words}", figure)
-        runs = len(figure.by_run)
-        within = f" within {runs} run{'s' * (runs > 1)}" if 0 < runs < MIN_RUNS else ""
-        interval = f"interval{within} {_interval(figure.low, figure.high)}"
-        reason = f"the {interval} does not decide whether it is {words}"
-        on_average = self._verdict(figure.mean, figure)
-        if on_average == NOT_TESTED:
-            return Outcome(verdict, reason, figure)
-        is_it = "it is" if on_average == HOLDS else "it is not"
-        but = f", though on average over hosts {is_it} ({_interval(*figure.mean)})"
-        return Outcome(verdict, reason + but, figure, on_average)
+    if not figure.has_interval:
+        return outcome(NOT_TESTED, "a single round gives no interval")
+    if bound == "within":
+        if math.isnan(figure.published):
+            return outcome(NOT_TESTED, "there is no published figure to compare with")
+        low, high = (figure.published * (1 + share) for share in (-value, value))
+        words = f"within {value * 100:g} % of the published: {_interval(low, high)}"
+    else:
+        low, high = (value, math.inf) if bound == "at_least" else (-math.inf, value)
+        words = f"{bound.replace('_', ' ')} {short(value)}"
+    verdict = _verdict((figure.low, figure.high), low, high)
+    if verdict != NOT_TESTED:
+        return outcome(verdict, words if verdict == HOLDS else f"not {words}")
+    runs = len(figure.by_run)
+    within = f" within {runs} run{'s' * (runs > 1)}" if 0 < runs < MIN_RUNS else ""
+    interval = f"interval{within} {_interval(figure.low, figure.high)}"
+    reason = f"the {interval} does not decide whether it is {words}"
+    on_average = _verdict(figure.mean, low, high)
+    if on_average == NOT_TESTED:
+        return outcome(verdict, reason)
+    is_it = "it is" if on_average == HOLDS else "it is not"
+    mean = _interval(*figure.mean)
+    return outcome(verdict, f"{reason}, though on average over hosts {is_it} ({mean})", on_average)
 
-    def _verdict(self, interval: tuple[float, float], figure: Figure) -> str:
-        """The verdict on an interval of `figure`; NaN is undecided."""
-        least, most = self._allowed(figure)
-        low, high = (_snapped(end, (least, most)) for end in interval)
-        if least <= low and high <= most:
-            return HOLDS
-        return FAILS if high < least or low > most else NOT_TESTED
 
-    def _allowed(self, figure: Figure) -> tuple[float, float]:
-        """Lowest and highest value that the bound allows."""
-        if self.name == "within":
-            low, high = (figure.published * (1 + share) for share in (-self.value, self.value))
-            return low, high
-        return (self.value, math.inf) if self.name == "at_least" else (-math.inf, self.value)
+def _verdict(interval: tuple[float, float], least: float, most: float) -> str:
+    """The verdict on an interval, of which `least` to `most` is allowed; NaN is undecided.
 
-    def _words(self, figure: Figure) -> str:
-        if self.name == "within":
-            allowed = _interval(*self._allowed(figure))
-            return f"within {self.value * 100:g} % of the published: {allowed}"
-        return f"{self.name.replace('_', ' ')} {short(self.value)}"
+    An end counts as a bound that it equals but for rounding: equal figures of all runs come back
+    from their logarithms with another last digit.
+    """
+    low, high = (
+        next((bound for bound in (least, most) if math.isclose(end, bound, rel_tol=1e-9)), end)
+        for end in interval
+    )
+    if least <= low and high <= most:
+        return HOLDS
+    return FAILS if high < least or low > most else NOT_TESTED
 
-    def room(self, figure: Figure) -> float:
-        """Distance from the bound to the nearest end of the interval, as a share of the bound;
-        negative if that end violates it, 0 for `within`."""
-        if self.name == "within":
-            return 0.0
-        sign = 1 if self.name == "at_least" else -1
-        low, high = sign * (figure.low - self.value), sign * (figure.high - self.value)
-        return min(low, high) / (abs(self.value) or 1)
+
+def room(figure: Figure, bound: str, value: float) -> float:
+    """Distance from a threshold to the nearest end of the interval, as a share of the threshold;
+    negative if that end violates it, 0 for `within`."""
+    if bound == "within":
+        return 0.0
+    sign = 1 if bound == "at_least" else -1
+    return min(sign * (end - value) for end in (figure.low, figure.high)) / (abs(value) or 1)
 
 
 def together(verdicts: Iterable[str]) -> str:
     """The verdict on a claim by those on its parts: one that fails decides."""
     known = set(verdicts)
     return next((verdict for verdict in (FAILS, NOT_TESTED) if verdict in known), HOLDS)
-
-
-def _snapped(end: float, bounds: Iterable[float]) -> float:
-    """The bound that an interval's end equals but for rounding, else the end: equal figures of all
-    runs come back from their logarithms with another last digit."""
-    return next((bound for bound in bounds if math.isclose(end, bound, rel_tol=1e-9)), end)
 
 
 def short(value: float) -> str:

@@ -57,7 +57,7 @@ def write(root: Path, *rows: str) -> Path:
         (GOOD.replace("8.0", "0"), "printed: expected a number above 0, got '0'"),
         (GOOD.replace("8.0", "1e999"), "printed: expected a number above 0, got '1e999'"),
         (GOOD.replace("8.0", "nan"), "printed: expected a number above 0, got 'nan'"),
-        (GOOD.replace(",ms,Notes", ",furlong,Notes"), "unit_meant: expected one of ["),
+        (GOOD.replace(",ms,Notes", ",furlong,Notes"), "unit_meant: expected one of "),
         (GOOD.replace("bytewise", "<b>"), "variant: expected text like"),
         (GOOD.replace("draw=", "<b>="), "case: expected key=value pairs"),
         (GOOD.replace("mean", '"a\nb"'), "note: expected text on one line"),

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.results.collect import collect
 from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.counters import COUNT_COLUMNS, counts
+from analysis.results.tables.counters import counts
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
@@ -164,34 +164,19 @@ def publish(results: Path, text: str = PUBLISHED) -> None:
     (results / "published" / "copy.csv").write_text(text)
 
 
-NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric", "predicted"])
-NO_COUNTS = pd.DataFrame(columns=COUNT_COLUMNS)
-
-
-def tables_of(
-    results: Path, study: Study, model: pd.DataFrame = NO_MODEL
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables_of(results: Path, study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables of claims and of their parts."""
-    studies = {study.name: study}
+    studies, no_model = {study.name: study}, pd.DataFrame(columns=["machine", "study"])
     found = collect(results, studies)
-    return claim_tables(found.samples, studies, found.published, model, counts(found, studies))
+    counted = counts(found, studies)
+    return claim_tables(found.samples, studies, found.published, no_model, counted)
 
 
-def claims_of(results: Path, study: Study, model: pd.DataFrame = NO_MODEL) -> list[dict[str, Any]]:
-    table, _ = tables_of(results, study, model)
+def claims_of(results: Path, study: Study) -> list[dict[str, Any]]:
+    table, _ = tables_of(results, study)
     assert list(table.columns) == columns(ClaimRow)
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:
     return rows_of(tables_of(results, study)[1], ClaimPartRow)
-
-
-def verdict_on(tmp_path: Path, entry: Mapping[str, Any], **measured: Any) -> dict[str, Any]:
-    """The row of claims.csv for one claim on one machine."""
-    study = write_study(tmp_path, entry)
-    results = tmp_path / "results"
-    publish(results)
-    measure(results, study, **measured)
-    (row,) = claims_of(results, study)
-    return row

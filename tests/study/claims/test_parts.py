@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.tables.rows import ClaimPartRow
 from tests.study.claims.studies import (
-    CASE,
     claim,
     claims_of,
-    count,
     measure,
     parts_of,
     publish,
@@ -32,46 +29,20 @@ def test_each_part_has_a_row_and_the_deciding_one_comes_first(tmp_path: Path) ->
     results = tmp_path / "results"
     publish(results)
     measure(results, study)
-    found = parts_of(results, study)
-    assert {(row.study, row.claim, row.machine) for row in found} == {("copy", "it", "box")}
-    assert [row.part for row in found] == [4, 2, 3, 1]
-    by_rate, time, check, speedup = found
-    assert [row.verdict for row in found] == ["does not hold", "holds", "holds", "holds"]
-    assert by_rate.comparison == "wide over fast by rate"
+    rows = parts_of(results, study)
+    assert [(row.part, row.comparison, row.verdict) for row in rows] == [
+        (4, "wide over fast by rate", "does not hold"),
+        (2, "fast gpu_time", "holds"),
+        (3, "fast", "holds"),
+        (1, "fast over slow", "holds"),
+    ]
+    by_rate, time, check, speedup = rows
     assert by_rate.reason == "not at most 1.5"
-    assert by_rate.measured == pytest.approx(2, rel=1e-3)
-    assert (by_rate.ci_low, by_rate.ci_high) == pytest.approx((2, 2), rel=1e-3)
-    assert (time.comparison, time.unit, time.case) == ("fast gpu_time", "s", CASE)
-    assert time.published == pytest.approx(2e-3)
-    assert (check.comparison, check.reason) == ("fast", "passed its check in 8 rounds")
+    assert (by_rate.measured, by_rate.ci_low, by_rate.ci_high) == pytest.approx((2,) * 3, rel=1e-3)
+    assert (time.published, speedup.published) == pytest.approx((2e-3, 4))
+    assert check.reason == "passed its check in 8 rounds"
     assert math.isnan(check.measured) and math.isnan(check.ci_low)
-    assert speedup.published == pytest.approx(4)
+    assert check.sentence(with_case=True) == f"fast in {check.case}: {check.reason}"
     # The reason of the claim joins theirs, in that order.
     (reason,) = [row["reason"] for row in claims_of(results, study) if row["claim"] == "it"]
-    assert reason == "; ".join(row.sentence(with_case=False) for row in found)
-
-
-def test_sentence_names_the_case_if_parts_have_several() -> None:
-    unknown = (math.nan,) * 4
-    key = ("copy", "it", "box", 1, "fast", "holds")
-    row = ClaimPartRow(*key, "passed its check in 8 rounds", *unknown, "1", "rows=2")
-    assert row.sentence(with_case=False) == "fast: passed its check in 8 rounds"
-    assert row.sentence(with_case=True) == "fast in rows=2: passed its check in 8 rounds"
-
-
-def test_counters_decide_without_an_interval(tmp_path: Path) -> None:
-    test = {"kind": "counts_over", "over": "slow", "of": "fast", "counter": "lts__t_sectors.sum"}
-    study, results = write_study(tmp_path, claim(**test, at_least=1.9)), tmp_path / "results"
-    no_profile = "missing: no fresh profile of fast has lts__t_sectors.sum in this case"
-    measure(results, study)
-    (row,) = claims_of(results, study)
-    assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
-    count(results, study, fast=200, slow=100)
-    (row,) = claims_of(results, study)
-    assert row["verdict"] == "holds"
-    assert row["measured"] == row["ci_low"] == row["ci_high"] == 2
-    (tmp_path / "copy" / "fast.py").write_text("CHANGED = True\n")
-    for _ in range(2):
-        (row,) = claims_of(results, study)
-        assert (row["verdict"], row["reason"]) == ("not tested", no_profile)
-        count(results, study, fast=200, slow=100, status="not captured: no permission")
+    assert reason == "; ".join(row.sentence(with_case=False) for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,131 +11,165 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.study.claims.kinds import KINDS
-from analysis.study.claims.verdicts import Bound, Figure, together
+from analysis.base.statistics import TIME, Kind
+from analysis.study.claims.evidence import Check, Statement
+from analysis.study.claims.kinds import KINDS, Comparison
+from analysis.study.claims.verdicts import Figure, outcome_of, room, together
 from tests.repository import STUDIES
 from tests.study.claims.studies import (
     CASE,
-    COUNTED,
     FEW_SMS,
     NEW,
-    NO_MODEL,
     PUBLISHED,
-    SECONDS,
+    SPEEDUP,
+    UNITS,
     add_samples,
     claim,
     claims_of,
-    count,
     describe,
     described_study,
     measure,
-    parts_of,
     publish,
     write_study,
 )
 from tests.synthetic import samples_of
 
-SPEEDUP = {"kind": "speedup", "of": "fast", "over": "slow"}
-BY_RATE = {"kind": "speedup", "of": "wide", "over": "fast", "by": "rate"}
-SHARE = {"kind": "share", "of": "fast", "over": "limit"}
-BETWEEN = {"kind": "between_cases", "of": "slow", "over_case": "rows=2"}
-SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
-TIME = {"kind": "figure", "of": "slow", "metric": "gpu_time"}
-ADDED = {"kind": "added_time", "of": "slow", "over": "fast"}
-MODEL = {"kind": "model_share", "of": "fast"}
-COUNTER = {"of": "fast", "counter": "lts__t_sectors.sum"}
-UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
-PRINTED = {"kind": "printed_share", "of": "fast", "limit": 64.0, "unit": "GB/s"}
-SOURCE = {"kind": "printed_speedup", "of": "fast", "over": "slow", "source": "Notes"}
+OTHER = "rows=2"
+SECONDS = {"slow": 8.0, "fast": 2.0, "wide": 2.0, "chooser": 2.0}
+"""Seconds in CASE; a tenth of those in another case, unless one of CHOSEN."""
+CHOSEN = {"rows=1": 2.0, OTHER: 2.08, "rows=3": 2.2}
+"""Seconds of `chooser` in cases where the best choice takes 2."""
+COUNTS = {("fast", "a__b.sum"): 200.0, ("fast", "a__c.sum"): 800.0, ("slow", "a__b.sum"): 100.0}
+PRINTED = [
+    Statement("slow", CASE, "8.0000", "ms", "ms", "Notes", 8e9),
+    Statement("slow", CASE, "7.45", "GB/s", "GiB/s", "Notes", 8e9),
+    Statement("fast", CASE, "2.0000", "ms", "ms", "Notes", 32e9),
+    Statement("fast", CASE, "29.80", "GB/s", "GiB/s", "Notes", 32e9),
+    Statement("slow", CASE, "5.0000", "ms", "ms", "Other", 12.8e9),
+]
 
-COMPARED: tuple[tuple[Mapping[str, Any], float, str], ...] = (
-    (SPEEDUP, 4.0, "1"),
-    (BY_RATE, 2.0, "1"),
-    (SPEEDUP | {"of": "wide", "over": "fast"}, 1.0, "1"),
-    (SPEEDUP | {"of": "host"}, 2.0, "1"),
-    (SHARE, 0.5, "1"),
-    (SHARE | {"of": "wide"}, 1.0, "1"),
-    (BETWEEN, 5e5, "1"),
-    (SMS, 16.0, "1"),
-    (TIME, 8e-3, "s"),
-    (ADDED, 6e-3, "s"),
-    (MODEL, 0.995, "1"),
-    ({"kind": "counts_per", "per": COUNTED, **COUNTER}, 4, "1"),
-    ({"kind": "counts_over", "over": "slow", **COUNTER}, 2, "1"),
-    (PRINTED, 0.5, "1"),
-    (SOURCE, 4.0, "1"),
+
+class Made:
+    """Made-up evidence: two runs of two rounds, in which nothing varies."""
+
+    def __init__(self, statements: Sequence[Statement] = PRINTED) -> None:
+        self.statements = statements
+
+    def visits(self, variant: str, case: str, metric: str) -> pd.Series:
+        seconds = SECONDS[variant] if case == CASE else SECONDS[variant] / 10
+        if variant == "chooser":
+            seconds = CHOSEN.get(case, 2.0)
+        index = pd.MultiIndex.from_product([["a", "b"], [0, 1], [0]], names=["run", "round", ""])
+        return pd.Series(seconds, index)
+
+    def times(self, variants: Sequence[str], case: str, metric: str) -> Sequence[pd.Series]:
+        return [self.visits(variant, case, metric) for variant in variants]
+
+    def kind(self, metric: str) -> Kind:
+        return TIME
+
+    kind_of_ratios = kind
+
+    def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
+        value = float(by_visit.median())
+        return Figure(value, 0.99 * value, 1.01 * value)
+
+    over_hosts = over_rounds
+
+    def payload(self, variant: str, case: str) -> int:
+        return (2 if variant == "wide" else 1) * (100 if case == CASE else 1)
+
+    def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
+        return SECONDS[variant]
+
+    def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
+        return 1.5
+
+    def count(self, variant: str, case: str, counter: str) -> float:
+        return COUNTS[variant, counter]
+
+    def check(self, variant: str, case: str) -> Check:
+        return Check(frozenset(), 4, "byte 3" if variant == "wide" else "")
+
+
+def compared(kind: str, of: str, over: str = "", **keys: Any) -> dict[str, Any]:
+    return {"kind": kind, "of": of, "case": CASE, **({"over": over} if over else {}), **keys}
+
+
+COMPARED: tuple[tuple[dict[str, Any], float], ...] = (
+    (compared("speedup", "fast", "slow"), 4.0),
+    (compared("speedup", "wide", "fast"), 1.0),
+    (compared("speedup", "wide", "fast", by="rate"), 2.0),
+    (compared("share", "slow", "fast"), 0.25),
+    (compared("share", "wide", "fast"), 2.0),
+    (compared("between_cases", "slow", over_case=OTHER), 10.0),
+    (compared("figure", "fast", metric="gpu_time"), 2.0),
+    (compared("mean_figure", "fast", metric="gpu_time"), 2.0),
+    (compared("added_time", "slow", "fast"), 6.0),
+    (compared("model_share", "fast"), 0.75),
+    (compared("counts_per", "fast", counter="a__c.sum", per="a__b.sum"), 4),
+    (compared("counts_over", "fast", "slow", counter="a__b.sum"), 2),
+    (compared("printed_share", "fast", limit=64.0, unit="GB/s"), 0.5),
+    (compared("printed_speedup", "fast", "slow", source="Notes"), 4.0),
 )
-"""Comparisons, the figure of each with the samples below, and its unit."""
+"""Comparisons, and the figure of each by the evidence above."""
 
 
-def test_each_comparison_both_ways(tmp_path: Path) -> None:
-    claims, expected = [], {}
-    for number, (test, figure, unit) in enumerate(COMPARED):
+kind = Comparison.model_validate
+
+
+def test_each_comparison_both_ways() -> None:
+    for test, figure in COMPARED:
         for bound, factor, verdict in (
             ("at_least", 0.97, "holds"),
             ("at_least", 1.03, "does not hold"),
             ("at_most", 1.03, "holds"),
             ("at_most", 0.97, "does not hold"),
         ):
-            name = f"c{number}_{bound}_{verdict.replace(' ', '_')}"
-            claims.append({"id": name, "says": "So.", "test": {**test, bound: figure * factor}})
-            expected[name] = verdict, figure, unit
-    study, results = write_study(tmp_path, *claims), tmp_path / "results"
-    publish(results)
-    measure(results, study)
-    count(results, study, fast=200, slow=100)
-    found = [["box", "copy", "fast", CASE, "gpu_time", 1.99e-3]]
-    others = [
-        ["another", "copy", "fast", CASE, "gpu_time", 9.0],
-        ["box", "copy", "fast", "rows=2", "gpu_time", 9.0],
-        ["box", "copy", "fast", CASE, "host_time", 9.0],
-    ]
-    model = pd.DataFrame(others + found, columns=NO_MODEL.columns)
-    rows = {row["claim"]: row for row in claims_of(results, study, model)}
-    assert rows.keys() == expected.keys()
-    for name, (verdict, figure, unit) in expected.items():
-        row = rows[name]
-        assert row["verdict"] == verdict, (name, row["reason"])
-        assert row["measured"] == pytest.approx(figure, rel=1e-2)
-        assert row["ci_low"] <= row["measured"] <= row["ci_high"]
-        assert (row["unit"], row["case"]) == (unit, CASE)
+            outcome = kind({**test, bound: figure * factor}).judge(Made())
+            assert outcome.figure and outcome.figure.value == pytest.approx(figure), test
+            assert outcome.verdict == verdict, test
+    verdicts = [kind(compared("correct", name)).judge(Made()).verdict for name in ("fast", "wide")]
+    assert verdicts == ["holds", "does not hold"]
 
 
 def test_every_kind_is_in_use() -> None:
     tests = [test for study in STUDIES.values() for one in study.claims for test in one.tests]
-    assert {type(test) for test in tests} == set(KINDS.values())
+    assert {test.kind for test in tests} == set(KINDS)
 
 
-def test_mean_over_runs_may_decide_where_the_next_run_is_open(tmp_path: Path) -> None:
-    tests = [
-        {"kind": kind, "of": "fast", "metric": "gpu_time", "at_most": 2.2e-3}
-        for kind in ("figure", "mean_figure")
-    ]
-    wide = {"kind": "speedup", "of": "wide", "over": "fast", "at_least": 1.0}
-    study = write_study(
-        tmp_path,
-        {"id": "both", "says": "Both.", "all": tests},
-        {"id": "mean", "says": "Only the mean.", "test": tests[1]},
-        {"id": "open", "says": "Not even the mean.", "all": [*tests, wide]},
-    )
-    results, means = tmp_path / "results", (1.9e-3, 2.0e-3, 2.1e-3, 2.0e-3)
-    for day, seconds in enumerate(means, start=1):
-        if day == 3:
-            untested = {part.comparison: part for part in parts_of(results, study)}
-            reason = untested["fast gpu_time, mean over hosts"].reason
-            assert reason == "a mean over hosts needs 3 of them, got 2"
-        run = f"2026-02-0{day}T00:00:00Z"
-        measure(results, study, seconds=SECONDS | {"fast": seconds}, noise=1e-4, run=run)
-    said = {part.comparison: part for part in parts_of(results, study)}
-    mean, expected = said["fast gpu_time, mean over hosts"], said["fast gpu_time"]
-    assert (mean.verdict, expected.verdict) == ("holds", "not tested")
-    assert mean.measured == pytest.approx(2e-3, rel=2e-3)
-    assert expected.ci_low < mean.ci_low < mean.measured < mean.ci_high < expected.ci_high
-    assert [(row["verdict"], row["on_average"]) for row in claims_of(results, study)] == [
-        ("not tested", "holds"),
-        ("holds", ""),
-        ("not tested", ""),
-    ]
+def test_a_mean_over_cases_is_geometric_and_a_choice_is_near_the_best() -> None:
+    mean = compared("mean_speedup", "chooser", "slow", also=[OTHER], at_least=1)
+    near = compared("near_best", "chooser", given=["share=0", "share=1"], slower=1.05, at_least=0.6)
+    near |= {"case": "rows=1", "also": [OTHER, "rows=3"]}
+    figures = [kind(test).judge(Made()).figure for test in (mean, near)]
+    values = [figure.value for figure in figures if figure]
+    assert values == pytest.approx([math.sqrt(8 / 2 * 0.8 / 2.08), 2 / 3])
+
+
+def test_units_of_the_published_rows() -> None:
+    def judged(*rates: str) -> tuple[str, str]:
+        given = [replace_rate(one, rates) for one in PRINTED[:4]]
+        outcome = kind(UNITS).judge(Made(given))
+        return outcome.verdict, outcome.reason
+
+    def replace_rate(one: Statement, rates: Sequence[str]) -> Statement:
+        return one._replace(printed=rates[0]) if one.printed == "7.45" and rates else one
+
+    holds, reason = judged()
+    assert holds == "holds"
+    assert reason.endswith("in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows")
+    assert [judged(rate)[0] for rate in ("8.00", "9.00", "7.46")] == ["does not hold"] * 3
+    assert kind(UNITS).judge(Made([])).verdict == "not tested"
+
+
+def test_a_printed_share_and_speedup_are_of_the_printed_time_and_one_source() -> None:
+    share = kind(COMPARED[-2][0] | {"within": 0.01}).judge(Made()).figure
+    assert share and share.published == pytest.approx(29.80 / 64)
+    test = COMPARED[-1][0] | {"at_least": 3}
+    assert kind(test).judge(Made(PRINTED[::-1])).verdict == "holds"
+    reason = kind(test | {"source": "Other"}).judge(Made()).reason
+    assert reason == "missing: Other printed no rate of fast in this case"
 
 
 def move_to_host(run: Path, host: str) -> None:
@@ -154,6 +188,9 @@ def test_a_host_counts_once_in_a_mean_over_hosts_by_the_medians_of_its_rounds(
     entry = claim(kind="mean_figure", of="fast", metric="gpu_time", at_most=3e-3)
     study, results = write_study(tmp_path, entry), tmp_path / "results"
     for day, (host, seconds) in enumerate([("a", 2e-3), ("b", 4e-3), ("c", 1e-3), ("c", 1e-3)], 1):
+        if day == 3:
+            (row,) = claims_of(results, study)
+            assert row["reason"] == "a mean over hosts needs 3 of them, got 2"
         run = f"2026-02-0{day}T00:00:00Z"
         measure(results, study, run=run)
         samples = [
@@ -163,36 +200,36 @@ def test_a_host_counts_once_in_a_mean_over_hosts_by_the_medians_of_its_rounds(
         add_samples(results, study, "fast", samples, run)
         move_to_host(max((results / "box" / study.name).glob("*.json")), host)
     (row,) = claims_of(results, study)
-    assert row["hosts"] == 3
-    assert row["measured"] == pytest.approx(2e-3, rel=1e-2)
+    assert (row["hosts"], row["measured"]) == (3, pytest.approx(2e-3, rel=1e-2))
 
 
 def test_published_figure_is_that_of_the_entry_or_of_the_first_source(tmp_path: Path) -> None:
-    test = {"kind": "figure", "of": "slow", "metric": "gpu_time", "within": 0.1}
-    by_rate = {"id": "by_rate", "says": "So.", "test": BY_RATE | {"within": 0.1}}
-    given = {"id": "given", "says": "So.", "test": SPEEDUP | {"within": 0.1}}
-    host = {"id": "none", "says": "So.", "test": SPEEDUP | {"of": "host", "within": 0.1}}
-    given["published"] = {"value": 9, "unit": "1"}
-    study = write_study(tmp_path, claim(**test), by_rate, given, host)
-    measure(tmp_path / "results", study)
+    time = {"kind": "figure", "of": "slow", "metric": "gpu_time", "within": 0.1}
+    speedup = {"kind": "speedup", "of": "fast", "over": "slow", "within": 0.1}
+    tests = {
+        "it": time,
+        "by_rate": speedup | {"of": "wide", "over": "fast", "by": "rate"},
+        "given": speedup,
+        "none": speedup | {"of": "host"},
+    }
+    entries = [{"id": name, "says": "So.", "test": test} for name, test in tests.items()]
+    entries[2]["published"] = {"value": 9, "unit": "1"}
+    study, results = write_study(tmp_path, *entries), tmp_path / "results"
+    measure(results, study)
     other = "slow,rows=1000000,gpu_time,5.0,ms,ms,Other,mean\n"
     wide = "wide,rows=1000000,gpu_time,4.0,ms,ms,Notes,mean\n"
-    publish(tmp_path / "results", PUBLISHED + other + wide)
-    rows = {row["claim"]: row for row in claims_of(tmp_path / "results", study)}
-    found = {name: (row["published"], row["verdict"]) for name, row in rows.items()}
-    assert found["it"] == (pytest.approx(8e-3), "holds")
-    assert found["by_rate"] == (pytest.approx(1.0), "does not hold")
-    assert found["given"] == (9.0, "does not hold")
-    assert found["none"][1] == "not tested"
+    publish(results, PUBLISHED + other + wide)
+    rows = {row["claim"]: row for row in claims_of(results, study)}
+    published = [rows[name]["published"] for name in ("it", "by_rate", "given")]
+    assert published == pytest.approx([8e-3, 1.0, 9.0])
+    verdicts = [rows[name]["verdict"] for name in tests]
+    assert verdicts == ["holds", "does not hold", "does not hold", "not tested"]
     assert "no published figure" in rows["none"]["reason"]
 
 
 def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
     # A slow period includes three of one variant's eight visits, and five of the other's.
-    described = describe(
-        claim(kind="speedup", of="fast", over="slow", at_least=1.9),
-        claim(kind="figure", of="slow", metric="gpu_time", at_least=19) | {"id": "slow"},
-    )
+    described = describe(claim(**SPEEDUP))
     described["cases"]["only"]["visits"] = 8
     study = described_study(tmp_path, described)
     measure(tmp_path / "results", study, {})
@@ -203,139 +240,63 @@ def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
             for number, seconds in enumerate(visits)
         ]
         add_samples(tmp_path / "results", study, name, samples, NEW)
-    paired, alone = claims_of(tmp_path / "results", study)
+    (paired,) = claims_of(tmp_path / "results", study)
     assert (paired["measured"], paired["verdict"]) == (pytest.approx(2.0), "holds")
-    assert (alone["measured"], alone["verdict"]) == (pytest.approx(20.0), "holds")
+
+
+ENDS = {
+    "holds": [
+        *((1.0, 1.2, "at_least", 1.0), (0.9, 1.0, "at_most", 1.0)),
+        *((9.1, 10.9, "within", 0.1), (7.5, 12.5, "within", 0.25)),
+        *((3 - 1e-12, 3 + 1e-12, bound, 3.0) for bound in ("at_least", "at_most")),  # rounding
+    ],
+    "not tested": [
+        *((0.9, 1.2, "at_least", 1.0), (0.9, 1.0, "at_least", 1.0), (1.0, 1.2, "at_most", 1.0)),
+        *((5.0, 40.0, "within", 0.1), (math.nan, math.nan, "at_least", 1.0)),
+    ],
+    "does not hold": [
+        *((0.9, 0.99, "at_least", 1.0), (1.01, 1.2, "at_most", 1.0)),
+        *((8.0, 8.9, "within", 0.1), (11.1, 12.0, "within", 0.1)),
+    ],
+}
 
 
 def test_the_ends_of_an_interval_decide() -> None:
-    def said(low: float, high: float, bound: str, value: float, published: float = 10) -> str:
-        return Bound(bound, value).judge(Figure((low + high) / 2, low, high, published)).verdict
-
-    assert said(1.0, 1.2, "at_least", 1.0) == "holds"
-    assert said(0.9, 1.2, "at_least", 1.0) == "not tested"
-    assert said(0.9, 1.0, "at_least", 1.0) == "not tested"
-    assert said(0.9, 0.99, "at_least", 1.0) == "does not hold"
-    assert said(0.9, 1.0, "at_most", 1.0) == "holds"
-    assert said(1.0, 1.2, "at_most", 1.0) == "not tested"
-    assert said(1.01, 1.2, "at_most", 1.0) == "does not hold"
-    assert said(9.1, 10.9, "within", 0.1) == "holds"
-    assert said(6.0, 10.0, "within", 0.25, published=8) == "holds"
-    assert said(5.0, 6.0, "within", 0.25, published=8) == "not tested"
-    assert said(5.0, 40.0, "within", 0.1) == "not tested"
-    assert said(8.0, 8.9, "within", 0.1) == "does not hold"
-    assert said(11.1, 12.0, "within", 0.1) == "does not hold"
-    assert said(math.nan, math.nan, "at_least", 1.0) == "not tested"
-    for value in (24576.0, 3.0, 1e-5):  # equal to the bound but for rounding
-        end = math.exp(math.log(value))
-        for low, high in ((end, end), (end * (1 - 1e-12), end * (1 + 1e-12))):
-            assert said(low, high, "at_least", value) == said(low, high, "at_most", value)
+    for verdict, intervals in ENDS.items():
+        for low, high, bound, value in intervals:
+            figure = Figure((low + high) / 2, low, high, published=10)
+            assert outcome_of(figure, bound, value).verdict == verdict, (low, high, bound)
     assert together(["holds", "holds"]) == "holds"
     assert together(["holds", "not tested"]) == "not tested"
     assert together(["not tested", "does not hold"]) == "does not hold"
+    figure = Figure(3.0, 2.5, 4.0)
+    rooms = [room(figure, *bound) for bound in (("at_least", 2), ("at_most", 5), ("at_most", 2))]
+    assert rooms == [0.25, 0.2, -1.0]
 
 
 @pytest.mark.parametrize(
     ("bound", "mean", "on_average", "reason"),
     [
-        (Bound("at_least", 1.0), (1.0, 1.1), "holds", "at least 1, though on average over hosts"),
-        (Bound("at_most", 1.0), (1.01, 1.1), "does not hold", "hosts it is not (1.01 to 1.1)"),
-        (Bound("within", 0.1), (0.95, 1.1), "holds", "within 10 % of the published: 0.9 to 1.1, t"),
-        (Bound("at_least", 1.0), (0.95, 1.1), "", "the interval 0.8 to 1.3 does not decide"),
-        (Bound("at_least", 1.0), (math.nan, math.nan), "", "whether it is at least 1"),
+        (("at_least", 1.0), (1.0, 1.1), "holds", "at least 1, though on average over hosts"),
+        (("at_most", 1.0), (1.01, 1.1), "does not hold", "hosts it is not (1.01 to 1.1)"),
+        (("within", 0.1), (0.95, 1.1), "holds", "within 10 % of the published: 0.9 to 1.1, t"),
+        (("at_least", 1.0), (0.95, 1.1), "", "the interval 0.8 to 1.3 does not decide"),
+        (("at_least", 1.0), (math.nan, math.nan), "", "whether it is at least 1"),
     ],
 )
 def test_open_prediction_may_hold_on_average(
-    bound: Bound, mean: tuple[float, float], on_average: str, reason: str
+    bound: tuple[str, float], mean: tuple[float, float], on_average: str, reason: str
 ) -> None:
-    outcome = bound.judge(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean))
+    outcome = outcome_of(Figure(1.05, 0.8, 1.3, published=1.0, mean=mean), *bound)
     assert (outcome.verdict, outcome.on_average) == ("not tested", on_average)
     assert reason in outcome.reason
 
 
-def test_the_room_to_a_bound_is_that_of_the_nearer_end() -> None:
-    figure = Figure(3.0, 2.5, 4.0)
-    assert Bound("at_least", 2.0).room(figure) == 0.25
-    assert Bound("at_most", 5.0).room(figure) == 0.2
-    assert Bound("at_most", 2.0).room(figure) == -1.0
-
-
 def test_figures_are_written_in_the_form_of_their_kind(tmp_path: Path) -> None:
-    described = describe(claim(**FEW_SMS, at_most=1), claim(**ADDED, at_least=1) | {"id": "added"})
+    added = {"kind": "added_time", "of": "slow", "over": "fast", "at_least": 1}
+    described = describe(claim(**FEW_SMS, at_most=1), claim(**added) | {"id": "added"})
     described["metrics"]["sms_used"]["share"] = True
-    share, added = described_study(tmp_path, described).claims
-    units = {"sms_used": "1"}
-    assert share.write(0.042, units) == "4.2 %"
+    share, time = described_study(tmp_path, described).claims
+    assert share.write(0.042, {"sms_used": "1"}) == "4.2 %"
     assert share.tests[0].write_interval(0.042, 0.03, 0.05, "1") == "3.0 % to 5.0 %"
-    assert added.write(6e-3, units) == "6.000 ms"
-
-
-def test_a_mean_over_cases_is_geometric_and_a_choice_is_near_the_best(tmp_path: Path) -> None:
-    mean = {"kind": "mean_speedup", "of": "fast", "over": "slow", "also": ["rows=2"]}
-    near: dict[str, Any] = {"kind": "near_best", "of": "fast", "metric": "gpu_time"}
-    near |= {"case": "rows=1", "also": ["rows=2", "rows=3"]}
-    near |= {"given": ["share=0", "share=1"], "slower": 1.05}
-    payload = {"payload_bytes": "rows * row_bytes"}
-    described = describe(
-        claim(**mean, at_least=7.9),
-        claim(**near, at_least=0.6) | {"id": "most"},
-        claim(**near, at_least=0.7) | {"id": "more"},
-    )
-    described["cases"] |= {
-        "chosen": {"rows": [1, 3], **payload},
-        "given": {"rows": [1, 2, 3], "share": [0, 1], **payload},
-    }
-    described["variants"][1]["cases"] = ["only", "other", "chosen", "given"]
-    study, results = described_study(tmp_path, described), tmp_path / "results"
-    measure(results, study, {})
-    # The choice is the best one, 4 % slower, and 10 % slower.
-    best = {f"rows={rows},share={share}": 2e-3 for rows in (1, 2, 3) for share in (0, 1)}
-    fast = {CASE: 2e-3, "rows=1": 2e-3, "rows=2": 2.08e-3, "rows=3": 2.2e-3, **best}
-    slow = {CASE: 8e-3, "rows=2": 16 * 2.08e-3}
-    seconds = {"slow": slow, "fast": fast}
-    for name in seconds:
-        samples = samples_of(
-            study,
-            study.variant(name),
-            seconds=lambda variant, case, _: seconds[variant.name][case.id],
-            noise=1e-4,
-            rounds=8,
-            run=NEW,
-        )
-        add_samples(results, study, name, samples, NEW)
-    rows = claims_of(results, study)
-    assert [row["verdict"] for row in rows] == ["holds", "holds", "does not hold"]
-    assert [row["measured"] for row in rows[:2]] == pytest.approx([8, 2 / 3], rel=1e-3)
-
-
-def test_units_of_the_published_rows(tmp_path: Path) -> None:
-    study = write_study(tmp_path, claim(**UNITS))
-    results = tmp_path / "results"
-    assert [row["verdict"] for row in claims_of(results, study)] == ["not tested"]
-    publish(results)
-    (row,) = claims_of(results, study)
-    assert (row["machine"], row["verdict"]) == ("published", "holds")
-    assert row["measured"] == pytest.approx(2**30 / 1e9, rel=1e-3)
-    assert row["reason"].endswith("in 2 if read in GiB/s and in 0 if read in GB/s, of 2 rows")
-    coarse = PUBLISHED.replace("8.0000", "16.000").replace("7.45", "4")  # 4.00 GB/s, 3.73 GiB/s
-    wrong = [PUBLISHED.replace("7.45,GB", f"{rate},GB") for rate in ("8.00", "9.00", "7.46")]
-    for text in (*wrong, "\n".join(coarse.splitlines()[:3]) + "\n"):
-        publish(results, text)
-        (row,) = claims_of(results, study)
-        assert row["verdict"] == "does not hold"
-
-
-def test_a_printed_share_and_speedup_are_of_the_printed_time_and_one_source(tmp_path: Path) -> None:
-    other = {"id": "other", "says": "So.", "test": SOURCE | {"source": "Other", "at_least": 3}}
-    speedup = {"id": "speedup", "says": "So.", "test": SOURCE | {"at_least": 3}}
-    study = write_study(tmp_path, claim(**PRINTED, within=0.01), speedup, other)
-    results = tmp_path / "results"
-    elsewhere = "slow,rows=1000000,gpu_time,5.0,ms,ms,Other,mean\n"
-    publish(results, PUBLISHED.replace("8.0000", "5.0000") + elsewhere)
-    share, ratio, none = claims_of(results, study)
-    assert (share["machine"], share["verdict"]) == ("published", "does not hold")
-    assert share["published"] == pytest.approx(29.80 / 64)
-    assert (ratio["verdict"], ratio["measured"]) == ("does not hold", pytest.approx(2.5))
-    assert none["reason"] == "missing: Other printed no rate of fast in this case"
-    publish(results, PUBLISHED.replace("29.80", "32.00"))
-    assert claims_of(results, study)[0]["verdict"] == "holds"
+    assert time.write(6e-3, {}) == "6.000 ms"
