@@ -172,7 +172,6 @@ def test_unknown_need_is_an_error_of_the_study(tmp_path: Path) -> None:
             variant_with(tmp_path, need)
 
 
-@pytest.mark.usefixtures("quick")
 def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place) -> None:
     folder = tmp_path / "fresh"
     study = write_study(folder, {"name": "one"}, {"name": "two", "after": "one"})
@@ -204,7 +203,6 @@ def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place)
     assert names() == ["one", "two"]
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place: Place) -> None:
     """One without a case in the grid is left alone."""
     study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]}, {"name": "two"})
@@ -217,7 +215,6 @@ def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place
     assert pending(study, replace(place, managed=True), "default") == [one]
 
 
-@pytest.mark.usefixtures("quick")
 def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, place: Place) -> None:
     after = ({"name": "two", "after": "one"}, {"name": "three", "after": "two"})
     limit = {"name": "limit", "role": "ceiling"}

@@ -37,7 +37,6 @@ ROUNDS = 2
 CRASHED = 9
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
-pytestmark = pytest.mark.usefixtures("quick")
 Measure = Callable[..., None]
 
 

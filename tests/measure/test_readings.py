@@ -194,7 +194,6 @@ def test_a_divided_gpu_is_its_first_instance(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("is_silent", [False, True])
 def test_a_study_is_measured_and_published_whatever_a_gpu_does_not_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Place, is_silent: bool

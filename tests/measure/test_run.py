@@ -109,7 +109,6 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
-@pytest.mark.usefixtures("quick")
 def test_progress_shares_the_budgets_among_cells_that_can_run(
     tmp_path: Path, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,7 +129,6 @@ def fail_in_round(folder: Path, number: int, trouble: str) -> None:
     (folder / "trouble").write_text(f"{number} {trouble}")
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("trouble", "reason", "stack"),
     [
@@ -176,7 +174,6 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     assert only_run(place, study).about.run == journal.run
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
     tmp_path: Path, place: Place
 ) -> None:
@@ -192,7 +189,6 @@ def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
     assert [row.round for row in failed] == [0, 1, 2]
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_round_that_cannot_be_killed_is_reported(
     tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +206,6 @@ def test_a_round_that_cannot_be_killed_is_reported(
     os.kill(left.pid, signal.SIGKILL)
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
     tmp_path: Path, place: Place
 ) -> None:
@@ -276,7 +271,6 @@ def test_signs_of_a_disturbed_round(watch: Watch, why: str) -> None:
     assert disturbances([CALM, watch], cores=16) == [[], [why] if why else []]
 
 
-@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("busy", "repeated", "marked"), [([1], [1], [2]), (range(9), [0], [0, 1, 2])]
 )
