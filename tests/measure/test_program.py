@@ -103,8 +103,9 @@ def in_child(
 def measure(
     study: Study, place: Place, build_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Measure:
-    """The program, for these studies. Its folder of sockets, which it empties, is the test's."""
+    """The program, for these studies."""
     monkeypatch.setattr(program, "BUILD", build_folder)
+    monkeypatch.setattr(program, "keep_sockets_in", lambda folder: None)  # lasts longer than a test
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
     monkeypatch.setattr(
         program, "find_places", lambda config, gpus: dict.fromkeys(config.studies, place)
