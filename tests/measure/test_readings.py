@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -73,18 +72,6 @@ OF_GPU = [
     and query not in OPENING
 ]
 """Queries about one open GPU."""
-
-
-class Stop(threading.Event):
-    """Ends the program for telemetry after some turns."""
-
-    def __init__(self, turns: int) -> None:
-        super().__init__()
-        self.turns = turns
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.turns -= 1
-        return self.turns < 0
 
 
 def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[str]]:
