@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -28,19 +26,7 @@ def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analysis.measure.run.conditions", lambda: QUIET)
 
 
-@pytest.fixture(autouse=True, scope="package")
-def short_warm_up() -> Iterator[None]:
-    """Start another fork server, with a short warm-up: host code needs no raised clocks."""
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
-    multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["analysis.measure.round", "tests.measure.short_warm_up"]
-    )
-    forkserver.ensure_running()
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds that take milliseconds: processes are forked, and nothing is warmed up."""
     context = multiprocessing.get_context("fork")

@@ -106,8 +106,6 @@ def fill(out):
                 while (HERE / "trouble").exists():
                     time.sleep(0.01)
             os._exit(7)
-        case "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
         case "crash":
             ctypes.string_at(0)
         case "hang":

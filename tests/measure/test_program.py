@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import random
 import shutil
-import signal
 import struct
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +20,8 @@ import pytest
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
-from analysis.base.reading import read_json, read_yaml
+from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
-from analysis.measure.journal import digest_of
 from analysis.measure.outcome import outcome
 from analysis.measure.places import Place
 from analysis.measure.plan import pending, wrong_variants
@@ -40,7 +37,6 @@ ROUNDS = 2
 CRASHED = 9
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
-pytestmark = pytest.mark.usefixtures("quick")
 Measure = Callable[..., None]
 
 
@@ -107,8 +103,9 @@ def in_child(
 def measure(
     study: Study, place: Place, build_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Measure:
-    """The program, for these studies. Its folder of sockets, which it empties, is the test's."""
+    """The program, for these studies."""
     monkeypatch.setattr(program, "BUILD", build_folder)
+    monkeypatch.setattr(program, "keep_sockets_in", lambda folder: None)  # lasts longer than a test
     monkeypatch.setattr(program, "find_toolchain", lambda *paths: toolchain())
     monkeypatch.setattr(
         program, "find_places", lambda config, gpus: dict.fromkeys(config.studies, place)
@@ -132,7 +129,6 @@ def measure(
     [
         (Crash, True, 11),
         (FullDisk, False, 13),
-        pytest.param(Crash, True, 5, marks=pytest.mark.long),
         pytest.param(Crash, True, 1, marks=pytest.mark.exhaustive),
         pytest.param(Crash, False, 1, marks=pytest.mark.exhaustive),
     ],
@@ -171,41 +167,6 @@ def test_a_crash_or_a_full_disk_at_any_change_of_a_file_costs_one_round_at_most(
         assert list(place.root.rglob(".*")) == []
         assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
     assert at > 30
-
-
-@pytest.mark.parametrize("kills", [12, pytest.param(300, marks=pytest.mark.long)])
-def test_kills_at_random_moments_lose_no_finished_round(
-    study: Study, place: Place, build_folder: Path, measure: Measure, kills: int
-) -> None:
-    """Round after round, run after run: what is finished stays, whatever is killed."""
-    rng = random.Random(kills)
-    began = time.monotonic()
-    assert in_child(measure) == 0
-    duration_s = time.monotonic() - began
-    runs = 1
-    finished: set[str] = set()  # checksums of rounds
-    for _ in range(kills):
-        source = study.folder / "one.py"
-        if pending(study, place, "default") == []:
-            source.write_text(f"{source.read_text()}\nN{runs} = {runs}\n")
-            runs, finished = runs + 1, set()
-        pid = os.fork()
-        if not pid:
-            os.setpgid(0, 0)
-            os._exit(in_child(measure))
-        time.sleep(rng.uniform(0, duration_s))
-        with suppress(ProcessLookupError):  # not yet a group, or already over
-            os.killpg(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        rounds = {digest_of(path) for path in build_folder.glob("rounds/*/*/default-*/round-*.csv")}
-        assert finished <= rounds or pending(study, place, "default") == []
-        journals = map(read_json, build_folder.glob("rounds/*/*/default-*/journal.json"))
-        finished = {round_["samples_sha256"] for one in journals for round_ in one["rounds"]}
-    assert in_child(measure) == 0
-    assert pending(study, place, "default") == []
-    assert list(place.root.rglob(".*")) == []
-    for run in place.runs(study):
-        assert run.about.rounds == ROUNDS
 
 
 def test_a_damaged_run_is_named_and_measured_again(

@@ -175,16 +175,6 @@ def test_a_rejected_case_does_not_count_as_prepared(tmp_path: Path) -> None:
     assert prepared == ["prepare n=1", "prepare n=2", "prepare n=2", "prepare n=1"]
 
 
-@pytest.mark.parametrize("wrong", ["", "byte 3: expected 1, got 165"])
-def test_output_is_poisoned_before_the_checked_launch(tmp_path: Path, wrong: str) -> None:
-    study, calls = recorded(tmp_path / "a", "one", WRONG=wrong or None)
-    bound = rig_of(study).bind(study.variants[0], study.variants[0].cases[0])
-    calls.clear()
-    assert bound.poison_and_launch() >= 0
-    assert bound.check() == wrong
-    assert calls == ["poison", "launch", "check", *([] if wrong else ["settle"])]
-
-
 @pytest.mark.parametrize("made", ["None", "Inputs(case)"])
 def test_inputs_live_as_long_as_their_operations(tmp_path: Path, made: str) -> None:
     study, _ = recorded(tmp_path / "a", "one", made=made)

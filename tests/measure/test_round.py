@@ -61,7 +61,6 @@ def test_rounds_have_all_cells_in_orders_that_run_and_round_decide(tmp_path: Pat
     assert order(5, "2026-02-02T03:04:05Z") != orders[5]
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
     tmp_path: Path, place: Place
 ) -> None:
@@ -84,8 +83,7 @@ def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
 class Clock:
     """A clock that advances on request."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    now_s = 0.0
 
     def perf_counter(self) -> float:
         return self.now_s
