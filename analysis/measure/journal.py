@@ -17,6 +17,8 @@ import time
 from collections import ChainMap
 from pathlib import Path
 
+from pydantic import Field
+
 from analysis import ROOT
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
@@ -69,8 +71,8 @@ class Begun(Keys):
     commit: Token | None
     dirty: bool | None
     bounds: Bounds
-    rounds: list[RoundRecord]
-    repeated: list[Disturbance]
+    rounds: list[RoundRecord] = Field(default_factory=list)
+    repeated: list[Disturbance] = Field(default_factory=list)
 
 
 class Journal:
@@ -106,17 +108,9 @@ class Journal:
     def _begin(self) -> Begun:
         while self._is_published(run := name_of_run(utc_now(), self.plan.place.host)):
             time.sleep(0.1)  # two runs within a second
-        commit, plan = commit_of(ROOT), self.plan
+        code, plan = commit_of(ROOT), self.plan
         bounds = dict(ChainMap(*(plan.study.bounds_of(variant.name) for variant in plan.variants)))
-        return Begun(
-            plan=plan.digest,
-            run=run,
-            commit=commit.name,
-            dirty=commit.dirty,
-            bounds=bounds,
-            rounds=[],
-            repeated=[],
-        )
+        return Begun(plan=plan.digest, run=run, commit=code.name, dirty=code.dirty, bounds=bounds)
 
     def _is_published(self, run: str) -> bool:
         return (self.plan.results / f"{run}.json").exists()

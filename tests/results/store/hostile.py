@@ -80,27 +80,15 @@ def sign(machine: Path) -> None:
             about.write_text(json.dumps(content))
 
 
-def edited(name: str, edit: Callable[[Any], object]) -> Change:
-    """Edit a description."""
+def put(value: Any, *place: str | int, name: str = JSON) -> Change:
+    """Set a value in a description, by default that of the run."""
+
+    def edit(content: Any) -> None:
+        for part in place[:-1]:
+            content = content[part]
+        content[place[-1]] = value
+
     return lambda machine: edit_json(machine / STUDY / name, edit)
-
-
-def keys(**values: Any) -> Change:
-    """Change keys of the run's description."""
-    return edited(JSON, lambda run: run.update(values))
-
-
-def host(**facts: Any) -> Change:
-    return edited(JSON, lambda run: run["host"].update(facts))
-
-
-def gpu(**facts: Any) -> Change:
-    return edited(JSON, lambda run: run["host"]["gpus"][0].update(facts))
-
-
-def of_capture(**values: Any) -> Change:
-    """Change keys of the variant's part of a capture's description."""
-    return edited(OF_COUNTERS, lambda about: about["variants"][VARIANT].update(values))
 
 
 def table(name: str, edit: Callable[[Lines], object]) -> Change:
@@ -241,21 +229,21 @@ ROWS: Final[dict[str, Change]] = {
 """Faults of the samples."""
 
 KEYS: Final[dict[str, Change]] = {
-    "run of another time": keys(run=name_of(EARLIER)),
-    "host of another run": host(id="00000001"),
-    "study of another": keys(study="copy"),
-    "machine of another": keys(machine="copy"),
-    "checksum of another": edited(JSON, lambda d: d["files"].update({SAMPLES: "0" * 64})),
-    "checksum of another file": edited(JSON, lambda d: d["files"].update({"../x.csv": "0" * 64})),
-    "no samples": edited(JSON, lambda d: d["files"].pop(SAMPLES)),
-    "fewer rounds than samples have": keys(rounds=1),
-    "start before that of the name": keys(start="2026-01-01T00:00:00Z"),
-    "end before the start": keys(end="2026-01-02T03:00:00Z"),
-    "end in the future": keys(end="2999-01-01T00:00:00Z"),
-    "a path": keys(command="python /home/me/hotpath"),
-    "half a character": keys(command="\ud800"),
-    "a UUID": gpu(gpu="GPU-01234567-89ab-cdef-0123-456789abcdef"),
-    "a long text": keys(command="x" * 20_000),
+    "run of another time": put(name_of(EARLIER), "run"),
+    "host of another run": put("00000001", "host", "id"),
+    "study of another": put("copy", "study"),
+    "machine of another": put("copy", "machine"),
+    "checksum of another": put("0" * 64, "files", SAMPLES),
+    "checksum of another file": put("0" * 64, "files", "../x.csv"),
+    "no samples": put({}, "files"),
+    "fewer rounds than samples have": put(1, "rounds"),
+    "start before that of the name": put("2026-01-01T00:00:00Z", "start"),
+    "end before the start": put("2026-01-02T03:00:00Z", "end"),
+    "end in the future": put("2999-01-01T00:00:00Z", "end"),
+    "a path": put("python /home/me/hotpath", "command"),
+    "half a character": put("\ud800", "command"),
+    "a UUID": put("GPU-01234567-89ab-cdef-0123-456789abcdef", "host", "gpus", 0, "gpu"),
+    "a long text": put("x" * 20_000, "command"),
     "a key twice": raw(JSON, b'{"run": 1, "run": 2}'),
     "a list": raw(JSON, b"[]"),
     "no JSON": raw(JSON, b"{"),
@@ -277,9 +265,9 @@ CAPTURES: Final[dict[str, Change]] = {
     "counters that are no text": raw(COUNTERS, b"\xff"),
     "counters changed": lambda machine: (machine / STUDY / COUNTERS).open("a").write("\n"),
     "timeline without a whole row": raw(TIMELINE, b"start,end", is_signed=True),
-    "capture of another kind": edited(OF_COUNTERS, lambda d: d.update(kind="timeline")),
-    "capture at another time": edited(OF_COUNTERS, lambda d: d.update(at="2026-01-03T00:00:00Z")),
-    "case of a capture with markup": of_capture(case="<b>"),
+    "capture of another kind": put("timeline", "kind", name=OF_COUNTERS),
+    "capture at another time": put("2026-01-03T00:00:00Z", "at", name=OF_COUNTERS),
+    "case of a capture with markup": put("<b>", "variants", VARIANT, "case", name=OF_COUNTERS),
 }
 """Faults of captures and telemetry."""
 
@@ -312,18 +300,20 @@ FOLDERS: Final[dict[str, Change]] = {
 
 HARMLESS: Final[dict[str, Change]] = {
     "nothing": lambda _machine: None,
-    "commit unknown": keys(commit=None, dirty=None),
+    "commit unknown": put(None, "commit"),
     "case that is gone": cells(3, case="calls=101"),
     "metric that is gone": named("cpu_time [s]"),
     "reason with markup": valueless(PAYLOAD),
-    "GPU with markup": gpu(gpu=PAYLOAD),
-    "facts with markup": host(cpu=PAYLOAD, libraries={"a": PAYLOAD}),
-    "no GPU": host(gpus=[]),
-    "compiler with markup": keys(compiler={"cxx": PAYLOAD}),
-    "command with markup": keys(command=PAYLOAD),
-    "unmet with markup": edited(JSON, lambda d: d["variants"][VARIANT].update(unmet=PAYLOAD)),
-    "disturbed with markup": keys(disturbed=[{"round": 0, "why": [PAYLOAD]}]),
-    "status of a capture with markup": of_capture(status=f"not captured: {PAYLOAD}"),
+    "GPU with markup": put(PAYLOAD, "host", "gpus", 0, "gpu"),
+    "facts with markup": put({"a": PAYLOAD}, "host", "libraries"),
+    "no GPU": put([], "host", "gpus"),
+    "compiler with markup": put(PAYLOAD, "compiler", "cxx"),
+    "command with markup": put(PAYLOAD, "command"),
+    "unmet with markup": put(PAYLOAD, "variants", VARIANT, "unmet"),
+    "disturbed with markup": put([{"round": 0, "why": [PAYLOAD]}], "disturbed"),
+    "status of a capture with markup": put(
+        f"not captured: {PAYLOAD}", "variants", VARIANT, "status", name=OF_COUNTERS
+    ),
     "kernel with markup": cells(2, COUNTERS, kernel=PAYLOAD),
     "event with markup": cells(2, TIMELINE, name=PAYLOAD),
     "a half written file": raw(f".{NAME}.csv.partial", b"s"),
