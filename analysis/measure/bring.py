@@ -7,7 +7,6 @@ Every run that is not here yet is added, as if it had been measured here.
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +40,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 raise FieldError(f"{archive}", f"at most {LIMIT_BYTES} bytes, unpacked", size)
             packed.extractall(folder)
     except _DAMAGED as error:
-        raise HotpathError(f"{archive}: not an archive of env/offline: {error}") from error
+        raise HotpathError(f"{archive}: cannot be unpacked: {error}") from error
 
 
 def bring(archive: Path, results: Path, name: str = "") -> list[str]:
@@ -58,18 +57,14 @@ def bring(archive: Path, results: Path, name: str = "") -> list[str]:
     return [path.relative_to(results).as_posix() for path in copied] or ["nothing new"]
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.measure.bring", __doc__)
     parser.add_argument("archives", nargs="+", type=existing_file, help="written by env/offline")
     parser.add_argument(
         "--results", type=existing_folder, default=ROOT / "results", help="where the runs go"
     )
     parser.add_argument("--as", dest="name", default="", help="another name for the machine")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     for archive in arguments.archives:
         for line in bring(archive, arguments.results, arguments.name):
             print(line)

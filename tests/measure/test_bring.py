@@ -6,8 +6,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +16,6 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import bring as bringing
 from analysis.measure import cluster
@@ -118,29 +115,16 @@ def test_results_of_another_kind_of_machine_are_refused(
         require_same_kind(host, tmp_path / "box", where, host_of(BIG))
 
 
-def of_two_kinds(root: Path) -> None:
-    first, second = measured(root, RUN, LATER)
-    other_gpu(first, sms=114)
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_one_bad_run_of_an_archive_keeps_all_out(tmp_path: Path, is_signed: bool) -> None:
+    """Of another kind than the others, or with wrong samples."""
+    first, second = measured(tmp_path / "one", RUN, LATER)
+    if is_signed:
+        other_gpu(first, sms=114)
+    else:
+        first.write_text(first.read_text().replace("1,ok", "1,okay", 1))
     assert len(list(faults([first, second], STUDIES))) == 1
-
-
-def with_wrong_samples(root: Path) -> None:
-    path, _ = measured(root, RUN, LATER)
-    path.write_text(path.read_text().replace("1,ok", "1,okay", 1))
-
-
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (of_two_kinds, r"sms: expected 132 as in .*--as"),
-        (with_wrong_samples, r"box/calls/.*\.csv: checksum: expected"),
-        (lambda root: root.mkdir(), "results of one machine"),
-    ],
-)
-def test_one_bad_run_of_an_archive_keeps_all_out(
-    tmp_path: Path, make: Callable[[Path], object], says: str
-) -> None:
-    make(tmp_path / "one")
+    says = r"sms: expected 132 as in .*--as" if is_signed else r"box/calls/.*\.csv: checksum: expec"
     with pytest.raises(HotpathError, match=says):
         bring(pack(tmp_path / "one"), tmp_path / "results")
     assert not (tmp_path / "results").exists()
@@ -150,20 +134,22 @@ def one_file(name: str, size: int = 1, method: int = ZIP_DEFLATED) -> Callable[[
     """An archive of one file of zeros."""
 
     def make(archive: Path) -> None:
-        with ZipFile(archive, "w", method) as packed, packed.open(name, "w") as file:
-            for _ in range(size // 2**20):
-                file.write(bytes(2**20))
-            file.write(bytes(size % 2**20))
+        with ZipFile(archive, "w", method) as packed:
+            packed.writestr(name, bytes(size))
 
     return make
 
 
 def sparse(archive: Path) -> None:
-    os.truncate(os.open(archive, os.O_CREAT | os.O_WRONLY), ARCHIVE_LIMIT_BYTES + 1)
+    archive.touch()
+    os.truncate(archive, ARCHIVE_LIMIT_BYTES + 1)
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no archive": (lambda path: path.write_text("results"), "not an archive of env/offline"),
+    "no archive": (
+        lambda path: path.write_text("results"),
+        "cannot be unpacked: File is not",
+    ),
     "an outer path": (one_file("box/../../evil.csv"), "results of one machine"),
     "an absolute path": (one_file("/etc/evil.csv"), "results of one machine"),
     "another folder": (one_file("analysis/__init__.py"), "results of one machine"),
@@ -175,30 +161,17 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a large archive": (sparse, f"at most {ARCHIVE_LIMIT_BYTES} bytes"),
 }
 """Archives, and how each is refused."""
-LIMITED = """\
-import resource
-resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
-from analysis.measure.bring import main
-from analysis.base.cli import fail_in_one_line
-fail_in_one_line(main)
-"""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_archive_is_one_line_in_little_memory(tmp_path: Path, name: str) -> None:
+def test_a_hostile_archive_is_one_line(tmp_path: Path, name: str) -> None:
     make, says = HOSTILE[name]
     archive, results = tmp_path / "hostile.zip", tmp_path / "results"
     make(archive)
-    results.mkdir()
-    command = [sys.executable, "-c", LIMITED, str(archive), "--results", str(results)]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
-    assert says in line and len(line) < 900
-    assert not list(results.iterdir())
+    with pytest.raises(HotpathError) as caught:
+        bring(archive, results)
+    assert says in str(caught.value) and str(caught.value).isprintable()
+    assert not results.exists()
 
 
 def test_a_damaged_archive_is_one_error_or_harmless(tmp_path: Path) -> None:
@@ -271,6 +244,8 @@ def test_a_node_measures_what_the_results_lack_on_the_gpus_that_were_asked_for(
     """A bad file that was there before stays as it is, on the node and when it is merged."""
     bad, good = measured(tmp_path / "results", RUN, LATER)
     bad.write_text("")
+    shutil.copytree(good.parent, good.parent.with_name("Calls"))
+    good.with_name("notes.txt").touch()
     done = SimpleNamespace(returncode=0)
     monkeypatch.setattr("analysis.measure.cluster.subprocess.run", lambda *_, **__: done)
     monkeypatch.setattr("analysis.measure.cluster.commit_of", lambda root: SimpleNamespace(name=""))

@@ -38,10 +38,12 @@ def copy_runs(
     """
 
     def refuse(path: Path, error: str | Exception) -> None:
+        there = results / path.relative_to(source)
+        with suppress(HotpathError):
+            if there.is_dir() or read_bytes(there) == read_bytes(path):
+                return
         with suppress(HotpathError):
             if not description_of(path).exists():
-                return
-            if read_bytes(results / path.relative_to(source)) == read_bytes(path):
                 return
         raise HotpathError(str(error).replace(f"{source}/", "")) from None
 

@@ -133,10 +133,10 @@ def description_of(path: Path) -> Path:
     raise FieldError(f"{path}", f"<run> and {endings}", path.name)
 
 
-def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
-    """The descriptions of runs in a study's folder, or those of captures, newest first."""
-    of_runs = (path for path in reversed(listed(folder)) if RUN.fullmatch(run_of(path)))
-    return [path for path in of_runs if path.name == run_of(path) + suffix]
+def described(folder: Path) -> list[Path]:
+    """The descriptions of runs in a study's folder, newest first."""
+    jsons = (path for path in reversed(listed(folder)) if path.suffix == ".json")
+    return [path for path in jsons if RUN.fullmatch(path.stem)]
 
 
 def codes_of(study: Study | None) -> Mapping[str, str]:
