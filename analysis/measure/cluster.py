@@ -10,7 +10,6 @@ what has fewer than `n` fresh runs. `merge` copies the runs of a machine into th
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -25,7 +24,7 @@ from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import remove, write_whole
 from analysis.measure.machine import COMMIT_VARIABLE, commit_of
-from analysis.results.store.copying import copy_runs, missing_runs
+from analysis.results.store.copying import copy_runs
 from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config
 
@@ -41,23 +40,24 @@ def tree_of(machine: str, run: int) -> Path:
 
 def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int) -> None:
     """Measure on this node what the run still lacks. HotpathError if something failed."""
-    asked = _machine(config, machine).gpus  # no others that the node has
-    gpus = {"gpu": list(range(asked))} if asked else {}
+    gpus = _machine(config, machine).gpus  # no others that the node has
+    of_this_run = {"machine": machine, "machines": [], "runs": run}
+    of_this_run |= {"gpu": list(range(gpus))} if gpus else {}
     copy_sources(tree := tree_of(machine, run))
-    results = tree / config.results.relative_to(ROOT)  # so that it measures what they lack
-    copy_runs(missing_runs(config.results, results, machine, config.studies, is_strict=False))
+    if (known := config.results / machine).is_dir():  # it measures what they lack
+        results = tree / config.results.relative_to(ROOT) / machine
+        shutil.copytree(known, results, symlinks=True, dirs_exist_ok=True)
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     settings_file = tree / "build" / "settings.json"
-    of_this_run = {"machine": machine, "machines": [], "runs": run, **gpus}
     write_whole(settings_file, json.dumps({**overrides, **of_this_run}))
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "measure", "profile"]
     command += ["--configfile", str(settings_file)]
     # The commit is that of the sources, and of nothing where they differ from it.
     commit = commit_of(ROOT)
-    known = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
+    named = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
     print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
-    if subprocess.run(command, cwd=tree, env={**os.environ, **known}, check=False).returncode:
+    if subprocess.run(command, cwd=tree, env={**os.environ, **named}, check=False).returncode:
         raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
 
 
@@ -85,23 +85,20 @@ def merge(config: Config, machine: str) -> Iterator[str]:
     then; a line for each run."""
     for run in range(1, _machine(config, machine).runs + 1):
         measured = tree_of(machine, run) / config.results.relative_to(ROOT)
-        added = copy_runs(missing_runs(measured, config.results, machine, config.studies))
-        yield f"{machine}: run {run}: {', '.join(added) or 'nothing new'}"
+        copied = copy_runs(measured, config.results, config.studies)
+        names = ", ".join(f"{path.parent.name}/{path.name}" for path in copied)
+        yield f"{machine}: run {run}: {names or 'nothing new'}"
     for study in config.studies.values():
         discard_superfluous(config.results / machine / study.name, study)
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.measure.cluster", __doc__)
     parser.add_argument("what", choices=["measure", "merge"], help="on the node, or afterwards")
     parser.add_argument("machine", help="its name in the configuration")
     parser.add_argument("run", nargs="?", type=at_least(1), default=1, help="the number of the run")
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
+    arguments = parser.parse_args()
     config = load_config(arguments.config)
     if arguments.what == "measure":
         measure(config, arguments.config, arguments.machine, arguments.run)

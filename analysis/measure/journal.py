@@ -17,6 +17,8 @@ import time
 from collections import ChainMap
 from pathlib import Path
 
+from pydantic import Field
+
 from analysis import ROOT
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
@@ -28,16 +30,15 @@ from analysis.measure.plan import Plan
 from analysis.measure.round import Visit
 from analysis.results.store.keys import (
     Bounds,
-    Commit,
     Digest,
     Disturbance,
     Few,
     Keys,
-    Listed,
     Look,
     Natural,
     RunName,
     Stages,
+    Token,
     name_of_run,
 )
 from analysis.results.store.samples import Row, read_rows
@@ -55,7 +56,7 @@ class RoundRecord(Keys):
     energy_j: float | None
     before: Look
     after: Look
-    newcomers: Listed[Natural]
+    newcomers: list[Natural]
     samples_sha256: Digest
     visits: list[Visit]
     stages_s: Stages
@@ -67,11 +68,11 @@ class Begun(Keys):
 
     plan: Digest
     run: RunName
-    commit: Commit | None
+    commit: Token | None
     dirty: bool | None
     bounds: Bounds
-    rounds: Listed[RoundRecord]
-    repeated: Listed[Disturbance]
+    rounds: list[RoundRecord] = Field(default_factory=list)
+    repeated: list[Disturbance] = Field(default_factory=list)
 
 
 class Journal:
@@ -82,55 +83,34 @@ class Journal:
         self.folder = plan.journal
         self.telemetry_file = self.folder / "telemetry.csv"
         self._file = self.folder / "journal.json"
-        self.begun = self._resume() or self._begin()
+        self.begun = self._resumed() or self._begin()
 
-    def _resume(self) -> Begun | None:
-        """The run with finished rounds, if there is one. A round with damaged samples is measured
-        again. Files that no command can go on with are removed."""
-        begun, study = None, self.plan.study.name
+    def _resumed(self) -> Begun | None:
+        """The run with finished rounds that this plan can go on with. Any other is removed."""
         try:
-            if self._file.exists():
-                begun = keys.read(Begun, read_json(self._file), str(self._file))
-        except HotpathError as error:
-            print(f"{study}: {self._file} is damaged and removed: {error}", flush=True)
-        if begun and self._is_published(begun.run):
-            begun = None
-        if begun and begun.plan != self.plan.digest:
-            print(f"{study}: rounds of an interrupted run of other code are dropped", flush=True)
-        elif begun:
-            begun.rounds = [record for record in begun.rounds if self._is_whole(record)]
-            if begun.rounds:
+            begun = keys.read(Begun, read_json(self._file), str(self._file))
+            if begun.plan != self.plan.digest:
+                raise HotpathError("its code or settings have changed")
+            for record in begun.rounds:
+                samples = self.round_file(record.round)
+                if (got := digest_of(samples)) != record.samples_sha256:
+                    raise FieldError(f"{samples}: checksum", "that of the record", got)
+            if begun.rounds and not self._is_published(begun.run):
                 return begun
+        except HotpathError as error:
+            if self._file.exists():
+                name = self.plan.study.name
+                print(f"{name}: rounds of an interrupted run are dropped: {error}", flush=True)
         if self.folder.exists():
             remove_together(self.folder)
         return None
 
-    def _is_whole(self, record: RoundRecord) -> bool:
-        """Whether a round has the samples of its record; if not, the line says why."""
-        samples = self.round_file(record.round)
-        try:
-            if (got := digest_of(samples)) != record.samples_sha256:
-                raise FieldError(f"{samples}: checksum", "that of the record", got)
-        except HotpathError as error:
-            study = self.plan.study.name
-            print(f"{study}: {samples} is damaged, and measured again: {error}", flush=True)
-            return False
-        return True
-
     def _begin(self) -> Begun:
         while self._is_published(run := name_of_run(utc_now(), self.plan.place.host)):
             time.sleep(0.1)  # two runs within a second
-        commit, plan = commit_of(ROOT), self.plan
-        bounds = ChainMap(*(plan.study.bounds_of(variant.name) for variant in plan.variants))
-        return Begun(
-            plan=plan.digest,
-            run=run,
-            commit=commit.name,
-            dirty=commit.dirty,
-            bounds=dict(bounds),
-            rounds=[],
-            repeated=[],
-        )
+        code, plan = commit_of(ROOT), self.plan
+        bounds = dict(ChainMap(*(plan.study.bounds_of(variant.name) for variant in plan.variants)))
+        return Begun(plan=plan.digest, run=run, commit=code.name, dirty=code.dirty, bounds=bounds)
 
     def _is_published(self, run: str) -> bool:
         return (self.plan.results / f"{run}.json").exists()

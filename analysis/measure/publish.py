@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,17 +14,8 @@ from analysis.measure.plan import wrong_output
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host, disturbed
 from analysis.measure.telemetry import read_telemetry, with_clocks
-from analysis.results.store import METHOD_VERSION
-from analysis.results.store.keys import (
-    FORMAT,
-    Compiler,
-    RunFile,
-    Stages,
-    VariantKeys,
-    start_of,
-    without_private,
-)
-from analysis.results.store.records import Reading
+from analysis.results.store import METHOD_VERSION, keys
+from analysis.results.store.records import CAPTURED, Reading
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, to_text
 from analysis.study.peers import versions_of
@@ -38,46 +29,50 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     after all results are stored.
     """
     plan, run, study = journal.plan, journal.run, journal.plan.study
-    readings, lacking = _telemetry(journal)
-    rows = [*with_clocks(journal.rows(), readings)]
+    telemetry, lacking = _telemetry(journal)
+    rows = [*with_clocks(journal.rows(), telemetry)]
     measured = {row.variant for row in rows}  # their needs may have been met only until now
-    variants = [v for v in plan.variants if v.in_grid(plan.grid.name)]
-    unmet = {v.name: None if v.name in measured else plan.place.unmet(v) for v in variants}
+    variants = {
+        v.name: keys.VariantKeys(
+            source_sha256=fingerprint(study, v),
+            flags=list(v.flags),
+            packages=versions_of(v.packages),
+            unmet=None if v.name in measured else plan.place.unmet(v),
+        )
+        for v in plan.variants
+        if v.in_grid(plan.grid.name)
+    }
     rows += [
-        Row(v.name, case.id, 0, {}, 0, "skipped", without_private(reason), "", None, start_of(run))
-        for v in variants
-        if (reason := unmet[v.name])
-        for case in study.variant(v.name).in_grid(plan.grid.name)
+        Row(name, case.id, 0, {}, 0, "skipped", entry.unmet, "", None, keys.start_of(run))
+        for name, entry in variants.items()
+        if entry.unmet
+        for case in study.variant(name).in_grid(plan.grid.name)
     ]
-    if is_skipped := all(row.status == "skipped" for row in rows):  # such a run has no rounds
+    about = _run_file(journal, host)
+    if all(row.status == "skipped" for row in rows):
         rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
+        about.rounds = 0
+    captured = {reading.variant for reading in telemetry}
+    none = f"not captured: {lacking}"
+    about.telemetry = {name: CAPTURED if name in captured else none for name in variants}
+    about.variants = variants
     texts = {f"{run}.csv": to_text(rows)}
-    if readings:
-        texts[f"{run}.telemetry.csv"] = records_text(Reading, readings, ".12g")
-    captured = {reading.variant for reading in readings}
-    telemetry = {v: "captured" if v in captured else f"not captured: {lacking}" for v in unmet}
-    about = _run_file(journal, host, unmet, telemetry)
-    if is_skipped:
-        about = about.model_copy(update={"rounds": 0, "disturbed": [], "repeated": []})
+    if telemetry:
+        texts[f"{run}.telemetry.csv"] = records_text(Reading, telemetry, ".12g")
     add(plan.results, about, texts)
     if journal.folder.exists():
         remove_together(journal.folder)
     for deleted in discard_superfluous(plan.results, study, plan.place.host):
         yield f"{study.name}: {deleted} is deleted: enough newer runs have its cells"
-    wrong: dict[str, list[str]] = {}
-    for row in rows:
-        if row.status == "failed" and row.case not in wrong.setdefault(row.variant, []):
-            wrong[row.variant].append(row.case)
-    for name, reason in unmet.items():
+    wrong = {row.cell for row in rows if row.status == "failed"}
+    for name, entry in variants.items():
         samples = sum(len(v) for row in rows if row.variant == name for v in row.values.values())
-        cases = sorted(wrong.get(name, []))
-        outcome = f"skipped: {reason}" if reason else f"{samples} samples"
+        cases = sorted(case for variant, case in wrong if variant == name)
         failed = f"; WRONG OUTPUT in {len(cases)} cases: {'; '.join(cases)}" if cases else ""
-        yield f"{study.name}/{name}: {outcome}{failed}"
-    if seconds := sum(record.seconds for record in journal.records):
-        yield f"{study.name}: measured for {seconds:.0f} s, budget {study.budget_s} s"
+        outcome = f"skipped: {entry.unmet}" if entry.unmet else f"{samples} samples{failed}"
+        yield f"{study.name}/{name}: {outcome}"
     if wrong:
-        raise wrong_output(study.name, sorted(wrong))
+        raise wrong_output(study.name, sorted({variant for variant, _ in wrong}))
 
 
 def _telemetry(journal: Journal) -> tuple[list[Reading], str]:
@@ -93,55 +88,37 @@ def _telemetry(journal: Journal) -> tuple[list[Reading], str]:
     return readings, "no sample fell into a cell of this variant"
 
 
-def _run_file(
-    journal: Journal, host: Host, unmet: Mapping[str, str | None], telemetry: dict[str, str]
-) -> RunFile:
-    """The description of the run, without its files."""
-    plan, begun, records = journal.plan, journal.begun, journal.records
+def _run_file(journal: Journal, host: Host) -> keys.RunFile:
+    """The description of the run, without its files, telemetry and variants."""
+    plan, begun, records, tools = journal.plan, journal.begun, journal.records, host.toolchain
     # The clock may be set back.
-    began, moment = start_of(begun.run), datetime.fromisoformat
+    began, moment = keys.start_of(begun.run), datetime.fromisoformat
     start = max(began, min((one.start for one in records), key=moment, default=began), key=moment)
     energies = [one.energy_j for one in records if one.energy_j is not None]
-    stages = {
-        name: round(sum(getattr(one.stages_s, name) for one in records), 3)
-        for name in Stages.model_fields
-    }
-    return RunFile(
-        format=FORMAT,
+    stages = [one.stages_s.model_dump() for one in records]
+    sums = {name: round(sum(one[name] for one in stages), 3) for name in keys.Stages.model_fields}
+    return keys.RunFile(
+        format=keys.FORMAT,
         method_version=METHOD_VERSION,
         machine=plan.place.machine,
         study=plan.study.name,
-        run=begun.run,
         grid=plan.grid.name,
         rounds=len(records),
         asked=list(plan.asked),
         start=start,
         end=max([start, *(one.end for one in records)], key=moment),
-        commit=begun.commit,
-        dirty=begun.dirty,
-        command=without_private(host.command),
+        command=keys.without_private(host.command),
         files={},
         host=describe(plan.place.gpus).model_copy(update={"id": plan.place.host}),
-        telemetry=telemetry,
-        compiler=Compiler(
-            nvcc=host.toolchain.version, cxx=host.toolchain.cxx_version, arch=host.arch
-        ),
-        variants={
-            name: VariantKeys(
-                source_sha256=fingerprint(plan.study, plan.study.variant(name)),
-                flags=list(plan.study.variant(name).flags),
-                packages=versions_of(plan.study.variant(name).packages),
-                unmet=reason,
-            )
-            for name, reason in unmet.items()
-        },
-        bounds=begun.bounds,
+        telemetry={},
+        compiler=keys.Compiler(nvcc=tools.version, cxx=tools.cxx_version, arch=host.arch),
+        variants={},
         conditions=[*(one.before for one in records), *(one.after for one in records[-1:])],
         disturbed=disturbed(journal),
-        repeated=begun.repeated,
-        stages_s=Stages(**stages) if records else None,
+        stages_s=keys.Stages(**sums) if records else None,
         # Energy of the whole run: all variants, and the gaps between them.
         energy_j=round(sum(energies), 3) if energies and len(energies) == len(records) else None,
         discarded_host_passes=DISCARDED_HOST_PASSES,
         other_processes=list(host.others),
+        **begun.model_dump(include={"run", "commit", "dirty", "bounds", "repeated"}),
     )

@@ -13,17 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analysis.base.cli import fail_in_one_line, program
-from analysis.base.errors import HotpathError, visible
+from analysis.base.errors import FieldError, HotpathError, visible
 from analysis.results.store.copying import require_same_kind
 from analysis.results.store.keys import HostKeys
 from analysis.results.store.runs import (
     FAULTS,
-    MACHINE,
-    NAME,
     description_of,
     newest_host,
     read,
-    require_named,
+    study_folders,
 )
 from analysis.study import Study, discover
 
@@ -43,8 +41,8 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
     for about in described:
         folder = about.parents[1]
         try:
-            require_named(folder, MACHINE)
-            require_named(about.parent, NAME)
+            if about.parent not in study_folders(folder.parent):
+                raise FieldError(f"{about.parent}", "a folder <machine>/<study>", about.parent.name)
             host = read(about, studies.get(about.parent.name)).about.host
             if folder not in newest:
                 newest[folder] = newest_host(folder, without=[*described]) or host

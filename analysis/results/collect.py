@@ -21,9 +21,9 @@ from analysis.results.store.runs import (
     Capture,
     Run,
     codes_of,
-    machine_folders,
     newest_host,
-    read_machine,
+    read_study,
+    study_folders,
 )
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
 from analysis.study import Study
@@ -94,21 +94,24 @@ def collect(
         except FAULTS as error:
             refuse(published_file(root, study), error)
     frames: list[pd.DataFrame] = []
-    for folder in machine_folders(root):
-        if host := newest_host(folder):
-            collected.machines[folder.name] = host.described()
-        room = MACHINE_LIMIT_SAMPLES
-        for one in read_machine(folder, studies, refuse, only):
+    rooms: dict[str, int] = {}
+    for folder in study_folders(root, refuse):
+        machine, known = folder.parent.name, studies.get(folder.name)
+        if machine not in rooms and (host := newest_host(folder.parent)):
+            collected.machines[machine] = host.described()
+        rooms.setdefault(machine, MACHINE_LIMIT_SAMPLES)
+        is_read = only is None or folder.name in only
+        for one in read_study(folder, known, refuse) if is_read else ():
             if isinstance(one, Capture):
                 collected.captures.append(one)
                 continue
-            table = _frame(one, studies.get(one.about.study))
-            if len(table) > room:
+            table = _frame(one, known)
+            if len(table) > rooms[machine]:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
-                path = folder / one.about.study / one.about.file_name
+                path = folder / one.about.file_name
                 refuse(path, FieldError(f"{path}", expected, "more"))
                 continue
-            room -= len(table)
+            rooms[machine] -= len(table)
             frames.append(table)
             collected.runs.append(one.about)
     collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))

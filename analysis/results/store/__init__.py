@@ -1,10 +1,9 @@
-"""Results on disk: samples, provenance and captures of every machine, and published figures."""
+"""Results on disk: samples, descriptions and captures of every machine, and published figures."""
 
 from typing import Final
 
 METHOD_VERSION = 3
-"""Version of the measurement method. Results of another version are stale, and are measured again
-where possible.
+"""Version of the measurement method. Results of another version are stale.
 
 1: a cell's first host time came right after its device times, and data that a check left in the
    CPU's caches stayed there

@@ -10,67 +10,61 @@ from typing import Any, Final
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
-from analysis.base.reading import read_text
+from analysis.base.reading import read_bytes, read_text
 from analysis.results.store.keys import HostKeys, text_of
-from analysis.results.store.runs import description_of, newest_host, read_about, read_machine
+from analysis.results.store.runs import (
+    description_of,
+    newest_host,
+    read_about,
+    read_study,
+    study_folders,
+)
 from analysis.study import Study
 from analysis.study.config import MachineName
 
 IDLE_GENERATION: Final = 3
 """An idle link may report up to this PCIe generation, and train to a faster one under load."""
-Copies = Mapping[Path, Mapping[Path, str]]
-"""Texts of the files of each run or capture to write, by its description."""
 
 
-def copy_runs(copies: Copies) -> list[str]:
-    """Write `copies`; returns `<study>/<file>` of each description."""
-    for files in copies.values():
-        write_all(files)
-    return [f"{path.parent.name}/{path.name}" for path in copies]
+def copy_runs(
+    source: Path, results: Path, studies: Mapping[str, Study], name: str = ""
+) -> list[Path]:
+    """Copy the runs and captures in `source` that `results` lacks, there under the machine `name`,
+    by default its own. Returns their new descriptions.
 
-
-def missing_runs(
-    source: Path,
-    results: Path,
-    machine: str,
-    studies: Mapping[str, Study],
-    name: str = "",
-    *,
-    is_strict: bool = True,
-) -> Copies:
-    """The runs and captures of `machine` that `results` lacks, there under `name`, by default its
-    own. Nothing where `source` has no such machine.
-
-    HotpathError for a bad file, which is left out unless `is_strict`, as is always what a killed
-    process left; for a file that `results` has with another content; and for another kind of
+    HotpathError, before anything is copied, for a bad file, unless `results` has it too or a killed
+    process left it; for a file that `results` has with another content; and for another kind of
     machine.
     """
-    if not (source / machine).is_dir():
-        return {}
-    folder = results / keys.read(MachineName, name or machine, "name of the machine")
 
     def refuse(path: Path, error: str | Exception) -> None:
+        there = results / path.relative_to(source)
+        with suppress(HotpathError):
+            if there.is_dir() or read_bytes(there) == read_bytes(path):
+                return
         with suppress(HotpathError):
             if not description_of(path).exists():
-                return  # a killed process wrote it before its description
-        if is_strict:
-            raise HotpathError(str(error).replace(f"{source}/", "")) from None
+                return
+        raise HotpathError(str(error).replace(f"{source}/", "")) from None
 
-    runs = list(read_machine(source / machine, studies, refuse))
-    newest = newest_host(folder) or (newest_host(source / machine) if is_strict else None)
-    texts: dict[Path, dict[Path, str]] = {}
-    for about in (one.about for one in runs):
-        here, there = (root / about.study for root in (source / machine, folder))
-        path = there / about.file_name
-        require_same_kind(about.host, folder, f"{here / path.name}", newest)
-        about.machine = folder.name
-        kind: type[Any] = type(about)
-        if path.exists() and read_about(path, kind) != about:
-            raise FieldError(f"{here / path.name}", f"the content of {path}", "another")
-        if not all((there / file).exists() for file in (path.name, *about.files)):
-            texts[path] = {there / file: read_text(here / file) for file in about.files}
-            texts[path][path] = text_of(about)
-    return dict(sorted(texts.items()))
+    texts: dict[Path, Mapping[Path, str]] = {}
+    for here in study_folders(source, refuse):
+        machine = keys.read(MachineName, name or here.parent.name, "name of the machine")
+        there = results / machine / here.name
+        newest = newest_host(there.parent) or newest_host(here.parent)
+        for about in (one.about for one in read_study(here, studies.get(here.name), refuse)):
+            old, new = here / about.file_name, there / about.file_name
+            require_same_kind(about.host, there.parent, f"{old}", newest)
+            about.machine = machine
+            kind: type[Any] = type(about)
+            if new.exists() and read_about(new, kind) != about:
+                raise FieldError(f"{old}", f"the content of {new}", "another")
+            if not all((there / file).exists() for file in (new.name, *about.files)):
+                beside = {there / file: read_text(here / file) for file in about.files}
+                texts[new] = {**beside, new: text_of(about)}
+    for files in texts.values():
+        write_all(files)
+    return sorted(texts)
 
 
 def require_same_kind(
@@ -80,20 +74,18 @@ def require_same_kind(
     another kind of GPU, number of GPUs or SMs, or PCIe link than `host`. What either does not know
     differs from nothing."""
     newest = newest or newest_host(folder)
-    if newest is None:
-        return
-    here = _kind_of(host)
-    for key, expected in _kind_of(newest).items():
-        if None not in (got := here.get(key), expected) and got != expected:
-            wanted = f"{expected!r} as in {folder}; give another name, see --as"
-            raise FieldError(f"{where}: {key}", wanted, got)
+    kind, expected = _kind_of(host), _kind_of(newest) if newest else {}
+    for key, got in kind.items():
+        if (wanted := expected.get(key, got)) != got:
+            text = f"{wanted!r} as in {folder}; give another name, see --as"
+            raise FieldError(f"{where}: {key}", text, got)
 
 
-def _kind_of(host: HostKeys) -> dict[str, object]:
-    """The kind of a machine; None for what is unknown, as is the generation of an idle link."""
-    known: dict[str, object] = {"gpus": len(host.gpus)}
+def _kind_of(host: HostKeys) -> dict[str, Any]:
+    """What is known of the kind of a machine, without the generation of an idle link."""
+    kind: dict[str, Any] = {"gpus": len(host.gpus)}
     for gpu in host.gpus[:1]:
-        known |= {"gpu": gpu.gpu, "sms": gpu.sms, "pcie_width": gpu.pcie_width}
-        is_trained = (gpu.pcie_generation or 0) > IDLE_GENERATION
-        known["pcie_generation"] = gpu.pcie_generation if is_trained else None
-    return known
+        kind |= gpu.model_dump(include={"gpu", "sms", "pcie_width"}, exclude_none=True)
+        if (gpu.pcie_generation or 0) > IDLE_GENERATION:
+            kind["pcie_generation"] = gpu.pcie_generation
+    return kind

@@ -1,7 +1,6 @@
-"""The files of results as models: schema, check and reference at once.
+"""Descriptions in the files of results as models: schema, reference and messages at once.
 
-`RunFile` is one run of one study, `CaptureFile` one capture of its counters or timelines. Whatever
-reads these files later relies on them, so an unknown key is refused.
+`RunFile` describes one run of one study, `CaptureFile` one capture of counters or timelines.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
-from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, is_utc_time, only
+from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, only
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -23,7 +22,7 @@ T = TypeVar("T")
 
 FORMAT: Final = 1
 """Version of the form of run files."""
-RUN: Final = re.compile(r"(\d{8}T\d{6}Z)-([0-9a-f]{8})", re.ASCII)
+RUN: Final = re.compile(r"(20[0-9]{6}T[0-9]{6}Z)-([0-9a-f]{8})")
 """A run's name: start time and host."""
 UNKNOWN_HOST: Final = "0" * 8
 SMALLEST: Final = 1e-13
@@ -32,12 +31,10 @@ LARGEST: Final = 1e15
 """The largest value, in any unit but seconds: a thousand times the memory of any machine."""
 LONGEST_S: Final = 1e5
 """The longest time: no round lasts longer than a day."""
-EARLIEST: Final = "2020"
-"""The first year in which a run can be."""
 MAX_CLOCK_ERROR: Final = timedelta(days=1)
-"""The clocks of two machines may differ; a run that is dated later than this lies in the future."""
+"""Maximum difference between the clocks of two machines."""
 PRIVATE: Final = re.compile(
-    r"(?<![\w./<>-])~?/(?:[\w.+@~-]+/)*[\w.+@~-]+|[A-Za-z]:\\\w+"
+    r"(?<![\w./<>-])~?/(?:[\w.+@~-]+/)*([\w.+@~-]+)|[A-Za-z]:\\(\w+)"
     r"|(?:GPU-)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 )
 """A path or a UUID: neither belongs in a file that is published."""
@@ -46,13 +43,8 @@ _PAIR: Final = r"[a-z][a-z0-9_]*=[A-Za-z0-9_.-]+"
 
 def without_private(text: str) -> str:
     """`text` with only the last name of each path, and with UUIDs named so."""
-
-    def last_name(found: re.Match[str]) -> str:
-        *folders, last = re.split(r"[/\\]", found[0])
-        return last if folders else "UUID"
-
-    while (public := PRIVATE.sub(last_name, text)) != text:  # a last name may be a UUID
-        text = public
+    while (public := PRIVATE.sub(lambda found: found[1] or found[2] or "UUID", text)) != text:
+        text = public  # a last name may be a UUID
     return text
 
 
@@ -67,20 +59,13 @@ def start_of(run: str) -> str:
 
 
 def _is_past(time: str) -> bool:
-    latest = datetime.now(UTC) + MAX_CLOCK_ERROR
-    return is_utc_time(time) and time >= EARLIEST and datetime.fromisoformat(time) <= latest
+    return datetime.fromisoformat(time) <= datetime.now(UTC) + MAX_CLOCK_ERROR
 
 
-_PAST: Final = f"a time from {EARLIEST} on that does not lie in the future"
 _PUBLIC: Final = only(lambda text: not PRIVATE.search(text), "text without a path or UUID")
 
-PastTime = Annotated[UtcTime, only(_is_past, _PAST)]
-RunName = Annotated[
-    str, Field(pattern=f"^{RUN.pattern}$"), only(lambda run: _is_past(start_of(run)), _PAST)
-]
-Format = Annotated[int, Field(ge=FORMAT, le=FORMAT)]
-HostId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
-Word = Annotated[str, Field(max_length=1000), _PUBLIC]
+PastTime = Annotated[UtcTime, only(_is_past, "a time that does not lie in the future")]
+RunName = Annotated[str, Field(pattern=f"^{RUN.pattern}$")]
 Text = Annotated[str, Field(max_length=4000), _PUBLIC]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
 CaseId = Annotated[
@@ -90,8 +75,8 @@ CaseId = Annotated[
 ]
 Reasons = Annotated[str, Field(max_length=1000, pattern=r"^([a-z_]+(\|[a-z_]+)*)?$")]
 """Reasons for lowered clocks, joined by a bar."""
+Token = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,64}$")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Commit = Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,64}$")]
 Natural = Annotated[int, Field(ge=0, le=int(MAX_NUMBER))]
 Count = Annotated[int, Field(ge=1, le=int(MAX_NUMBER))]
 Few = Annotated[int, Field(ge=0, le=100_000)]
@@ -99,17 +84,8 @@ Amount = Annotated[float, Field(ge=0, le=LARGEST)]
 Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_S)]
 Megahertz = Annotated[float, Field(ge=0, le=100_000)]
-Listed = Annotated[list[T], Field(max_length=1001)]
-Package = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,60}$")]
-ByPair = Annotated[
-    dict[Annotated[str, Field(pattern="^[0-9]{1,4}-[0-9]{1,4}$")], T], Field(max_length=1000)
-]
-"""By two GPUs, such as `0-1`."""
-ByVariant = Annotated[dict[Name, T], Field(max_length=1000)]
-Bounds = ByVariant[Listed[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]]]
+Bounds = dict[Name, list[Annotated[str, Field(pattern="^[0-9a-f]{12}$")]]]
 """The digests of the comparisons of claims, by the claim's id."""
-Files = Annotated[dict[Annotated[str, Field(max_length=100)], Digest], Field(max_length=2)]
-"""Checksums of the files beside a description, by name."""
 
 
 class Keys(BaseModel, extra="forbid", strict=True, allow_inf_nan=False):
@@ -119,9 +95,9 @@ class Keys(BaseModel, extra="forbid", strict=True, allow_inf_nan=False):
 class GpuKeys(Keys):
     """A GPU in use, and its link."""
 
-    gpu: Word
-    arch: Word | None = None
-    sms: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    gpu: Text
+    arch: Text | None = None
+    sms: Count | None = None
     gpu_memory_bytes: Count | None = None
     power_limit_w: Positive | None = None
     max_sm_mhz: Megahertz | None = None
@@ -145,28 +121,29 @@ class Limits(Keys):
 
 
 class HostKeys(Keys):
-    """The host of a run. `unsupported` lists the keys that it cannot answer."""
+    """The host of a run, facts about two GPUs by pair, such as `0-1`. `unsupported` lists the keys
+    that it cannot answer."""
 
-    id: HostId
-    gpus: Annotated[list[GpuKeys], Field(max_length=64)] = []
-    driver: Word | None = None
-    cuda: Word | None = None
-    peer_access: ByPair[bool | None] | None = None
-    nvlinks: ByPair[Natural | None] | None = None
-    pcie_path: ByPair[Word | None] | None = None
-    cpu: Word | None = None
-    cpu_id: Word | None = None
-    cpu_caches: Annotated[dict[Package, Count], Field(max_length=100)] | None = None
+    id: Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
+    gpus: list[GpuKeys] = []
+    driver: Text | None = None
+    cuda: Text | None = None
+    peer_access: dict[Token, bool | None] | None = None
+    nvlinks: dict[Token, Natural | None] | None = None
+    pcie_path: dict[Token, Text | None] | None = None
+    cpu: Text | None = None
+    cpu_id: Text | None = None
+    cpu_caches: dict[Token, Count] | None = None
     cores: Count | None = None
     numa_nodes: Count | None = None
     memory_bytes: Count | None = None
-    kernel: Word | None = None
+    kernel: Text | None = None
     hypervisor: bool | None = None
     iommu: bool | None = None
-    python: Word | None = None
-    libraries: Annotated[dict[Package, Word], Field(max_length=100)] = {}
+    python: Text | None = None
+    libraries: dict[Token, Text] = {}
     limits: Limits = Limits()
-    unsupported: Listed[Name] = []
+    unsupported: list[Name] = []
 
     def described(self) -> dict[str, Any]:
         """The facts of the host and its first GPU, None for those in `unsupported`; `gpus` is the
@@ -183,9 +160,9 @@ class HostKeys(Keys):
 class Compiler(Keys):
     """Versions and architecture."""
 
-    nvcc: Word | None = None
-    cxx: Word | None = None
-    arch: Word | None = None
+    nvcc: Text | None = None
+    cxx: Text | None = None
+    arch: Text | None = None
 
 
 class VariantKeys(Keys):
@@ -193,7 +170,7 @@ class VariantKeys(Keys):
     ship it, and the missing resource for which all of its cases were skipped, or null."""
 
     source_sha256: Digest
-    flags: Listed[Text] = []
+    flags: list[Text] = []
     packages: Annotated[dict[Text, Text], Field(exclude_if=operator.not_)] = {}
     unmet: Text | None = None
 
@@ -202,7 +179,7 @@ class Disturbance(Keys):
     """A disturbed round."""
 
     round: Few
-    why: Listed[Text]
+    why: list[Text]
 
 
 class Look(Keys):
@@ -232,39 +209,39 @@ class Stages(Keys):
 class RunFile(Keys):
     """`<run>.json`: one run of one study. A run that skipped everything has no rounds."""
 
-    format: Format
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     method_version: Few
     machine: MachineName
     study: Name
     run: RunName
     grid: Annotated[str, Field(pattern=f"^({'|'.join(GRIDS)})$")]
     rounds: Few
-    asked: Listed[Name]
+    asked: list[Name]
     start: PastTime
     end: PastTime
-    commit: Commit | None
+    commit: Token | None
     dirty: bool | None
     command: Text
-    files: Files
+    files: dict[str, Digest]
     host: HostKeys
-    telemetry: ByVariant[Text]
+    telemetry: dict[Name, Text]
     compiler: Compiler
-    variants: ByVariant[VariantKeys]
+    variants: dict[Name, VariantKeys]
     bounds: Bounds
-    conditions: Listed[Look]
-    disturbed: Listed[Disturbance]
-    repeated: Listed[Disturbance]
+    conditions: list[Look]
+    disturbed: list[Disturbance]
+    repeated: list[Disturbance]
     stages_s: Stages | None
     energy_j: Amount | None
     discarded_host_passes: Few
-    other_processes: Listed[Natural]
+    other_processes: list[Natural]
 
     @field_validator("start", "end")
     @classmethod
     def _is_in_order(cls, time: str, info: ValidationInfo) -> str:
         """Whether it starts from the time of its name on, and ends from its start on."""
-        earlier = info.data.get("start") or start_of(info.data.get("run", ""))
-        if earlier and datetime.fromisoformat(time) < datetime.fromisoformat(earlier):
+        earlier = info.data.get("start") or start_of(info.data.get("run", time))
+        if datetime.fromisoformat(time) < datetime.fromisoformat(earlier):
             raise Fault(f"a time from {earlier} on", time)
         return time
 
@@ -304,17 +281,17 @@ class CapturedVariant(Keys):
 class CaptureFile(Keys):
     """`<time>-<host>.<kind>.json`: a capture of the variants of one study."""
 
-    format: Format
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     kind: CaptureKind
     machine: MachineName
     study: Name
     at: PastTime
-    commit: Commit | None
+    commit: Token | None
     dirty: bool | None
-    files: Files
+    files: dict[str, Digest]
     host: HostKeys
     compiler: Compiler
-    variants: ByVariant[CapturedVariant]
+    variants: dict[Name, CapturedVariant]
 
     @property
     def stem(self) -> str:

@@ -62,10 +62,7 @@ def published_file(results: Path, study: Study) -> Path:
 
 
 def load_published(results: Path, study: Study) -> pd.DataFrame:
-    """Published rows of `study`, by PublishedRow; empty where there are none.
-
-    HotpathError names the invalid file and line.
-    """
+    """Published rows of `study`, by PublishedRow. HotpathError names the invalid file and line."""
     path = published_file(results, study)
     found = []
     for row in read_records(path, PrintedRow) if path.exists() else ():
@@ -79,10 +76,8 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
 def to_seconds(value: float, unit: str, payload_bytes: int) -> float:
     """Seconds of one operation from a printed time or rate; NaN for a rate without payload."""
     base, scale = SI[unit]
-    if base == "s":
-        return value * scale
     amount = 1 if base == "1/s" else payload_bytes or math.nan
-    return amount / (value * scale)
+    return value * scale if base == "s" else amount / (value * scale)
 
 
 def best_statement(published: pd.DataFrame) -> pd.DataFrame:

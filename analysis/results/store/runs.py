@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter as Counts
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
+
+import pandas as pd
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
+from analysis.base.keys import NAME
 from analysis.base.reading import decoded, read_bytes, read_json, require_folder
 from analysis.base.records import parse_records
 from analysis.results.store.keys import (
@@ -32,19 +35,16 @@ from analysis.results.store.keys import (
 )
 from analysis.results.store.records import CAPTURED, Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
-from analysis.study import CAPTURE_KINDS, Study
-from analysis.study import NAME as NAME
+from analysis.study import Study
 from analysis.study.source import fingerprint
 
 PUBLISHED: Final = "published"
 MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
-ABOUT: Final = (".json", *(f".{kind}.json" for kind in CAPTURE_KINDS))
-"""Endings of files that describe others and are written after them."""
+ABOUT: Final = (".json", ".counters.json", ".timeline.json")
+"""Endings of descriptions, which are written after the files that they describe."""
 _FILE: Final = re.compile(
-    rf"({RUN.pattern})(?:(\.(?:{'|'.join(CAPTURE_KINDS)}))?\.(?:json|csv)|\.telemetry\.csv)"
+    rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
-PARTIAL: Final = ".partial"
-"""Ending of a file that is not yet written; an interrupted run may leave one."""
 MAX_FILES: Final = 64
 """Maximum number of runs of a study on a machine, and of its captures of a kind."""
 KEPT_RUNS: Final = 8
@@ -56,7 +56,6 @@ FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError,
 """Errors that a file may cause: the first two by a check, the others without one."""
 
 File = TypeVar("File", RunFile, CaptureFile)
-Cell = tuple[str, str]
 Refuse = Callable[[Path, str | Exception], None]
 """Hears of each bad file, and why it is left out."""
 
@@ -77,25 +76,48 @@ class Capture:
     path: Path
 
 
+def ignore(path: Path, error: str | Exception) -> None:
+    """Say nothing of a bad file."""
+
+
 def listed(folder: Path) -> list[Path]:
     """Content of a folder, in alphabetical order, without half written files; nothing of a link."""
     is_folder = folder.is_dir() and not folder.is_symlink()
-    return sorted(p for p in folder.iterdir() if p.suffix != PARTIAL) if is_folder else []
+    return sorted(p for p in folder.iterdir() if p.suffix != ".partial") if is_folder else []
 
 
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
+    """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
+    in their place but files beside machines."""
 
+    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
+        try:
+            if not form.fullmatch(path.name):
+                raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
+            require_folder(path)
+        except FAULTS as error:
+            refuse(path, error)
+            return False
+        return True
 
-def machine_folders(root: Path) -> list[Path]:
-    """All entries under `root` in the place of machines' folders, valid or not."""
-    return [path for path in listed(root) if not _is_plain(path) and path.name != PUBLISHED]
+    for machine in listed(root):
+        is_beside = machine.name == PUBLISHED or (machine.is_file() and not machine.is_symlink())
+        if not is_beside and is_folder(machine, MACHINE):
+            yield from (study for study in listed(machine) if is_folder(study, NAME))
 
 
 def machines(root: Path) -> list[str]:
     """Names of the machines under `root`, in alphabetical order."""
-    names = (path.name for path in machine_folders(root) if listed(path))
-    return [name for name in names if MACHINE.fullmatch(name)]
+    return list(dict.fromkeys(folder.parent.name for folder in study_folders(root)))
+
+
+def plain_files(root: Path) -> list[Path]:
+    """Every file under `root` that can be results by its name and place, none through a link."""
+    found = [path for folder in study_folders(root) for path in listed(folder)]
+    found = [path for path in found if _FILE.fullmatch(path.name)]
+    published = re.compile(rf"{NAME.pattern}\.csv")
+    found += [path for path in listed(root / PUBLISHED) if published.fullmatch(path.name)]
+    return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
 def run_of(path: Path) -> str:
@@ -106,32 +128,15 @@ def run_of(path: Path) -> str:
 def description_of(path: Path) -> Path:
     """The description that a file of a study belongs to; FieldError for another file."""
     if found := _FILE.fullmatch(path.name):
-        return path.with_name(f"{run_of(path)}{found[4] or ''}.json")
-    endings = [*ABOUT, *(about.replace(".json", ".csv") for about in ABOUT), ".telemetry.csv"]
-    raise FieldError(f"{path}", f"<run> and one of {', '.join(endings)}", path.name)
+        return path.with_name(f"{run_of(path)}{found[3] or ''}.json")
+    endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
+    raise FieldError(f"{path}", f"<run> and {endings}", path.name)
 
 
-def described(folder: Path, suffix: str = ABOUT[0]) -> list[Path]:
-    """The descriptions of runs in a study's folder, or those of captures, newest first."""
-    paths = (path for path in reversed(listed(folder)) if RUN.fullmatch(run_of(path)))
-    return [path for path in paths if path.name == run_of(path) + suffix]
-
-
-def plain_files(root: Path) -> Iterator[Path]:
-    """Every file under `root` that can be results by its name and place, none through a link."""
-    studies = [study for machine in machines(root) for study in listed(root / machine)]
-    of_runs = [p for s in studies if NAME.fullmatch(s.name) for p in listed(s)]
-    yield from (path for path in of_runs if _FILE.fullmatch(path.name) and _is_plain(path))
-    for path in listed(root / PUBLISHED):
-        if NAME.fullmatch(path.stem) and path.suffix == ".csv" and _is_plain(path):
-            yield path
-
-
-def require_named(folder: Path, pattern: re.Pattern[str]) -> None:
-    """HotpathError unless it is a folder with a name of a machine, MACHINE, or a study, NAME."""
-    if not pattern.fullmatch(folder.name):
-        raise FieldError(f"{folder}", f"a name of the form {pattern.pattern}", folder.name)
-    require_folder(folder)
+def described(folder: Path) -> list[Path]:
+    """The descriptions of runs in a study's folder, newest first."""
+    jsons = (path for path in reversed(listed(folder)) if path.suffix == ".json")
+    return [path for path in jsons if RUN.fullmatch(path.stem)]
 
 
 def codes_of(study: Study | None) -> Mapping[str, str]:
@@ -155,35 +160,28 @@ def read(path: Path, study: Study | None) -> Run | Capture:
     HotpathError names the file, the key or line, what was expected and what came.
     """
     csv, telemetry = path.with_suffix(".csv"), path.with_suffix(".telemetry.csv")
-    if path.name != f"{run_of(path)}.json":
-        capture = read_about(path, CaptureFile)
-        record: type[Any] = {"counters": Counter, "timeline": Event}[capture.kind]
-        for text in _texts(path, capture.files, {csv.name}).values():
-            parse_records(csv, text, record)
-        return Capture(capture, csv)
-    about = read_about(path, RunFile)
-    texts = _texts(path, about.files, {csv.name, telemetry.name})
-    if csv.name not in texts:
-        raise FieldError(f"{path}: files", csv.name, sorted(texts))
-    rows = parse_rows(csv, texts[csv.name])
-    if telemetry.name in texts:
-        parse_records(telemetry, texts[telemetry.name], Reading)
-    _check_rows(csv, rows, about, study)
-    return Run(about, rows)
-
-
-def _texts(path: Path, files: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
-    """The texts of the files beside a description, by name; FieldError if one is another."""
-    if not files.keys() <= {*known}:
-        raise FieldError(f"{path}: files", f"{sorted(known)}", sorted(files))
-    texts = {}
-    for name, digest in files.items():
+    is_run = path.name == f"{run_of(path)}.json"
+    about = read_about(path, RunFile) if is_run else read_about(path, CaptureFile)
+    records: dict[str, type[Any]] = {csv.name: Row, telemetry.name: Reading}
+    if isinstance(about, CaptureFile):
+        records = {csv.name: {"counters": Counter, "timeline": Event}[about.kind]}
+    if not about.files.keys() <= records.keys():
+        raise FieldError(f"{path}: files", f"{[*records]}", sorted(about.files))
+    rows: list[Row] = []
+    for name, digest in about.files.items():
         file = path.with_name(name)
         content = read_bytes(file, CSV_LIMIT_BYTES)
         if (got := hashlib.sha256(content).hexdigest()) != digest:
             raise FieldError(f"{file}: checksum", f"{digest!r} as in {path.name}", got)
-        texts[name] = decoded(file, content)
-    return texts
+        text, record = decoded(file, content), records[name]
+        if record is Row:
+            rows = parse_rows(file, text)
+        else:
+            parse_records(file, text, record)
+    if isinstance(about, CaptureFile):
+        return Capture(about, csv)
+    _check_rows(csv, rows, about, study)
+    return Run(about, rows)
 
 
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
@@ -212,31 +210,24 @@ def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | 
         raise FieldError(f"{path}: variant", f"samples of {missing}", "none")
 
 
-def ignore(path: Path, error: str | Exception) -> None:
-    """Say nothing of a bad file."""
-
-
 def read_study(
     folder: Path, study: Study | None, refuse: Refuse = ignore, suffixes: Sequence[str] = ABOUT
 ) -> Iterator[Run | Capture]:
-    """The runs and captures in a study's folder, newest first of each kind. `refuse` hears of files
-    that belong to none, too."""
-    for path in listed(folder):
+    """The runs and captures in a study's folder, newest first. `refuse` hears of files that belong
+    to none, too."""
+    good = Counts[str]()
+    for path in reversed(listed(folder)):
+        suffix = path.name.removeprefix(run_of(path))
         try:
             if not (about := description_of(path)).exists():
-                refuse(path, f"{path}: ignored, because {about.name} is missing")
-        except HotpathError as error:
-            refuse(path, error)
-    for suffix in suffixes:
-        good = 0
-        for path in described(folder, suffix):
-            try:
-                if good >= MAX_FILES:
+                raise HotpathError(f"{path}: ignored, because {about.name} is missing")
+            if path == about and suffix in suffixes:
+                if good[suffix] >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
                 yield read(path, study)
-                good += 1
-            except FAULTS as error:
-                refuse(path, error)
+                good[suffix] += 1
+        except FAULTS as error:
+            refuse(path, error)
 
 
 def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Iterator[Run]:
@@ -246,29 +237,9 @@ def read_runs(folder: Path, study: Study | None, refuse: Refuse = ignore) -> Ite
 
 
 def read_captures(folder: Path) -> Iterator[Capture]:
-    """The captures in a study's folder, newest first of each kind."""
+    """The captures in a study's folder, newest first."""
     captures = read_study(folder, None, suffixes=ABOUT[1:])
     return (capture for capture in captures if isinstance(capture, Capture))
-
-
-def read_machine(
-    folder: Path, studies: Mapping[str, Study], refuse: Refuse, only: Collection[str] | None = None
-) -> Iterator[Run | Capture]:
-    """All runs and captures in a machine's folder; `only` names the studies to read. `refuse` hears
-    of folders with a wrong name, too. An empty one needs no name."""
-
-    def is_named(place: Path, pattern: re.Pattern[str]) -> bool:
-        try:
-            if listed(place) or place.is_symlink() or not place.is_dir():
-                require_named(place, pattern)
-        except (HotpathError, OSError) as error:
-            refuse(place, error)
-            return False
-        return True
-
-    for inner in listed(folder) if is_named(folder, MACHINE) else ():
-        if (only is None or inner.name in only) and is_named(inner, NAME):
-            yield from read_study(inner, studies.get(inner.name), refuse)
 
 
 def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
@@ -286,52 +257,40 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
 
     Returns the path of the description. It completes what a killed process left of the same run.
     """
-    files = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in csv_texts.items()}
-    path = folder / about.file_name
-    texts = {folder / file: text for file, text in csv_texts.items()}
-    texts[path] = text_of(about.model_copy(update={"files": files}))
-    for file, text in texts.items():
-        limit = JSON_LIMIT_BYTES if file == path else CSV_LIMIT_BYTES
+    files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in csv_texts.items()}
+    about = about.model_copy(update={"files": files})
+    texts = {**csv_texts, about.file_name: text_of(about)}
+    for name, text in texts.items():
+        limit = JSON_LIMIT_BYTES if name == about.file_name else CSV_LIMIT_BYTES
         if (size := len(text.encode())) > limit:
-            raise HotpathError(f"{file}: expected at most {limit} bytes, got {size}")
-    write_all(texts)
-    return path
+            raise HotpathError(f"{name}: expected at most {limit} bytes, got {size}")
+    write_all({folder / name: text for name, text in texts.items()})
+    return folder / about.file_name
 
 
-State = Literal["measured", "skipped", "empty", "stale"]
-Held = tuple[str, Mapping[Cell, State]]
-"""The host of a file, and its cells that today's study has: measured or skipped by today's code,
-`empty` if a run skipped everything, or stale. A capture skipped what it could not capture."""
+HELD: Final = ("name", "host", "cell", "state")
+"""Columns of a table with a row for each cell of a file, newest files first. Its state is `stale`
+if older code measured it; by today's code, it is `measured` or `skipped`, as by a failed capture.
+"""
 
 
-def superfluous(held: Mapping[str, Held], *, of_captures: bool = False) -> list[str]:
-    """The names that can be deleted, oldest first, of files whose names sort by time.
+def needed(held: pd.DataFrame, *, of_captures: bool = False) -> set[str]:
+    """The names of files that a figure needs.
 
-    A cell of today's code needs the newest KEPT_RUNS files that have it, and the newest of each
-    host. It was skipped: the same, of files that have it measured or skipped. A stale cell is
-    needed until a file has it of today's code, a captured one until one has captured it. A run that
-    skipped everything is needed until its host skips the same again.
+    A measured cell is needed in its newest KEPT_RUNS files and the newest of each host, a skipped
+    one in the newest of each host. A stale cell is needed until a file has it of today's code, a
+    captured one until one has captured it.
     """
-    replacing = {"measured"} if of_captures else {"measured", "skipped", "empty"}
-    states = [item for _, cells in held.values() for item in cells.items()]
-    replaced = {cell for cell, state in states if state in replacing}
-    hosts: defaultdict[tuple[Cell, State], list[str]] = defaultdict(list)  # of newer files
-
-    def is_needed(host: str, cell: Cell, state: State) -> bool:
-        if state == "stale":
-            return cell not in replaced
-        newer = hosts[cell, state]
-        return host not in newer or (state != "empty" and len(newer) < KEPT_RUNS)
-
-    found = []
-    for name, (host, cells) in sorted(held.items(), reverse=True):
-        if not any(is_needed(host, *item) for item in cells.items()):
-            found.append(name)
-        for cell, state in cells.items():
-            hosts[cell, state].append(host)
-            if state == "measured":
-                hosts[cell, "skipped"].append(host)
-    return found[::-1]
+    stale, fresh = held[held["state"] == "stale"], held[held["state"] != "stale"]
+    measured = fresh[fresh["state"] == "measured"]
+    replacing = measured if of_captures else fresh
+    kept = [
+        stale[~stale["cell"].isin(replacing["cell"])],
+        fresh.drop_duplicates(["cell", "host"]),
+        measured.drop_duplicates(["cell", "host"]),
+        measured[measured.groupby("cell").cumcount() < KEPT_RUNS],
+    ]
+    return {*pd.concat(kept)["name"]}
 
 
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
@@ -339,9 +298,10 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
     killed process. Returns the names of the deleted descriptions; bad files stay."""
     deleted: list[str] = []
     for suffix in ABOUT:
-        files = read_study(folder, study, suffixes=[suffix])
-        held = {one.about.file_name: _held(one, study) for one in files}
-        deleted += superfluous(held, of_captures=suffix != ABOUT[0])
+        files = [*read_study(folder, study, suffixes=[suffix])]
+        held = pd.DataFrame([row for one in files for row in _held(one, study)], columns=[*HELD])
+        kept = needed(held, of_captures=suffix != ABOUT[0])
+        deleted += sorted({one.about.file_name for one in files} - kept)
     for name in deleted:
         remove(folder / name)  # first, as a CSV without it is ignored
     for path in listed(folder):
@@ -353,25 +313,20 @@ def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]
     return deleted
 
 
-def _held(one: Run | Capture, study: Study) -> Held:
-    """The cells of a run or capture. An old failure to capture is of no use."""
-    codes = codes_of(study)
-    cells: dict[Cell, State] = {}
+def _held(one: Run | Capture, study: Study) -> Iterator[tuple[str, ...]]:
+    """The rows of HELD for the cells of a run or capture that `study` has. Reasons of older code
+    are of no use."""
+    codes, about = codes_of(study), one.about
     if isinstance(one, Run):
-        is_fresh = {v: one.about.is_fresh(v, codes.get(v)) for v in one.about.variants}
-        for row in one.rows:
-            if not is_fresh[row.variant]:
-                cells[row.cell] = "stale"
-            elif row.status != "skipped":  # a round that has measured it counts
-                cells[row.cell] = "measured"
-            else:
-                cells.setdefault(row.cell, "skipped" if one.about.rounds else "empty")
+        fresh = {v for v in one.about.variants if one.about.is_fresh(v, codes.get(v))}
+        found = {(row.cell, row.status != "skipped") for row in one.rows}
     else:
-        for name, entry in one.about.variants.items():
-            is_captured = entry.status == CAPTURED
-            if entry.source_sha256 == codes.get(name):
-                cells[name, entry.case] = "measured" if is_captured else "skipped"
-            elif is_captured:
-                cells[name, entry.case] = "stale"
+        variants = one.about.variants.items()
+        fresh = {name for name, entry in variants if entry.source_sha256 == codes.get(name)}
+        found = {((name, entry.case), entry.status == CAPTURED) for name, entry in variants}
     known = {(v.name, case.id) for v in study.variants for case in v.cases}
-    return one.about.host.id, {cell: state for cell, state in cells.items() if cell in known}
+    for cell, is_measured in found:
+        if cell in known and (is_measured or cell[0] in fresh):
+            state = "measured" if is_measured else "skipped"
+            state = state if cell[0] in fresh else "stale"
+            yield about.file_name, about.host.id, " ".join(cell), state

@@ -22,15 +22,14 @@ from pydantic import Field, PlainValidator
 from analysis.base import records
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_whole
-from analysis.base.keys import UtcTime
+from analysis.base.keys import NAME, UtcTime
 from analysis.base.reading import read_text
 from analysis.results.store import keys
-from analysis.study import NAME
 
 CSV_LIMIT_BYTES: Final = 4 * 2**20
 """Of every CSV file of results."""
 MACHINE_LIMIT_SAMPLES: Final = 2**20
-"""Two bytes of a file can be a sample, which takes a hundred times as much memory."""
+"""Of all runs on a machine: a sample takes a hundred times as much memory as in its file."""
 SAMPLE_TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("study", "variant", "case", "metric", "unit"), str),
     "value": float,
@@ -58,14 +57,13 @@ def _values(cells: Mapping[Metric, str]) -> Mapping[Metric, Values]:
     found = {}
     for (name, unit), text in cells.items():
         largest = keys.LONGEST_S if unit == "s" else keys.LARGEST
-        is_list = _NUMBERS.fullmatch(text)
-        values = np.array(text.split(" ") if is_list else [], float)
+        values = np.array(text.split(" ") if _NUMBERS.fullmatch(text) else [], float)
         is_within = (values == 0) | ((values >= keys.SMALLEST) & (values <= largest))
-        if text and not (is_list and is_within.all()):
+        if values.size and is_within.all():
+            found[name, unit] = values
+        elif text:
             limits = f"0 or numbers from {keys.SMALLEST:g} to {largest:g} {unit}"
             raise FieldError(name, limits, text[:200])
-        if text:
-            found[name, unit] = values
     return found
 
 
@@ -82,18 +80,16 @@ class Row:
     values: Annotated[Mapping[Metric, Sequence[float] | Values], PlainValidator(_values)]
     verified: Annotated[int, Field(ge=0, le=1)]
     status: Annotated[str, Field(pattern="^(ok|skipped|failed)$")]
-    reason: keys.Word
+    reason: keys.Text
     throttle: keys.Reasons
     sm_mhz: keys.Megahertz | None
     started_at: UtcTime
 
     def check(self) -> None:
         """FieldError unless it has either values or a reason why not."""
-        if bool(self.values) != (self.status == "ok"):
-            expected = "ok" if self.values else "skipped or failed"
-            raise FieldError("status", f"{expected} by the values", self.status)
-        if bool(self.reason) != (self.status != "ok"):
-            raise FieldError("reason", f"{'no ' if self.values else 'a line of '}text", self.reason)
+        if not bool(self.values) == (self.status == "ok") == (not self.reason):
+            expected = "ok with values, or another with a reason only"
+            raise FieldError("status", expected, (self.status, self.reason))
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -105,27 +101,26 @@ class Row:
 
 
 _COLUMNS: Final = records.columns(Row)
-_PLACE: Final = _COLUMNS.index("values")
-FILE_COLUMNS: Final = (*_COLUMNS[:_PLACE], "<metric> [<unit>]", *_COLUMNS[_PLACE + 1 :])
+_BEFORE, _AFTER = _COLUMNS[:3], _COLUMNS[4:]
+"""Columns beside those of metrics."""
+FILE_COLUMNS: Final = (*_BEFORE, "<metric> [<unit>]", *_AFTER)
 """Columns of a file; the one in angle brackets stands for one per metric."""
 
 
 def to_text(rows: Iterable[Row]) -> str:
-    """The file of these rows; ValueError if two are of the same variant, case and round."""
+    """The file of these rows."""
     rows = list(rows)
-    if len({row.key for row in rows}) < len(rows):
-        raise ValueError("expected one row per variant, case, round, got several")
     metrics = list(dict.fromkeys(chain.from_iterable(row.values for row in rows)))
-    names = [f"{name} [{unit}]" for name, unit in metrics]
+    header = [*_BEFORE, *(f"{name} [{unit}]" for name, unit in metrics), *_AFTER]
     table = (
         [
             *row.key,
             *(" ".join(f"{v:{_DIGITS}}" for v in row.values.get(metric, ())) for metric in metrics),
-            *(getattr(row, name) for name in _COLUMNS[_PLACE + 1 :]),
+            *(getattr(row, name) for name in _AFTER),
         ]
         for row in rows
     )
-    return records.to_text([*_COLUMNS[:_PLACE], *names, *_COLUMNS[_PLACE + 1 :]], table, _DIGITS)
+    return records.to_text(header, table, _DIGITS)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -142,24 +137,19 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     """Every row in `text`, the content of the file; errors as of `read_rows`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: dict[tuple[str, str, int], Row] = {}
-    samples = 0
     try:
         header = next(reader, [])
-        end = len(header) - len(_COLUMNS[_PLACE + 1 :])
-        found = [_METRIC.fullmatch(column) for column in header[_PLACE:end]]
-        metrics = [(match[1], match[2]) for match in found if match]
-        is_known = (*header[:_PLACE], "values", *header[end:]) == _COLUMNS
-        if not is_known or len(dict(metrics)) < len(found):
+        end = len(header) - len(_AFTER)
+        found = [match.groups() for name in header[3:end] if (match := _METRIC.fullmatch(name))]
+        named = [*_BEFORE, *(f"{name} [{unit}]" for name, unit in found), *_AFTER]
+        if header != named or len({name for name, _ in found}) < len(found):
             raise ValueError(f"expected the columns {','.join(FILE_COLUMNS)}, every metric once")
-        for fields in reader:
-            if len(fields) != len(header):
-                raise ValueError(f"expected {len(header)} fields, got {len(fields)}")
-            values = dict(zip(metrics, fields[_PLACE:end], strict=True))
-            cells = [*fields[:_PLACE], values, *fields[end:]]
-            row = records.parse_record(Row, dict(zip(_COLUMNS, cells, strict=True)))
-            samples += max(1, sum(map(len, row.values.values())))
-            if samples > MACHINE_LIMIT_SAMPLES:
-                raise ValueError(f"expected at most {MACHINE_LIMIT_SAMPLES} samples, got more")
+        for line in reader:
+            if len(line) != len(header):
+                raise ValueError(f"expected {len(header)} fields, got {len(line)}")
+            values = dict(zip(found, line[3:end], strict=True))
+            cells = zip(_COLUMNS, [*line[:3], values, *line[end:]], strict=True)
+            row = records.parse_record(Row, dict(cells))
             if rows.setdefault(row.key, row) is not row:
                 raise FieldError("variant, case, round", "every row once", row.key)
     except (HotpathError, ValueError, csv.Error) as fault:
