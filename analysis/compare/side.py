@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +47,13 @@ class Side:
         """The parts of all rows at `place`, except empty ones."""
         return {row[place] for row in (*self.runs, *self.absent)} - {""}
 
+    def times(self) -> dict[Row, set[str]]:
+        """The times of each row, by its other names."""
+        found: dict[Row, set[str]] = {}
+        for *names, time in self.runs:
+            found.setdefault(tuple(names), set()).add(time)
+        return found
+
     def rename(self, place: int, names: Mapping[str, str]) -> None:
         """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
 
@@ -59,6 +65,15 @@ class Side:
             runs.setdefault(renamed(row), []).extend(of_row)
         self.runs = runs
         self.absent = {renamed(row): why for row, why in self.absent.items()}
+
+    def with_words(self, words: Collection[str]) -> Side:
+        """The rows whose names contain every word."""
+
+        def kept(rows: Mapping[Row, Any]) -> dict[Row, Any]:
+            return {row: of for row, of in rows.items() if all(w in " ".join(row) for w in words)}
+
+        absent, stale = kept(self.absent), kept(self.stale)
+        return replace(self, runs=kept(self.runs), absent=absent, stale=stale)
 
 
 def empty_common_parts(a: Side, b: Side) -> None:
@@ -72,11 +87,12 @@ def empty_common_parts(a: Side, b: Side) -> None:
 
 
 def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
-    for length in count(1):
+    longest = max(len(Path(path).parts) for side in sides for path in side)
+    for length in range(1, longest + 1):
         ends = {path: "/".join(Path(path).parts[-length:]) for side in sides for path in side}
         if all(len({ends[path] for path in side}) == len(side) for side in sides):
-            return ends
-    raise AssertionError("unreachable")
+            break
+    return ends
 
 
 def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -49,15 +48,15 @@ def claim_tables(
         tables = [table[table["study"] == study.name] for table in (samples, model, counted)]
         for machine in (PUBLISHED, *sorted(tables[0]["machine"].unique())):
             here = [table[table["machine"] == machine] for table in tables]
-            known = MachineResults(study, here[0], published[study.name], here[1], here[2])
+            known = MachineResults(study, here[0], published[study.name], *here[1:])
             for claim in study.claims:
                 if claim.on_rows == (machine == PUBLISHED):
                     row, of_row = _judged(known, claim, machine)
                     claims.append(row)
                     parts += of_row
     return (
-        pd.DataFrame(map(asdict, claims), columns=columns(ClaimRow)),
-        pd.DataFrame(map(asdict, parts), columns=columns(ClaimPartRow)),
+        pd.DataFrame(claims, columns=columns(ClaimRow)),
+        pd.DataFrame(parts, columns=columns(ClaimPartRow)),
     )
 
 
@@ -71,10 +70,10 @@ def _judged(
     """
     published = math.nan if claim.published is None else claim.published
     none = Figure(math.nan, math.nan, math.nan, published)
-    key: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
-    of_none = key | _figures(none, none)
+    row: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
+    row |= {"unit": "", "case": "", **_figures(none, none)}
     if not claim.tests:
-        return ClaimRow(**of_none, verdict=NOT_TESTED, reason=claim.untested), []
+        return ClaimRow(**row, verdict=NOT_TESTED, reason=claim.untested), []
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
         naming = known.judging(claim)
@@ -85,36 +84,36 @@ def _judged(
         of_all = [test.judge(known, claim.published) for test in claim.tests]
     judged = [
         {
-            **key,
-            **_figures(shown.figure or none, outcome.figure or none),
             "verdict": outcome.verdict,
             "reason": outcome.reason,
             "unit": test.figure_unit(known.study.units),
             "case": test.case,
+            **_figures(shown.figure or none, outcome.figure or none),
         }
         for test, outcome, shown in zip(claim.tests, outcomes, of_all, strict=True)
     ]
-    verdict = together(outcome.verdict for outcome in outcomes)
-    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
-    about: dict[str, Any] = {"bound": bound}
-    if on_average != verdict:  # else the means decide no more than the figures
-        about["on_average"] = on_average
-    if bound:
-        about["runs"], about["hosts"] = _basis(known, of_all)
-    if bound == BEFORE:
-        about["judging"], about["judging_hosts"] = _basis(known, outcomes)
+    parts = []
     if len(judged) == 1:
-        return ClaimRow(**judged[0] | about), []
-    # No one figure speaks for several comparisons: each has a row, and its words in the reason.
-    decisive = sorted(
-        enumerate(zip(claim.tests, outcomes, strict=True)), key=lambda part: _room(*part[1])
-    )
-    parts = [
-        ClaimPartRow(part=index + 1, comparison=test.title, **judged[index])
-        for index, (test, _) in decisive
-    ]
-    reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
-    return ClaimRow(**of_none | about, verdict=verdict, reason=reason), parts
+        row |= judged[0]
+    else:
+        # No one figure speaks for several comparisons: each has a row, and its words in the reason.
+        made = [
+            ClaimPartRow(**row | values, part=number, comparison=test.title)
+            for number, (test, values) in enumerate(zip(claim.tests, judged, strict=True), start=1)
+        ]
+        rooms = [_room(*pair) for pair in zip(claim.tests, outcomes, strict=True)]
+        parts = sorted(made, key=lambda part: rooms[part.part - 1])
+        words = [part.sentence(with_case=claim.in_several_cases) for part in parts]
+        verdict = together(outcome.verdict for outcome in outcomes)
+        row |= {"verdict": verdict, "reason": "; ".join(words)}
+    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
+    if on_average != row["verdict"]:  # else the means decide no more than the figures
+        row["on_average"] = on_average
+    if bound:
+        row["runs"], row["hosts"] = _basis(known, of_all)
+    if bound == BEFORE:
+        row["judging"], row["judging_hosts"] = _basis(known, outcomes)
+    return ClaimRow(**row, bound=bound), parts
 
 
 def _basis(known: MachineResults, outcomes: Sequence[Outcome]) -> tuple[int, int]:
@@ -130,8 +129,6 @@ def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
         "measured": of_all.value,
         "ci_low": of_all.low,
         "ci_high": of_all.high,
-        "unit": "",
-        "case": "",
         "judged": decisive.value,
         "judged_low": decisive.low,
         "judged_high": decisive.high,

@@ -64,17 +64,12 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
     return medians
 
 
-def by_round(visits: pd.Series, key: list[str]) -> pd.Series:
-    """The median of each round of `by_visit`, by key, run and round."""
-    medians: pd.Series = visits.groupby(level=[*key, "run", "round"]).median()
-    return medians
-
-
-def rounds_by_run(rounds: pd.Series) -> dict[tuple[str, ...], Rounds]:
-    """The values of `by_round` as lists, by key and run."""
+def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
+    """The median of each round's `values`, which are by visit or by round: by `key` and run."""
+    rounds = values.groupby(level=[*key, "run", "round"]).median()
     cells: dict[tuple[str, ...], Rounds] = {}
-    for (*key, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
-        cells.setdefault(tuple(key), {}).setdefault(run, []).append(value)
+    for (*cell, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
+        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
     return cells
 
 
@@ -84,15 +79,19 @@ def medians_of(runs: Rounds) -> list[float]:
 
 
 def over_runs(
-    rounds: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
+    values: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
 ) -> pd.DataFrame:
-    """median, ci_low, ci_high, by_run and apart for each key of `by_round`. `kind` is that of the
-    values of a key."""
-    cells = rounds_by_run(rounds)
+    """The figure of each `key`, which says the `kind` of its values: median, ci_low, ci_high,
+    by_run, apart, rounds, runs and hosts."""
+    cells = rounds_by_run(values, key)
     rows = []
     for cell, runs in cells.items():
         medians = medians_of(runs)
         apart = sum(outside_of_others(medians, kind(cell)))
-        rows.append((*estimate([*runs.values()], kind(cell)), medians, apart))
-    names = ["median", "ci_low", "ci_high", "by_run", "apart"]
-    return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(cells, names=key), columns=names)
+        rounds = sum(map(len, runs.values()))
+        figure = estimate([*runs.values()], kind(cell))
+        rows.append((*figure, medians, apart, rounds, len(runs)))
+    names = ["median", "ci_low", "ci_high", "by_run", "apart", "rounds", "runs"]
+    index = pd.MultiIndex.from_tuples(cells, names=key)
+    hosts = values.reset_index("host").groupby(level=key)["host"].nunique()
+    return pd.DataFrame(rows, index=index, columns=names).assign(hosts=hosts)

@@ -63,7 +63,6 @@ def test_half_a_host_line_costs_as_long_behind_any_link(link: Link) -> None:
         (["source"], "", "pcie4_x16.parameters.raw_rate: expected a source or an assumption"),
         (["assumption"], "so", "pcie4_x16.parameters.raw_rate: expected a source or an assum"),
         (["value"], float("nan"), "pcie4_x16.parameters.raw_rate.value: expected a finite number"),
-        (["colour"], "red", "pcie4_x16.parameters.raw_rate.colour: expected one of"),
         ([], {"unit": "B/s", "source": "x"}, "pcie4_x16: expected the parameters .* with values"),
     ],
 )
@@ -79,7 +78,4 @@ def test_a_parameter_is_printed_or_assumed(
     file = tmp_path / "hardware.yaml"
     file.write_text(yaml.safe_dump(entries))
     with pytest.raises(FieldError, match=message):
-        read_links(file)
-    file.write_text(FILE.read_text().replace("reads: contiguous", "reads: sideways", 1))
-    with pytest.raises(FieldError, match=r"pcie4_x16\.published\.0\.reads: expected one of"):
         read_links(file)

@@ -21,7 +21,6 @@ def terms(*accesses: Access) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]
     [
         (Access("contiguous", 172 * 10**6, in_flight_bytes=2048), 51.0),
         (Access("copy_engine", 172 * 10**6), 54.8),
-        (rows(640), 51.0),
         (rows(656), 48.5),
     ],
 )
