@@ -21,7 +21,7 @@ from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import TERMS, term_seconds, work_of
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.records import Counter
-from analysis.results.tables.evidence import MachineResults
+from analysis.results.tables.claims import MachineResults
 from analysis.results.tables.links import (
     calibration,
     collect_fits,

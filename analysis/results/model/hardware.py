@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from analysis.base import keys
 from analysis.base.keys import Fault
 from analysis.base.reading import read_yaml
-from analysis.results.model.terms import TERMS, Parameters, term_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.results.model.traffic import traffic_of
 from analysis.results.store.keys import Keys
 from analysis.study.access import Access
@@ -89,15 +89,6 @@ class Link(Keys):
         return self.value("raw_rate") * self.value("packet_share")
 
 
-class Prediction(NamedTuple):
-    """Seconds of one operation, the term that limits it, and the seconds that the link alone would
-    take."""
-
-    seconds: float
-    binding: str
-    link_seconds: float
-
-
 def read_links(path: Path = FILE) -> list[Link]:
     """The links of hardware.yaml; FieldError for an entry that is missing, unknown or unfounded."""
     return keys.read(list[Link], read_yaml(path), path.name)
@@ -124,8 +115,8 @@ def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
     )
 
 
-def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> Prediction:
-    """`access` over `link`; `parameters` are of a machine behind it."""
+def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> float:
+    """Seconds of `access` over `link`; `parameters` are of a machine behind it."""
     traffic = traffic_of(access)
     completions = traffic.completions
     if access.reads == "copy_engine":
@@ -133,7 +124,4 @@ def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> Pre
     overhead = link.value("header_bytes") + link.value("framing_bytes")
     _, *others = work_of(access, sms)
     work = np.array([[traffic.data_bytes + completions * overhead, *others]])
-    (terms,) = term_seconds(work, parameters.values())
-    limits, start = terms[:-1], float(terms[-1])
-    binding = int(limits.argmax())
-    return Prediction(float(limits[binding]) + start, TERMS[binding], float(limits[0]) + start)
+    return float(predicted_seconds(work, parameters.values())[0])

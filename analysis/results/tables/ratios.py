@@ -23,7 +23,7 @@ from analysis.base.statistics import (
 from analysis.results.collect import KEY
 from analysis.results.store.runs import WHOLE_TIMES
 from analysis.results.tables import rows
-from analysis.results.tables.medians import (
+from analysis.results.tables.summary import (
     VISIT,
     Rounds,
     by_visit,

@@ -1,17 +1,102 @@
-"""build/summary.csv, runs.csv, rounds.csv and skipped.csv: what was measured, and what was not."""
+"""From samples to figures: build/summary.csv, runs.csv, rounds.csv and skipped.csv.
+
+A figure is based on runs. Samples become the median of a visit, of a round's visits, of a run's
+rounds. `over_runs` makes the figure of runs, with its interval, for every table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from statistics import median
 
 import numpy as np
 import pandas as pd
 
-from analysis.base.statistics import Kind, kind_of
+from analysis.base.statistics import Kind, estimate, kind_of, outside_of_others
 from analysis.results.collect import CELL, KEY
-from analysis.results.tables import rows
-from analysis.results.tables.medians import by_visit, chosen, chosen_and_fresh, over_runs
+from analysis.results.tables.rows import SummaryRow, columns, runs_text
 from analysis.study import Study
+
+VISIT = [*KEY, "run", "host", "round", "visit"]
+Rounds = dict[str, list[float]]
+"""Values of the rounds of each run, oldest first."""
+
+
+def chosen(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
+    newest run.
+
+    A run that skipped the case counts only where no other did better. Where the output was wrong in
+    any round of these, only the rows that say so are left: such a cell has no figure.
+    """
+    cell = samples.groupby(CELL, sort=False).ngroup()
+    kept, is_stale = samples, samples["stale"].astype(bool)
+    if is_stale.any():
+        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
+        all_stale = is_stale.groupby(cell).transform("all")
+        kept = samples[~is_stale | (all_stale & is_newest)]
+    is_skipped = kept["status"] == "skipped"
+    kept = kept[~is_skipped | is_skipped.groupby(cell).transform("all")]
+    has_failed = kept["status"] == "failed"
+    kept = kept[has_failed | ~has_failed.groupby(cell).transform("any")]
+    return kept.reset_index(drop=True)
+
+
+def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples among the `chosen` that have a value and belong to the current code."""
+    kept = chosen(samples)
+    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
+
+
+def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0: all take
+    the same number of samples, one visit after the other."""
+    planned = {
+        (study.name, case.id): case.visits
+        for study in studies.values()
+        for variant in study.variants
+        for case in variant.cases
+    }
+    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
+    visits = np.array([planned.get(pair, 1) for pair in pairs])
+    of_round = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
+    before = of_round.rank(method="first").to_numpy() - 1
+    number = (before * visits // of_round.transform("size").to_numpy()).astype(int)
+    medians: pd.Series = samples.assign(visit=number).groupby(VISIT)["value"].median()
+    return medians
+
+
+def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
+    """The median of each round's `values`, which are by visit or by round: by `key` and run."""
+    rounds = values.groupby(level=[*key, "run", "round"]).median()
+    cells: dict[tuple[str, ...], Rounds] = {}
+    for (*cell, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
+        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
+    return cells
+
+
+def medians_of(runs: Rounds) -> list[float]:
+    """The median of each run, oldest first."""
+    return [float(median(rounds)) for rounds in runs.values()]
+
+
+def over_runs(
+    values: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
+) -> pd.DataFrame:
+    """The figure of each `key`, which says the `kind` of its values: median, ci_low, ci_high,
+    by_run, apart, rounds, runs and hosts."""
+    cells = rounds_by_run(values, key)
+    rows = []
+    for cell, runs in cells.items():
+        medians = medians_of(runs)
+        apart = sum(outside_of_others(medians, kind(cell)))
+        rounds = sum(map(len, runs.values()))
+        figure = estimate([*runs.values()], kind(cell))
+        rows.append((*figure, medians, apart, rounds, len(runs)))
+    names = ["median", "ci_low", "ci_high", "by_run", "apart", "rounds", "runs"]
+    index = pd.MultiIndex.from_tuples(cells, names=key)
+    hosts = values.reset_index("host").groupby(level=key)["host"].nunique()
+    return pd.DataFrame(rows, index=index, columns=names).assign(hosts=hosts)
 
 
 def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
@@ -20,11 +105,10 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
     `verified` is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave
     a reason to lower its clocks.
     """
-    columns = rows.columns(rows.SummaryRow)
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=columns(SummaryRow))
     cells = measured.assign(throttled=measured["throttle"] != "").groupby(KEY, sort=False)
     table = cells.agg(
         n=("value", "size"),
@@ -42,8 +126,8 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
         return known.values if known else kind_of(unit)
 
     table = table.join(over_runs(by_visit(measured, studies), KEY, kind)).reset_index()
-    table["by_run"] = table["by_run"].map(rows.runs_text)
-    return table[columns].sort_values(KEY, ignore_index=True)
+    table["by_run"] = table["by_run"].map(runs_text)
+    return table[columns(SummaryRow)].sort_values(KEY, ignore_index=True)
 
 
 def run_table(samples: pd.DataFrame) -> pd.DataFrame:

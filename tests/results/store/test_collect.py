@@ -10,8 +10,7 @@ import pytest
 
 from analysis.results.collect import COLUMNS, collect
 from analysis.results.store.runs import machines
-from analysis.results.tables.medians import chosen
-from analysis.results.tables.summary import round_table
+from analysis.results.tables.summary import chosen, round_table
 from tests.synthetic import (
     CALLS,
     COPY,
