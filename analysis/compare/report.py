@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from analysis.base.quantities import quantity
 from analysis.compare.judge import (
@@ -19,6 +19,8 @@ from analysis.compare.judge import (
     judge,
 )
 from analysis.compare.side import Row, Side, empty_common_parts
+
+T = TypeVar("T")
 
 REGRESSION, CANNOT_TELL = 1, 2
 MAX_LISTED: Final = 5
@@ -53,35 +55,42 @@ class Comparison:
 def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] = ()) -> Comparison:
     """Compare the rows of two sides, or those whose names contain every word of `only`."""
     empty_common_parts(a, b)
-    a, b = a.with_words(only), b.with_words(only)
+    for side in (a, b):
+        side.runs = _with_words(side.runs, only)
+        side.absent = _with_words(side.absent, only)
     common = {row: (runs, b.runs[row]) for row, runs in a.runs.items() if row in b.runs}
     changed = {
         row: (old, new)
         for row, (old, both) in common.items()
         if (new := [run for run in both if run.id not in {known.id for known in old}])
     }
-    unlike = _unlike(a, b)
+    of_a, of_b = _times(a), _times(b)
+    unlike = {
+        row: f"A has {' and '.join(sorted(of_a[row]))}, B has {' and '.join(sorted(of_b[row]))}"
+        for row in sorted(of_a.keys() & of_b.keys())
+        if not of_a[row] & of_b[row]
+    }
     unjudged = {
         NO_VERDICT: unlike,
         "only in A": {row: "" for row in a.runs if row not in b.runs and row[:-1] not in unlike},
         "only in B": {row: "" for row in b.runs if row not in a.runs and row[:-1] not in unlike},
         "no time in A": a.absent,
         "no time in B": b.absent,
-        "stale in A": a.stale,
-        "stale in B": b.stale,
     }
     same_runs = len(common) - len(changed)
     return Comparison(a, b, judge(changed, margin), unjudged, same_runs, margin)
 
 
-def _unlike(a: Side, b: Side) -> dict[Row, str]:
-    """Rows that have other clocks or statistics on either side, by their names, with both."""
-    of_a, of_b = a.times(), b.times()
-    return {
-        row: f"A has {' and '.join(sorted(of_a[row]))}, B has {' and '.join(sorted(of_b[row]))}"
-        for row in sorted(of_a.keys() & of_b.keys())
-        if not of_a[row] & of_b[row]
-    }
+def _times(side: Side) -> dict[Row, set[str]]:
+    """Clocks and statistics of each row, by its other names."""
+    found: dict[Row, set[str]] = {}
+    for *names, time in side.runs:
+        found.setdefault(tuple(names), set()).add(time)
+    return found
+
+
+def _with_words(rows: Mapping[Row, T], words: Sequence[str]) -> dict[Row, T]:
+    return {row: of_row for row, of_row in rows.items() if all(w in " ".join(row) for w in words)}
 
 
 def as_json(found: Comparison) -> str:
@@ -91,7 +100,7 @@ def as_json(found: Comparison) -> str:
     }
     document = {
         "format": "hotpath-comparison",
-        "version": 3,
+        "version": 4,
         "a": found.a.name,
         "b": found.b.name,
         "margin": found.margin,

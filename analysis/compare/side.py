@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,6 @@ class Side:
     name: str
     runs: dict[Row, list[Run]] = field(default_factory=dict)
     absent: dict[Row, str] = field(default_factory=dict)
-    stale: dict[Row, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     optional: tuple[int, ...] = ()
 
@@ -47,33 +46,16 @@ class Side:
         """The parts of all rows at `place`, except empty ones."""
         return {row[place] for row in (*self.runs, *self.absent)} - {""}
 
-    def times(self) -> dict[Row, set[str]]:
-        """The times of each row, by its other names."""
-        found: dict[Row, set[str]] = {}
-        for *names, time in self.runs:
-            found.setdefault(tuple(names), set()).add(time)
-        return found
-
     def rename(self, place: int, names: Mapping[str, str]) -> None:
         """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
 
         def renamed(row: Row) -> Row:
             return (*row[:place], names.get(row[place], ""), *row[place + 1 :])
 
-        runs: dict[Row, list[Run]] = {}
-        for row, of_row in self.runs.items():
-            runs.setdefault(renamed(row), []).extend(of_row)
-        self.runs = runs
+        old, self.runs = self.runs, {}
+        for row, of_row in old.items():
+            self.runs.setdefault(renamed(row), []).extend(of_row)
         self.absent = {renamed(row): why for row, why in self.absent.items()}
-
-    def with_words(self, words: Collection[str]) -> Side:
-        """The rows whose names contain every word."""
-
-        def kept(rows: Mapping[Row, Any]) -> dict[Row, Any]:
-            return {row: of for row, of in rows.items() if all(w in " ".join(row) for w in words)}
-
-        absent, stale = kept(self.absent), kept(self.stale)
-        return replace(self, runs=kept(self.runs), absent=absent, stale=stale)
 
 
 def empty_common_parts(a: Side, b: Side) -> None:
