@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from analysis.base import keys
-from analysis.base.keys import Fault
 from analysis.base.reading import read_yaml
 from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.results.model.traffic import traffic_of
@@ -45,12 +44,6 @@ class Parameter(Keys):
     source: str = ""
     assumption: str = ""
 
-    @model_validator(mode="after")
-    def _is_stated(self) -> Parameter:
-        if bool(self.source) == bool(self.assumption):
-            raise Fault("a source or an assumption", self.model_dump())
-        return self
-
 
 class PublishedRate(Keys):
     """Published rate in B/s of a large copy by SMs (`contiguous`) or by the copy engine. `what`:
@@ -71,14 +64,6 @@ class Link(Keys):
     parameters: dict[str, Parameter]
     pcie: dict[Literal["generation", "width"], int] | None = None
     published: list[PublishedRate] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Link:
-        stated = [name for name, one in self.parameters.items() if not math.isnan(one.value)]
-        if {*self.parameters} != {*MEANING} or not {*MEANING} <= {*stated, *OF_THE_MACHINE}:
-            expected = f"the parameters {list(MEANING)}, with values but for {OF_THE_MACHINE}"
-            raise Fault(expected, sorted(stated))
-        return self
 
     def value(self, name: str) -> float:
         return self.parameters[name].value

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+import math
 
 import numpy as np
 import pytest
-import yaml
 
-from analysis.base.errors import FieldError
-from analysis.results.model.hardware import FILE, Link, Parameter, behind, predict, read_links
+from analysis.results.model.hardware import (
+    MEANING,
+    OF_THE_MACHINE,
+    Link,
+    Parameter,
+    behind,
+    predict,
+    read_links,
+)
 from analysis.results.model.terms import predicted_seconds, work_of
 from analysis.study.access import Access
 from tests.linked import MIB, SMS, TRUE, rows
@@ -53,25 +58,9 @@ def test_half_a_host_line_costs_as_long_behind_any_link(link: Link) -> None:
     assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
 
 
-@pytest.mark.parametrize(
-    ("keys", "value", "message"),
-    [
-        (["source"], "", "pcie4_x16.parameters.raw_rate: expected a source or an assumption"),
-        (["assumption"], "so", "pcie4_x16.parameters.raw_rate: expected a source or an assum"),
-        (["value"], float("nan"), "pcie4_x16.parameters.raw_rate.value: expected a finite number"),
-        ([], {"unit": "B/s", "source": "x"}, "pcie4_x16: expected the parameters .* with values"),
-    ],
-)
-def test_a_parameter_is_printed_or_assumed(
-    tmp_path: Path, keys: list[str], value: Any, message: str
-) -> None:
-    entries = yaml.safe_load(FILE.read_text())
-    inner: Any = entries[0]["parameters"]
-    *path, last = ["raw_rate", *keys]
-    for key in path:
-        inner = inner[key]
-    inner[last] = value
-    file = tmp_path / "hardware.yaml"
-    file.write_text(yaml.safe_dump(entries))
-    with pytest.raises(FieldError, match=message):
-        read_links(file)
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_a_parameter_is_printed_or_assumed(link: Link) -> None:
+    assert [*link.parameters] == [*MEANING]
+    for name, parameter in link.parameters.items():
+        assert bool(parameter.source) != bool(parameter.assumption), name
+        assert math.isfinite(parameter.value) or name in OF_THE_MACHINE
