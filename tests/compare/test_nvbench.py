@@ -91,8 +91,7 @@ def of_samples(key: str, value: str) -> Change:
 
 def times(tag: str = GPU_TIME, **values: str) -> Change:
     """Give the first state these summaries only."""
-    named = {name.replace("__", "/"): value for name, value in values.items()}
-    return lambda document: state(document).update(summaries=summaries(named, tag))
+    return lambda document: state(document).update(summaries=summaries(values, tag))
 
 
 def run_as(program: str) -> Change:
@@ -110,9 +109,6 @@ HOSTILE: dict[str, Change] = {
     "a name without an end": lambda d: d["benchmarks"][0].update(name="x" * 3000),
     "a name with control characters": lambda d: d["benchmarks"][0].update(name="\x1b[31m"),
     "summaries of numbers": lambda d: state(d).update(summaries=[1]),
-    "a time beyond any": times(mean="1e308"),
-    "a time below any": times(median="1e-300"),
-    "a spread beyond any": times(median="1", iqr__relative="1e308"),
     "an axis of truths": on_axis(value=True),
 }
 
@@ -258,7 +254,7 @@ def test_repeated_states_are_compared_in_their_order(tmp_path: Path) -> None:
     assert ratios == {"case=1": 2, "case=1 #2": 1}
 
 
-@pytest.mark.parametrize("time", ["0", "-1e-5"])
-def test_a_time_that_is_not_positive_is_no_time(file: Path, time: str) -> None:
+@pytest.mark.parametrize("time", ["0", "-1e-5", "1e308", "1e-300", "nan"])
+def test_a_time_that_no_clock_can_measure_is_no_time(file: Path, time: str) -> None:
     absent = read_files("a", [changed(file, times(mean=time))]).absent
     assert absent["trial", "copy", "case=1", "device=0"] == "no time"
