@@ -1,13 +1,15 @@
 """The link of every machine, fitted to samples of the studies that calibrate it, and its
-predictions: build/links.json, model.csv and model_parameters.csv."""
+predictions: build/links.json, model.csv, model_parameters.csv and model_counters.csv."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +19,8 @@ from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, in_words
-from analysis.results.collect import collect
+from analysis.base.records import read_records
+from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES, Calibration, fit
 from analysis.results.model.terms import (
@@ -28,14 +31,28 @@ from analysis.results.model.terms import (
     term_seconds,
     work_of,
 )
-from analysis.results.tables.rows import RUN_SEPARATOR, ModelRow, ParameterRow, columns
+from analysis.results.model.traffic import Traffic, traffic_of
+from analysis.results.store.records import Counter
+from analysis.results.tables.rows import RUN_SEPARATOR, CounterRow, ModelRow, ParameterRow, columns
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import Floats, access_of
 from analysis.study.calibration import FITTED, held_back
+from analysis.study.claims.claim import still_named
+from analysis.study.source import fingerprint
 
 Fits: TypeAlias = dict[str, pd.DataFrame | str]
 """The table of `fit` of every calibrated machine, or why it failed."""
+
+COUNT_COLUMNS: Final = [*CELL, "metric", "counted", "named", "stale"]
+_MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
+PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
+    "pcie__read_bytes.sum": lambda traffic: traffic.counted_bytes,
+    f"lts__t_requests_{_MISS}.sum": lambda traffic: traffic.completions,
+    f"lts__t_sectors_{_MISS}.sum": lambda traffic: traffic.sectors,
+}
+"""Counters of Nsight Compute that the model speaks of. The lts__ ones count what the SMs ask the L2
+cache for and it has to fetch from host memory."""
 
 
 def fits_text(fits: Fits) -> str:
@@ -158,6 +175,43 @@ def parameter_table(fits: Fits) -> pd.DataFrame:
         if isinstance(known, pd.DataFrame)
     ]
     return pd.concat(tables) if tables else pd.DataFrame(columns=columns(ParameterRow))
+
+
+def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The newest counters of each variant, summed over its kernels, in base units: COUNT_COLUMNS.
+    `named` has the digests of today's claims that the profile names, a frozenset."""
+    read = cache(lambda path: read_records(path, Counter))
+    rows = []
+    for machine in sorted({capture.about.machine for capture in found.captures}):
+        for study in studies.values():
+            for variant in study.variants:
+                key = machine, study.name, variant.name
+                taken = taken_of(found.captures, key, "counters", fingerprint(study, variant))
+                if taken is None or not taken.is_captured:
+                    continue
+                totals: dict[tuple[str, str], float] = defaultdict(float)
+                for counter in read(taken.capture.path):
+                    if counter.variant == variant.name:
+                        totals[counter.case, counter.metric] += counter.value
+                about = still_named(taken.variant.bounds, study.bounds), not taken.is_fresh
+                rows += [(*key, *cell, total, *about) for cell, total in totals.items()]
+    return pd.DataFrame(rows, columns=COUNT_COLUMNS)
+
+
+def counter_table(counted: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """Every row of `counts` that can be predicted, with the columns of CounterRow. The copy engine
+    is left out: its reads are no kernel's, so nothing counts them."""
+    rows = []
+    for row in counted.to_dict("records"):
+        variant = studies[row["study"]].variant(row["variant"])
+        predict, case = PREDICTED.get(row["metric"]), variant.case(row["case"])
+        access = access_of(variant, case) if predict and case else None
+        if predict and access and access.reads != "copy_engine":
+            predicted = predict(traffic_of(access))
+            unit = "B" if "bytes" in row["metric"] else "1"
+            residual = row["counted"] / predicted - 1
+            rows.append(row | {"unit": unit, "predicted": predicted, "residual": residual})
+    return pd.DataFrame(rows, columns=columns(CounterRow))
 
 
 def main() -> None:

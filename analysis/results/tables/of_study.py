@@ -18,8 +18,14 @@ from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
 from analysis.results.collect import Collected, collect
 from analysis.results.tables import ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.counters import counter_table, counts
-from analysis.results.tables.links import Fits, model_table, parameter_table, read_fits
+from analysis.results.tables.links import (
+    Fits,
+    counter_table,
+    counts,
+    model_table,
+    parameter_table,
+    read_fits,
+)
 from analysis.results.tables.rows import TABLES, columns
 from analysis.study import Study, find_study
 
