@@ -122,6 +122,7 @@ def _judged(
 
 
 _OF_BOTH: Final = {*columns(ClaimRow)} & {*columns(ClaimPartRow)}
+"""Columns of both tables."""
 
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
