@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from analysis.base.errors import HotpathError, visible
+from analysis.base.errors import visible
 from analysis.compare.side import Row, Side, run_of
 from analysis.results.store.runs import codes_of, described, listed, machines, read_runs
 from analysis.results.store.samples import Row as SampleRow
-from analysis.study import Study, discover
+from analysis.study import discover
 
 PREFERRED: Final = ("gpu_time", "host_time", "op_time")
 """Times of whole operations, for results whose study is unknown."""
@@ -39,7 +39,9 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
     """
     side = Side(name, optional=(MACHINE,))
     folders = study_folders(path)
-    studies = _studies(folders[0].resolve().parents[2], side)
+    studies = discover(folders[0].resolve().parents[2])
+    if not studies:
+        side.notes.append("no studies beside the results: the code of each newest run counts")
 
     def refuse(path: Path, error: str | Exception) -> None:
         side.notes.append(f"refused: {visible(str(error))}")
@@ -68,17 +70,6 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
                 elif not fresh:
                     side.absent[place] = "stale: its code has changed since"
     return side
-
-
-def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
-    """The studies of the checkout that the results lie in; without these, code is not checked."""
-    try:
-        if studies := discover(checkout):
-            return studies
-    except HotpathError as error:
-        side.notes.append(f"studies cannot be read: {visible(str(error))}")
-    side.notes.append("no studies beside the results: the code of each newest run counts")
-    return {}
 
 
 def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:

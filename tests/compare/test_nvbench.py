@@ -102,23 +102,10 @@ def on_axis(**values: object) -> Change:
     return lambda document: state(document)["axis_values"][0].update(values)
 
 
-HOSTILE: dict[str, Change] = {
-    "no benchmarks": lambda d: d.pop("benchmarks"),
-    "a state that is text": lambda d: d["benchmarks"][0]["states"].append("x"),
-    "a name that is a number": lambda d: d["benchmarks"][0].update(name=3),
-    "a name without an end": lambda d: d["benchmarks"][0].update(name="x" * 3000),
-    "a name with control characters": lambda d: d["benchmarks"][0].update(name="\x1b[31m"),
-    "summaries of numbers": lambda d: state(d).update(summaries=[1]),
-    "an axis of truths": on_axis(value=True),
-}
-
-
-@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_file_is_refused_in_one_line(file: Path, change: Change) -> None:
-    with pytest.raises(HotpathError) as error:
-        read_files("a", [changed(file, change)])
-    assert str(error.value).startswith(str(file))
-    assert len(str(error.value).splitlines()) == 1
+def test_a_file_of_another_form_is_refused_in_one_line(file: Path) -> None:
+    with pytest.raises(HotpathError, match=r"benchmarks\.copy\.states\.2: expected") as error:
+        read_files("a", [changed(file, lambda d: d["benchmarks"][0]["states"].extend("xx"))])
+    assert str(error.value).startswith(str(file)) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("samples", [[], [1.0, np.nan], [np.inf], [0.0], [-1.0], [3e38]])

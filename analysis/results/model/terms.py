@@ -80,25 +80,19 @@ ABOUT: Final = {
         "B", "penalty of reading 32 of a host line's 64 bytes, in wire bytes", "link"
     ),
     "request_rate": About("1/s", "maximum rate of the chip's reads of host memory", "request rate"),
-    "sm_request_rate": About(
-        "1/s", "maximum rate of one SM's reads of host memory", "SM request rate"
-    ),
+    "sm_request_rate": About("1/s", "maximum rate of the reads of one SM", "SM request rate"),
     "latency": About("s", "one turn of a warp: index, round trip, store", "in flight"),
     "start_up": About("s", "start-up time of a kernel"),
     "index_latency": About("s", "look-up of the first row in device memory"),
     "copy_engine_start_up": About("s", "start-up time of a copy behind a kernel"),
     "held_entries": About("1", "number of held translations of 64 KiB each", TRANSLATION),
     "walk": About("s", "a page walk whose line of the page table is in L2", TRANSLATION),
-    "held_regions": About(
-        "1", "number of held entries of the level above, of 2 MiB each", TRANSLATION
-    ),
+    "held_regions": About("1", "held entries of the level above, of 2 MiB each", TRANSLATION),
     "region_walk": About("s", "extra time of a walk that needs another such entry", TRANSLATION),
     "region_wait": About(
         "s", "wait for each such entry, with rows in ascending order", TRANSLATION
     ),
-    "table_miss": About(
-        "s", "extra time of a walk whose line comes from device memory", TRANSLATION
-    ),
+    "table_miss": About("s", "extra time of a walk whose line is in device memory", TRANSLATION),
     "row_cache": About(
         "B", "bytes of rows that evict a line of the page table from L2", TRANSLATION
     ),

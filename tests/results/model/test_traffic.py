@@ -48,10 +48,6 @@ def test_requests_are_the_lines_touched_with_their_whole_sectors(
 
 
 def test_line_shared_by_two_loads_is_requested_twice_unless_both_are_in_flight() -> None:
-    # The second load begins at 512 + offset. It asks for the whole line where it begins in the
-    # line's first sector, so that nothing is left for the first load.
-    requests = [row_requests(offset, 656, LOAD_BYTES) for offset in range(0, 128, 16)]
-    assert [len(asked) for asked in requests] == [6, 6, 7, 7, 7, 7, 7, 7]
     one_by_one = rows(656, in_flight_bytes=512)
     assert traffic_of(one_by_one).completions / one_by_one.rows == 6.75
     assert traffic_of(rows(656)).completions / rows(656).rows == 6
