@@ -52,7 +52,13 @@ def main() -> None:
     add("--json", action="store_true", help="for programs")
     arguments = parser.parse_args()
     try:
-        a, b = _sides(arguments.a, arguments.b, arguments.metric)
+        if arguments.b is None and arguments.a != STDIN:
+            raise FieldError("B", "another side, unless A is -", None)
+        a, b = (
+            read_sides(sys.stdin, 2)
+            if arguments.b is None
+            else [read(text, arguments.metric) for text in (arguments.a, arguments.b)]
+        )
         found = compare(a, b, arguments.margin, arguments.only)
         print(as_json(found) if arguments.json else as_text(found))
         if not found.judged:
@@ -62,15 +68,6 @@ def main() -> None:
         print(f"error: {visible(str(error))}", file=sys.stderr)
         sys.exit(CANNOT_TELL)
     sys.exit(found.exit_code)
-
-
-def _sides(a: str, b: str | None, metric: str) -> list[Side]:
-    """Both sides; HotpathError if an argument names none."""
-    if b is not None:
-        return [read(text, metric) for text in (a, b)]
-    if a != STDIN:
-        raise FieldError("B", "another side, unless A is -", None)
-    return read_sides(sys.stdin, 2)
 
 
 def read(text: str, metric: str = "") -> Side:

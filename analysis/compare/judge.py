@@ -93,27 +93,17 @@ def judge(
     p = holm(2 * special.stdtr(freedom, -abs(effects) / errors))
     reach = special.stdtrit(freedom, (1 + CONFIDENCE) / 2) * errors
     limit = math.log1p(margin)
-    judged = []
-    for place, row in enumerate(rows):
-        effect, half = float(effects[place]), float(reach[place])
-        verdict = UNDECIDED
-        if p[place] <= FALSE_ALARMS and abs(effect) >= limit:
-            verdict = DIFFERENT
-        elif abs(effect) + half <= limit:
-            verdict = EQUAL
-        judged.append(
-            Judged(
-                row,
-                a=math.exp(means[place, 0]),
-                b=math.exp(means[place, 1]),
-                runs=(int(counts[place, 0]), int(counts[place, 1])),
-                ratio=math.exp(effect),
-                low=math.exp(max(effect - half, -MAX_EFFECT)),
-                high=math.exp(min(effect + half, MAX_EFFECT)),
-                p=float(p[place]),
-                verdict=verdict,
-            )
+    is_different = (p <= FALSE_ALARMS) & (abs(effects) >= limit)
+    is_equal = abs(effects) + reach <= limit
+    verdicts = np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, UNDECIDED))
+    ends = np.exp(np.clip([effects - reach, effects + reach], -MAX_EFFECT, MAX_EFFECT))
+    columns = [*np.exp(means).T, *counts.T, np.exp(effects), *ends, p, verdicts]
+    judged = [
+        Judged(row, a, b, (runs_a, runs_b), *rest)
+        for row, (a, b, runs_a, runs_b, *rest) in zip(
+            rows, zip(*(column.tolist() for column in columns), strict=True), strict=True
         )
+    ]
     return sorted(judged, key=lambda row: (-abs(math.log(row.ratio)), row.row))
 
 

@@ -38,20 +38,11 @@ STATISTICS: Final = ("median", "mean")
 SPREADS: Final = {"iqr/relative": 1.349, "ir/relative": 1.349, "stdev/relative": 1.0}
 """Measures of the spread, each with its value for the normal distribution in standard deviations;
 `ir` is the older name of `iqr`."""
-MAX_SPREAD: Final = 1e6
-"""Limit of the relative spread of a time."""
-MAX_NAME, MAX_PATH = 255, 3000
-"""Maximum number of bytes of a file's name, and of its path."""
-
 Text = Annotated[str, Field(max_length=2000)]
 
 
-class _Part(BaseModel, strict=True):
-    """Base of the objects in a file. Other keys than those named are not read."""
-
-
-class _Value(_Part):
-    """A value of a summary or an axis, or a device."""
+class _Value(BaseModel, strict=True):
+    """A value of a summary or an axis, or a device. Other keys than those named are not read."""
 
     name: Text
     value: Text | int | float | None = None
@@ -59,12 +50,12 @@ class _Value(_Part):
     input_string: Text | None = None
 
 
-class _Summary(_Part):
+class _Summary(BaseModel, strict=True):
     tag: Text
     data: list[_Value] | None = None
 
 
-class _State(_Part):
+class _State(BaseModel, strict=True):
     name: Text
     device: int | None = None
     axis_values: list[_Value] | None = None
@@ -73,16 +64,16 @@ class _State(_Part):
     skip_reason: Text | None = None
 
 
-class _Benchmark(_Part):
+class _Benchmark(BaseModel, strict=True):
     name: Text
     states: list[_State] | None = None
 
 
-class _Meta(_Part):
+class _Meta(BaseModel, strict=True):
     argv: list[str] | None = None
 
 
-class _File(_Part):
+class _File(BaseModel, strict=True):
     meta: _Meta | None = None
     devices: list[_Value] | None = None
     benchmarks: list[_Benchmark]
@@ -103,10 +94,7 @@ def read_files(name: str, paths: Sequence[Path]) -> Side:
         for row, state in _states(file):
             seen[row] += 1
             place = (*row[:2], f"{row[2]} #{seen[row]}", row[3]) if seen[row] > 1 else row
-            try:
-                time, run, fault = _time(path, state)
-            except HotpathError as error:
-                raise HotpathError(f"{path}: {' '.join(place)}: {error}") from error
+            time, run, fault = _time(path, state)
             if fault:
                 unread.append(f"{path}: {fault}")
             if run:
@@ -161,13 +149,13 @@ def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
             files = _sample_files(path, str(name))
             try:
                 return f"{clock} median", run_of(_samples(files, about.get("size")), id), ""
-            except HotpathError as error:
+            except (HotpathError, OSError) as error:
                 fault = str(error)
     for tag, clock in TIMES.items():
         for statistic in STATISTICS:
             if seconds := _number(found, f"{tag}/{statistic}", MIN_S, MAX_S):
                 spreads = (
-                    _number(found, f"{tag}/{s}", 0, MAX_SPREAD) / u for s, u in SPREADS.items()
+                    _number(found, f"{tag}/{name}", 0, 1e6) / u for name, u in SPREADS.items()
                 )
                 run = Run(seconds, next(filter(None, spreads), math.nan), id)
                 return f"{clock} {statistic}", run, fault
@@ -175,25 +163,17 @@ def _time(path: Path, state: _State) -> tuple[str, Run | None, str]:
 
 
 def _number(found: Mapping[str, Mapping[str, Any]], tag: str, low: float, high: float) -> float:
-    """The number with this tag; 0 if none is finite and above 0. FieldError beyond its limits."""
-    try:
-        number = float(found.get(tag, {}).get("value"))  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    if not math.isfinite(number) or number <= 0:
-        return 0.0
-    if not low <= number <= high:
-        raise FieldError(tag, f"a number from {low:g} to {high:g}", number)
-    return number
+    """The number with this tag; 0 if none lies within its limits."""
+    with suppress(TypeError, ValueError, OverflowError):
+        if low <= (number := float(found.get(tag, {}).get("value"))) <= high:  # type: ignore[arg-type]
+            return number
+    return 0.0
 
 
 def _sample_files(path: Path, name: str) -> list[Path]:
     """Where the samples may lie that `path` names, as NVBench's scripts look for them."""
-    parts = Path(name).parts
-    if len(name.encode()) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in parts):
-        raise FieldError("filename", f"names of at most {MAX_NAME} bytes", visible(name))
-    folder = path.resolve().parent
-    return [folder / name, folder.joinpath(*parts[-2:]), folder.parent / name, Path(name)]
+    folder, end = path.resolve().parent, Path(*Path(name).parts[-2:])
+    return [folder / name, folder / end, folder.parent / name, Path(name)]
 
 
 def _samples(files: Sequence[Path], size: object) -> npt.NDArray[np.float32]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from analysis.base.quantities import quantity
 from analysis.compare.judge import (
@@ -20,9 +20,11 @@ from analysis.compare.judge import (
 )
 from analysis.compare.side import Row, Side, empty_common_parts
 
+T = TypeVar("T")
+
 REGRESSION, CANNOT_TELL = 1, 2
 MAX_LISTED: Final = 5
-HEAD: Final = ("B against A", "95 % interval", "A", "B", "runs", "row")
+HEAD: Final = ("", "B against A", "95 % interval", "A", "B", "runs", "row")
 NO_VERDICT: Final = "no verdict"
 
 
@@ -54,40 +56,41 @@ def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] 
     """Compare the rows of two sides, or those whose names contain every word of `only`."""
     empty_common_parts(a, b)
     for side in (a, b):
-        for kind in ("runs", "absent", "stale"):
-            rows = getattr(side, kind).items()
-            setattr(side, kind, {r: v for r, v in rows if all(w in " ".join(r) for w in only)})
+        side.runs = _with_words(side.runs, only)
+        side.absent = _with_words(side.absent, only)
     common = {row: (runs, b.runs[row]) for row, runs in a.runs.items() if row in b.runs}
     changed = {
         row: (old, new)
         for row, (old, both) in common.items()
-        if (new := [run for run in both if run.id not in {one.id for one in old}])
+        if (new := [run for run in both if run.id not in {known.id for known in old}])
     }
-    unlike = _unlike(a, b)
+    of_a, of_b = _times(a), _times(b)
+    unlike = {
+        row: f"A has {' and '.join(sorted(of_a[row]))}, B has {' and '.join(sorted(of_b[row]))}"
+        for row in sorted(of_a.keys() & of_b.keys())
+        if not of_a[row] & of_b[row]
+    }
     unjudged = {
         NO_VERDICT: unlike,
         "only in A": {row: "" for row in a.runs if row not in b.runs and row[:-1] not in unlike},
         "only in B": {row: "" for row in b.runs if row not in a.runs and row[:-1] not in unlike},
         "no time in A": a.absent,
         "no time in B": b.absent,
-        "stale in A": a.stale,
-        "stale in B": b.stale,
     }
-    judged = judge(changed, margin)
-    return Comparison(a, b, judged, unjudged, len(common) - len(changed), margin)
+    same_runs = len(common) - len(changed)
+    return Comparison(a, b, judge(changed, margin), unjudged, same_runs, margin)
 
 
-def _unlike(a: Side, b: Side) -> dict[Row, str]:
-    """Rows that have other clocks or statistics on either side, by their names, with both."""
-    times: dict[Row, tuple[set[str], set[str]]] = {}
-    for place, side in enumerate((a, b)):
-        for *names, time in side.runs:
-            times.setdefault(tuple(names), (set(), set()))[place].add(time)
-    return {
-        row: f"A has {' and '.join(sorted(of_a))}, B has {' and '.join(sorted(of_b))}"
-        for row, (of_a, of_b) in sorted(times.items())
-        if of_a and of_b and not of_a & of_b
-    }
+def _times(side: Side) -> dict[Row, set[str]]:
+    """Clocks and statistics of each row, by its other names."""
+    found: dict[Row, set[str]] = {}
+    for *names, time in side.runs:
+        found.setdefault(tuple(names), set()).add(time)
+    return found
+
+
+def _with_words(rows: Mapping[Row, T], words: Sequence[str]) -> dict[Row, T]:
+    return {row: of_row for row, of_row in rows.items() if all(w in " ".join(row) for w in words)}
 
 
 def as_json(found: Comparison) -> str:
@@ -97,7 +100,7 @@ def as_json(found: Comparison) -> str:
     }
     document = {
         "format": "hotpath-comparison",
-        "version": 3,
+        "version": 4,
         "a": found.a.name,
         "b": found.b.name,
         "margin": found.margin,
@@ -113,29 +116,33 @@ def as_json(found: Comparison) -> str:
 
 def as_text(found: Comparison) -> str:
     """A table with all that was judged, and facts beside it."""
-    table = [("", *HEAD), *map(_cells, found.judged)]
+    table = [HEAD, *map(_cells, found.judged)] if found.judged else []
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in table
     ]
-    return "\n".join([*(lines if found.judged else []), "", *_words(found)])
+    return "\n".join([*lines, "", *_facts(found)])
 
 
 def _cells(row: Judged) -> tuple[str, ...]:
     verdict = ", ".join(filter(None, (row.verdict, row.direction)))
     interval = f"{_change(row.low)} to {_change(row.high)}"
     times, runs = (quantity(row.a, "s"), quantity(row.b, "s")), f"{row.runs[0]}, {row.runs[1]}"
-    return verdict, _change(row.ratio), interval, *times, runs, " ".join(filter(None, row.row))
+    return verdict, _change(row.ratio), interval, *times, runs, _name(row.row)
 
 
 def _change(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.1f} %" if ratio < 10 else f"{ratio:.1f} times"
 
 
-def _words(found: Comparison) -> Iterator[str]:
+def _name(row: Row) -> str:
+    return " ".join(filter(None, row))
+
+
+def _facts(found: Comparison) -> Iterator[str]:
     """Facts beside the table, a line each."""
-    count = Counter(one for row in found.judged for one in (row.verdict, row.direction))
+    count = Counter(word for row in found.judged for word in (row.verdict, row.direction))
     yield (
         f"{len(found.judged)} rows: {count[DIFFERENT]} different ({count['slower']} slower,"
         f" {count['faster']} faster), {count[EQUAL]} equal within {found.margin * 100:g} %,"
@@ -148,10 +155,7 @@ def _words(found: Comparison) -> Iterator[str]:
     if found.same_runs:
         yield f"{found.same_runs} rows have the same runs on both sides and were left out."
     for title, rows in found.unjudged.items():
-        names = [
-            f"{' '.join(filter(None, row))}{f' ({why})' * bool(why)}"
-            for row, why in sorted(rows.items())
-        ]
+        names = [f"{_name(row)}{f' ({why})' * bool(why)}" for row, why in sorted(rows.items())]
         if rest := names[MAX_LISTED:]:
             names[MAX_LISTED:] = [f"and {len(rest)} more"]
         if names:

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from analysis.base.errors import HotpathError, visible
-from analysis.compare.side import Row, Run, Side, spread_of
+from analysis.base.errors import visible
+from analysis.compare.side import Row, Side, run_of
 from analysis.results.store.runs import codes_of, described, listed, machines, read_runs
 from analysis.results.store.samples import Row as SampleRow
-from analysis.study import Study, discover
+from analysis.study import discover
 
 PREFERRED: Final = ("gpu_time", "host_time", "op_time")
 """Times of whole operations, for results whose study is unknown."""
@@ -39,7 +39,9 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
     """
     side = Side(name, optional=(MACHINE,))
     folders = study_folders(path)
-    studies = _studies(folders[0].resolve().parents[2], side)
+    studies = discover(folders[0].resolve().parents[2])
+    if not studies:
+        side.notes.append("no studies beside the results: the code of each newest run counts")
 
     def refuse(path: Path, error: str | Exception) -> None:
         side.notes.append(f"refused: {visible(str(error))}")
@@ -53,33 +55,21 @@ def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Sid
         for variant in sorted({name for run in found for name in run.about.variants}):
             of_variant = [run for run in found if variant in run.about.variants]
             fresh = [r for r in of_variant if r.about.is_fresh(variant, codes.get(variant))]
-            chosen = set(_chosen([run.about.run for run in fresh], runs))
-            known = next((v for v in study.variants if v.name == variant), None) if study else None
+            chosen = _chosen([run.about.run for run in fresh], runs)
+            known = study and next((v for v in study.variants if v.name == variant), None)
             times = study.metrics_for(known) if study and known else PREFERRED
-            of_case: dict[str, list[tuple[str, SampleRow]]] = {}
+            of_case: dict[str, dict[str, list[SampleRow]]] = {}
             for run in of_variant:
                 for row in (row for row in run.rows if row.variant == variant):
-                    of_case.setdefault(row.case, []).append((run.about.run, row))
-            for case, rows in sorted(of_case.items()):
+                    of_run = of_case.setdefault(row.case, {}).setdefault(run.about.run, [])
+                    of_run.append(row)
+            for case, of_runs in sorted(of_case.items()):
                 place = (folder.resolve().parent.name, folder.name, variant, case)
-                kept = [(run, row) for run, row in rows if run in chosen]
-                if kept:
+                if kept := {run: rows for run, rows in of_runs.items() if run in chosen}:
                     _add(side, place, kept, (metric,) if metric else times)
                 elif not fresh:
-                    side.stale[place] = "its code has changed since"
+                    side.absent[place] = "stale: its code has changed since"
     return side
-
-
-def _studies(checkout: Path, side: Side) -> Mapping[str, Study]:
-    """The studies of the checkout that the results lie in; without these, code is not checked."""
-    studies: Mapping[str, Study] = {}
-    try:
-        studies = discover(checkout)
-    except HotpathError as error:
-        side.notes.append(f"studies cannot be read: {visible(str(error))}")
-    if not studies:
-        side.notes.append("no studies beside the results: the code of each newest run counts")
-    return studies
 
 
 def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
@@ -92,22 +82,18 @@ def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
 
 
 def _add(
-    side: Side, place: Row, rows: Sequence[tuple[str, SampleRow]], times: Sequence[str]
+    side: Side, place: Row, runs: Mapping[str, Sequence[SampleRow]], times: Sequence[str]
 ) -> None:
     """Add a case by the first of `times` above 0: the medians of rounds are a run's samples."""
-    if failed := [row.reason for _, row in rows if row.status == "failed"]:
-        side.absent[place] = f"failed: {visible(failed[0])}"
+    reasons = {row.status: visible(row.reason) for rows in runs.values() for row in rows}
+    if "failed" in reasons:
+        side.absent[place] = f"failed: {reasons['failed']}"
         return
     for metric in times:
-        logs: dict[str, list[float]] = {}
-        for run, row in rows:
-            if values := [value for value in row.values.get((metric, "s"), ()) if value > 0]:
-                logs.setdefault(run, []).append(float(np.log(np.median(values))))
-        if logs:
-            side.runs[(*place, metric)] = [
-                Run(float(np.exp(np.median(of_run))), spread_of(np.array(of_run)), run)
-                for run, of_run in sorted(logs.items())
-            ]
+        for run, rounds in sorted(runs.items()):
+            values = [[v for v in row.values.get((metric, "s"), ()) if v > 0] for row in rounds]
+            if medians := [float(np.median(of_round)) for of_round in values if of_round]:
+                side.runs.setdefault((*place, metric), []).append(run_of(medians, run))
+        if (*place, metric) in side.runs:
             return
-    reason = next((row.reason for _, row in rows if row.reason), "no time")
-    side.absent[place] = visible(reason)
+    side.absent[place] = reasons.get("skipped", "no time")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +39,6 @@ class Side:
     name: str
     runs: dict[Row, list[Run]] = field(default_factory=dict)
     absent: dict[Row, str] = field(default_factory=dict)
-    stale: dict[Row, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     optional: tuple[int, ...] = ()
 
@@ -54,10 +52,9 @@ class Side:
         def renamed(row: Row) -> Row:
             return (*row[:place], names.get(row[place], ""), *row[place + 1 :])
 
-        runs: dict[Row, list[Run]] = {}
-        for row, of_row in self.runs.items():
-            runs.setdefault(renamed(row), []).extend(of_row)
-        self.runs = runs
+        old, self.runs = self.runs, {}
+        for row, of_row in old.items():
+            self.runs.setdefault(renamed(row), []).extend(of_row)
         self.absent = {renamed(row): why for row, why in self.absent.items()}
 
 
@@ -72,11 +69,12 @@ def empty_common_parts(a: Side, b: Side) -> None:
 
 
 def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
-    for length in count(1):
+    longest = max(len(Path(path).parts) for side in sides for path in side)
+    for length in range(1, longest + 1):
         ends = {path: "/".join(Path(path).parts[-length:]) for side in sides for path in side}
         if all(len({ends[path] for path in side}) == len(side) for side in sides):
-            return ends
-    raise AssertionError("unreachable")
+            break
+    return ends
 
 
 def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:

@@ -7,7 +7,6 @@ Prints what is wrong with each file. A file stands for all files of its run or c
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,31 +38,26 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
             yield visible(str(error))
     newest: dict[Path, HostKeys] = {}
     for about in described:
-        folder = about.parents[1]
+        study, machine = about.parent, about.parents[1]
         try:
-            if about.parent not in study_folders(folder.parent):
-                raise FieldError(f"{about.parent}", "a folder <machine>/<study>", about.parent.name)
-            host = read(about, studies.get(about.parent.name)).about.host
-            if folder not in newest:
-                newest[folder] = newest_host(folder, without=[*described]) or host
-            require_same_kind(host, folder, str(about), newest[folder])
+            if study not in study_folders(machine.parent):
+                raise FieldError(f"{study}", "a folder <machine>/<study>", study.name)
+            host = read(about, studies.get(study.name)).about.host
+            if machine not in newest:
+                newest[machine] = newest_host(machine, without=[*described]) or host
+            require_same_kind(host, machine, str(about), newest[machine])
         except FAULTS as error:
             is_foreseen = isinstance(error, HotpathError | OSError)
             yield visible(str(error) if is_foreseen else f"{about}: {error!r}")
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.results.check", __doc__)
     parser.add_argument("files", nargs="+", type=Path, help="files of runs or captures")
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
-    found = list(faults(arguments.files, discover()))
-    for line in found:
-        print(line)
-    print(f"{len(arguments.files)} files, {len(found)} faults", file=sys.stderr)
+    files = parser.parse_args().files
+    found = list(faults(files, discover()))
+    print("".join(f"{line}\n" for line in found), end="")
+    print(f"{len(files)} files, {len(found)} faults", file=sys.stderr)
     sys.exit(1 if found else 0)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from analysis.base.errors import FieldError, HotpathError, visible
@@ -93,7 +92,7 @@ def collect(
             collected.published[study.name] = load_published(root, study)
         except FAULTS as error:
             refuse(published_file(root, study), error)
-    frames: list[pd.DataFrame] = []
+    tables = [pd.DataFrame(columns=COLUMNS)]
     rooms: dict[str, int] = {}
     for folder in study_folders(root, refuse):
         machine, known = folder.parent.name, studies.get(folder.name)
@@ -105,29 +104,24 @@ def collect(
             if isinstance(one, Capture):
                 collected.captures.append(one)
                 continue
-            table = _frame(one, known)
+            table = _samples(one, known)
             if len(table) > rooms[machine]:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
                 path = folder / one.about.file_name
                 refuse(path, FieldError(f"{path}", expected, "more"))
                 continue
             rooms[machine] -= len(table)
-            frames.append(table)
+            tables.append(table)
             collected.runs.append(one.about)
     collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))
-    samples = pd.concat(frames) if frames else pd.DataFrame(columns=COLUMNS)
+    samples = pd.concat(tables[1:] or tables)
     collected.samples = samples[[*COLUMNS]].reset_index(drop=True)
     return collected
 
 
-def _frame(run: Run, study: Study | None) -> pd.DataFrame:
+def _samples(run: Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
-    about = run.about
-    copies = {
-        number: min(look.copy_bytes_per_s for look in around)
-        for number, around in enumerate(pairwise(about.conditions))
-    }
-    codes = codes_of(study)
+    about, codes = run.about, codes_of(study)
     fresh = {name: about.is_fresh(name, codes.get(name)) for name in about.variants}
     table = frame(run.rows)
     table["stale"] = ~table["variant"].map(fresh).astype(bool)
@@ -135,39 +129,32 @@ def _frame(run: Run, study: Study | None) -> pd.DataFrame:
         cases = [(v.name, case.id) for v in study.variants for case in v.cases]
         is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)
         table = table[table["stale"] | (is_case & table["metric"].isin(["", *study.units]))]
+    looks = pairwise(look.copy_bytes_per_s for look in about.conditions)
+    copies = dict(enumerate(map(min, looks)))
     named = still_named(about.bounds, study.bounds if study else frozenset())
     return table.assign(
         machine=about.machine,
         host=about.host.id,
         study=about.study,
         run=about.run,
-        disturbed=table["round"].isin([one.round for one in about.disturbed]),
-        core_copies=[copies.get(number, math.nan) for number in table["round"].tolist()],
+        disturbed=table["round"].isin([disturbance.round for disturbance in about.disturbed]),
+        core_copies=table["round"].map(copies).astype(float),
         named=pd.Series([named] * len(table), index=table.index, dtype=object),
     )
 
 
-def frame(rows: Sequence[Row]) -> pd.DataFrame:
+def frame(rows: Iterable[Row]) -> pd.DataFrame:
     """A table with a row per sample, and one without a value for a skipped or failed case: the
     columns of SAMPLE_TYPES except `study` and `run`."""
     cells = [
-        (row, metric, unit, values)
+        {**vars(row), "metric": metric, "unit": unit, "value": values, "sample": range(len(values))}
         for row in rows
         for (metric, unit), values in (row.values or {("", ""): (math.nan,)}).items()
     ]
-    counts = [len(values) for *_, values in cells]
-    of_row = ("variant", "case", "round", "verified", "status", "reason", "throttle", "started_at")
-    table = pd.DataFrame(
-        [
-            (*(getattr(row, name) for name in of_row), row.sm_mhz, metric, unit)
-            for row, metric, unit, _ in cells
-        ],
-        columns=[*of_row, "sm_mhz", "metric", "unit"],
-    ).astype({"round": int, "verified": int, "sm_mhz": float})
-    table = table.loc[table.index.repeat(counts)].reset_index(drop=True)
-    table["value"] = np.concatenate([[], *(values for *_, values in cells)])
-    table["sample"] = np.concatenate([np.arange(0), *map(np.arange, counts)])
-    return table
+    names = [name for name in SAMPLE_TYPES if name not in ("study", "run")]
+    table = pd.DataFrame(cells, columns=names).explode(["value", "sample"], ignore_index=True)
+    numbers = {name: SAMPLE_TYPES[name] for name in names if SAMPLE_TYPES[name] is not str}
+    return table.astype(numbers)
 
 
 class Taken(NamedTuple):
@@ -184,12 +171,13 @@ def taken_of(
 ) -> Taken | None:
     """The capture of a kind of a machine's study's variant: one of today's code, else the newest;
     one that was not captured only where no other was."""
-    machine, study, variant = key
+    *place, variant = key
     found = [
         Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == source_sha256)
         for one in captures
-        if (one.about.machine, one.about.study, one.about.kind) == (machine, study, kind)
+        if [one.about.machine, one.about.study, one.about.kind] == [*place, kind]
         if (entry := one.about.variants.get(variant))
     ]
-    ranks = [(one.is_captured, one.is_fresh, one.capture.about.at) for one in found]
-    return found[ranks.index(max(ranks))] if found else None
+    return max(
+        found, key=lambda one: (one.is_captured, one.is_fresh, one.capture.about.at), default=None
+    )

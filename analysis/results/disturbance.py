@@ -36,43 +36,37 @@ class Watch:
     newcomers: Collection[int] = ()
     throttle: Collection[str] = ()
 
+    def rise(self, name: str) -> float:
+        """The growth of a count of the host; 0 where it is unknown."""
+        before, after = self.before.get(name), self.after.get(name)
+        return 0.0 if before is None or after is None else after - before
+
 
 def reasons(throttle: Iterable[str]) -> set[str]:
     """Every reason in some rows of the column `throttle`, where they are joined by a bar."""
-    return {reason for one in throttle for reason in one.split("|")} - {""}
+    return {reason for row in throttle for reason in row.split("|")} - {""}
 
 
-def slowed_share(throttle: Iterable[str]) -> float:
+def slowed_share(throttle: Sequence[str]) -> float:
     """The share of the rows with a slowdown from outside."""
-    rows = list(throttle)
-    return sum(bool(SLOWDOWNS & reasons([one])) for one in rows) / len(rows)
+    return sum(bool(SLOWDOWNS & reasons([row])) for row in throttle) / len(throttle)
 
 
-def disturbances(rounds: Sequence[Watch], cores: int) -> list[list[str]]:
-    """Disturbances of each round of one run on a host with `cores` cores, in words.
-
-    A round without conditions, as older journals have them, counts as undisturbed.
-    """
-    return [list(_reasons(one, cores)) for one in rounds]
+def disturbances(rounds: Iterable[Watch], cores: int) -> list[list[str]]:
+    """Disturbances of each round of one run on a host with `cores` cores, in words."""
+    return [list(_reasons(watch, cores)) for watch in rounds]
 
 
-def _reasons(one: Watch, cores: int) -> Iterator[str]:
-    around = (one.before, one.after)
-    busy = cores * max(_known(around, "busy_share"), default=0.0)
+def _reasons(watch: Watch, cores: int) -> Iterator[str]:
+    busy = cores * max(look.get("busy_share") or 0.0 for look in (watch.before, watch.after))
     if busy > BUSY_CORES:
         yield f"others kept {busy:.1f} cores busy"
-    stolen = _known(around, "steal_s")
-    share = (stolen[-1] - stolen[0]) / (cores * one.seconds) if stolen and one.seconds else 0.0
+    share = watch.rise("steal_s") / (cores * watch.seconds)
     if share > STEAL_SHARE:
         yield f"the hypervisor took {share:.1%} of the cores' time"
-    stops = _known(around, "throttled_periods")
-    if stops and stops[-1] > stops[0]:
-        yield f"the CPU quota stopped this process in {stops[-1] - stops[0]:.0f} periods"
-    if one.newcomers:
-        yield f"processes {sorted(one.newcomers)} came to the GPU"
-    if slowed := sorted(SLOWDOWNS.intersection(one.throttle)):
+    if (stops := watch.rise("throttled_periods")) > 0:
+        yield f"the CPU quota stopped this process in {stops:.0f} periods"
+    if watch.newcomers:
+        yield f"processes {sorted(watch.newcomers)} came to the GPU"
+    if slowed := sorted(SLOWDOWNS.intersection(watch.throttle)):
         yield f"the GPU lowered its clocks: {', '.join(slowed)}"
-
-
-def _known(looks: Sequence[Look], name: str) -> list[float]:
-    return [value for look in looks if (value := look.get(name)) is not None]

@@ -1,24 +1,32 @@
-"""The command: what A and B may name, exit codes, forms of the report, and errors."""
+"""The command: what A and B may name, exit codes, forms of the report, errors, page and package."""
 
 import io
 import json
 import random
+import re
 import shutil
+import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from analysis import ROOT
 from analysis.compare import __main__ as command
 from analysis.compare.report import as_text, compare
 from analysis.compare.results import read_results
 from analysis.compare.side import Row, Run, Side, run_of
 from tests.compare.nvbench_files import write_nvbench
+from tests.repository import STUDIES
 from tests.roots import make_root
 from tests.synthetic import COPY, files_of, make_stale, write_machine
+
+PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
 
 
 def files(folder: Path, slower: Mapping[str, float], runs: int = 3) -> Path:
@@ -47,33 +55,27 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(capsys, base, files(tmp_path / "equal", {}))[0] == 0
     assert run(capsys, base, files(tmp_path / "faster", {"3": -0.1}))[0] == 0
     code, out, _ = run(capsys, base, files(tmp_path / "slower", {"3": 0.1}))
-    assert code == 1
-    assert out.splitlines()[1].startswith("different, slower  +10.")
+    assert code == 1 and out.splitlines()[1].startswith("different, slower  +10.")
     once = files(tmp_path / "once", {"3": 0.0065}, runs=1)
     code, out, _ = run(capsys, base, once, "--margin", 1)
-    assert code == 2
-    assert "measure more runs" in out
+    assert code == 2 and "measure more runs" in out
     assert run(capsys, base, once)[0] == 0, "the margin is 5 % by default"
 
 
 SELECTION = "expected @3, @-3 or the start of a run's time, such as @2026-11, got "
 NO_SELECTION = "expected results of this project, for @ and --metric, got"
+SAME = "expected rows of both sides, from different runs, got 12 of"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        *((("--", given, "m"), given) for given in ("nowhere", "no/where@3", "--no-such-place")),
-        *((("a" * length, "m"), "a" * 20) for length in (300, 1999, 5000)),
-        *(
-            ((f"m{which}", "m"), f"{SELECTION}{which!r}")
-            for which in ("@", "@0", "@-0", "@nonsense", "@-1000", "@1.5", "@2026 11")
-        ),
-        (("files@1", "files"), NO_SELECTION),
+        *((("--", given, "m"), given) for given in ("no/where@3", "--no-such-place")),
+        *((("a" * length, "m"), "a" * 20) for length in (300, 5000)),
+        *(((f"m{at}", "m"), f"{SELECTION}{at!r}") for at in ("@", "@-0", "@-1000", "@2026 11")),
         (("files/0.json@1", "files"), NO_SELECTION),
         (("files", "files", "--metric", "cpu_time"), NO_SELECTION),
-        (("files", "files"), "expected rows of both sides, from different runs, got 12 of"),
-        (("files", "files", "--json"), "expected rows of both sides, from different runs, got 12"),
+        (("files", "files", "--json"), SAME),
         (("hostile.json", "files"), "states: expected a list"),
         (("m",), "B: expected another side, unless A is -, got None"),
     ],
@@ -94,13 +96,8 @@ def test_arguments_that_cannot_be_end_with_2_and_one_line(
     assert error.startswith("error: ") and expected in error
 
 
-def test_a_fault_of_the_command_is_not_called_slower(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fault() -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(command, "main", fault)
+def test_a_fault_of_the_command_is_not_called_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "main", lambda: 1 / 0)
     with pytest.raises(SystemExit) as exit:
         command.run()
     assert exit.value.code == 2
@@ -132,8 +129,7 @@ def test_random_hostile_files_have_an_exit_code_and_no_traceback(
 
 def places(document: Any) -> Iterator[tuple[Any, Any]]:
     """Every place of a value in a document, as its container and key."""
-    keys = document if isinstance(document, dict) else range(len(document))
-    for key in keys:
+    for key in document if isinstance(document, dict) else range(len(document)):
         yield document, key
         if isinstance(document[key], (dict, list)):
             yield from places(document[key])
@@ -152,10 +148,8 @@ def test_a_row_that_now_fails_is_a_regression() -> None:
     a = side({"x": steady(), "y": steady()})
     b = side({"x": steady(seconds=1.0001e-3)}, absent={("study", "y"): "failed: wrong output"})
     assert compare(a, b, 0.01).exit_code == 1
-    b = side({"x": steady(seconds=1.0001e-3)})
-    found = compare(a, b, 0.01)
-    assert found.exit_code == 2
-    assert "only in A, 1: study y time" in as_text(found)
+    found = compare(a, side({"x": steady(seconds=1.0001e-3)}), 0.01)
+    assert found.exit_code == 2 and "only in A, 1: study y time" in as_text(found)
 
 
 def test_shared_runs_are_no_repetition() -> None:
@@ -164,8 +158,7 @@ def test_shared_runs_are_no_repetition() -> None:
     assert (found.same_runs, list(found.judged), found.exit_code) == (1, [], 2)
     newer = [*runs, *steady(2, seconds=2e-3)]
     (row,) = compare(side({"x": runs}), side({"x": newer}), 0.01).judged
-    assert row.runs == (3, 2)
-    assert row.direction == "slower"
+    assert (row.runs, row.direction) == ((3, 2), "slower")
 
 
 RUNS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
@@ -180,30 +173,22 @@ def machine(tmp_path: Path) -> Path:
     return root / "results" / "m"
 
 
-def test_results_of_a_machine_and_their_runs(machine: Path) -> None:
-    whole = read_results("all", machine)
-    newest = read_results("newest", machine, "1")
-    others = read_results("others", machine, "-1")
+def ids(side: Side) -> set[str]:
+    return {run.id for runs in side.runs.values() for run in runs}
+
+
+def test_results_and_their_runs_can_be_selected(machine: Path) -> None:
+    whole, newest, others = (read_results("", machine, runs) for runs in ("", "1", "-1"))
     rows = [row for row in newest.runs if row in others.runs]
     assert len(rows) > 20 and not whole.notes
     for row in rows:
-        assert len(newest.runs[row]) == 1
-        runs = [*others.runs[row], *newest.runs[row]]
-        assert {one.id for one in runs} == {one.id for one in whole.runs[row]}
-    began = newest.runs[rows[0]][0].id
+        assert ids(whole) == ids(newest) | ids(others) and len(newest.runs[row]) == 1
+    (began,) = ids(newest)
     for which in (began, f"{began[:4]}-{began[4:6]}-{began[6:11]}:{began[11:13]}:{began[13:15]}"):
         assert read_results("one", machine, which).runs[rows[0]] == newest.runs[rows[0]]
-
-
-def test_a_study_and_a_run_can_be_named(machine: Path) -> None:
-    def runs_in(place: Path) -> set[str]:
-        side = command.read(str(place))
-        return {one.id for runs in side.runs.values() for one in runs}
-
+    assert len(ids(command.read(str(machine / "copy")))) == len(RUNS)
     first, *_ = files_of(machine.parent, "m", "copy")
-    assert len(runs_in(machine / "copy")) == len(RUNS)
-    for file in (first, first.with_suffix(".json")):
-        assert len(runs_in(file)) == 1
+    assert len(ids(command.read(str(first)))) == len(ids(command.read(f"{machine}@1"))) == 1
     write_machine(machine.parent, "other", COPY, run="2026-01-04T00:00:00Z", rounds=3)
     found = compare(read_results("a", machine), read_results("b", machine.parent / "other"))
     assert len(found.judged) > 20 and {row.row[0] for row in found.judged} == {""}
@@ -212,7 +197,7 @@ def test_a_study_and_a_run_can_be_named(machine: Path) -> None:
 def test_code_that_has_changed_is_stale_and_damaged_files_are_named(
     machine: Path, tmp_path: Path
 ) -> None:
-    assert not read_results("before", machine).stale
+    assert not read_results("before", machine).absent
     oldest, *_, newest = files_of(machine.parent, "m", "copy")
     make_stale(newest, "bytewise")
     # Without studies, the code of the newest run counts.
@@ -225,7 +210,7 @@ def test_code_that_has_changed_is_stale_and_damaged_files_are_named(
         file.write("\nint another;\n")
     oldest.write_text("x")
     found = read_results("after", machine.parent)
-    assert {row[2] for row in found.stale} >= {"bytewise"}
+    assert {row[2] for row, why in found.absent.items() if why.startswith("stale")} >= {"bytewise"}
     assert [note.startswith("refused: ") for note in found.notes] == [True]
     assert {len(runs) for runs in found.runs.values()} == {2}
 
@@ -256,16 +241,14 @@ def test_samples_on_standard_input(
     ("text", "expected"),
     [
         ("", "header: expected"),
-        ("side,run\na,1", "header: expected different names, one of them seconds"),
-        ("seconds,seconds\n1,2", "header: expected different names"),
+        ("seconds,seconds\n1,2", "header: expected different names, one of them seconds"),
         ("seconds\n1", "side: expected 2 sides, got 1"),
-        ("side,seconds\na,1\nb,x", "line 3: seconds: expected a number from 1e-12"),
-        ("side,seconds\na,1\nb,nan", "line 3: seconds: expected a number from 1e-12"),
-        ("side,seconds\na,1\nb,1e308", "line 3: seconds: expected a number from 1e-12"),
+        *(
+            (f"side,seconds\na,1\nb,{time}", "line 3: seconds: expected a number from 1e-12")
+            for time in ("x", "nan", "1e308")
+        ),
         ("side,seconds\na,1\nb", "line 3: expected 2 cells"),
-        ("side,seconds\na,1\nb,1,2", "line 3: expected 2 cells"),
         ('side,seconds\n"a,1', "expected CSV"),
-        ("side,seconds\na,1\nb,1\nc,1", "side: expected 2 sides, got 3"),
     ],
 )
 def test_a_bad_table_is_refused_in_one_line(
@@ -280,6 +263,53 @@ def test_a_bad_table_is_refused_in_one_line(
     assert error.startswith("error: standard input: ") and expected in error
 
 
-def test_the_help_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = run(capsys, "--help")[1].splitlines()
-    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+def test_the_help_fits_a_screen_and_has_every_option_of_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = run(capsys, "--help")[1]
+    assert len(lines := shown.splitlines()) <= 24 and max(map(len, lines)) <= 100
+    mentioned = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--jsonbin", "--from"}
+    assert mentioned and all(option in shown for option in mentioned)
+
+
+def test_the_examples_of_the_page_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(Path("before"), {})
+    files(Path("after"), {"3": 0.1, "7": 0.0492})
+    printed = run(capsys, "before", "after")[1]
+    assert printed == (ROOT / "docs" / "assets" / "compare_example.txt").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    steps = yaml.safe_load(example)["jobs"]["gate"]["steps"]
+    called = next(step["run"] for step in steps if "env/gate" in step.get("run", ""))
+    for name in re.findall(r"([a-z0-9_]+/[a-z0-9_]+) ", called.partition("nvidia-h200")[2]):
+        study, variant = name.split("/")
+        assert STUDIES[study].variant(variant)
+
+
+_PRINT_FILES = """
+import sys, analysis.compare.__main__
+for module in [*sys.modules.values()]:
+    print(getattr(module, "__file__", None))
+"""
+OF_OTHERS = {
+    *("annotated_types", "charset_normalizer", "pydantic_core", "typing_extensions"),
+    *("typing_inspection", "yaml"),
+}
+
+
+def test_the_package_declares_or_contains_all_its_imports() -> None:
+    command = [sys.executable, "-c", _PRINT_FILES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = [Path(file) for file in done.stdout.splitlines()]
+    package = ROOT / "env" / "compare" / "pyproject.toml"
+    about = tomllib.loads(package.read_text())
+    wheel = about["tool"]["hatch"]["build"]["targets"]["wheel"]
+    parts = [(package.parent / source).resolve() for source in wheel["force-include"]]
+    for file in imported:
+        assert not file.is_relative_to(ROOT / "analysis") or {file, *file.parents} & {*parts}, file
+    places = [file.parts for file in imported if "site-packages" in file.parts]
+    names = {place[place.index("site-packages") + 1].partition(".")[0] for place in places}
+    declared = {text.partition(">")[0] for text in about["project"]["dependencies"]}
+    assert {name for name in names if not name.startswith("_")} <= declared | OF_OTHERS

@@ -13,10 +13,11 @@ from analysis.base.errors import HotpathError
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import Comparison, as_text, compare
 from analysis.compare.side import Run
-from tests.compare.nvbench_files import write_nvbench
+from tests.compare.nvbench_files import GPU_TIME, summaries, write_nvbench
 
 STEADY = {("copy", "1"): [1e-5, 1.01e-5] * 8}
 ROWS = {("copy", "1"): [1e-5, 1.2e-5, 1.1e-5], ("copy", "2"): [2e-5], ("sum", "1"): [3e-5] * 40}
+Change = Callable[[Any], object]
 
 
 @pytest.fixture
@@ -26,20 +27,20 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def changed(file: Path, change: Callable[[Any], object]) -> Path:
+def changed(file: Path, change: Change) -> Path:
     document = json.loads(file.read_text())
     change(document)
     file.write_text(json.dumps(document))
     return file
 
 
-def state(document: Any, number: int = 0) -> Any:
-    return document["benchmarks"][0]["states"][number]
+def state(document: Any) -> Any:
+    return document["benchmarks"][0]["states"][0]
 
 
-def runs_of(paths: list[Path], name: str = "copy case=1") -> list[Run]:
+def runs_of(path: Path, name: str = "copy case=1") -> list[Run]:
     """The runs of a row that has the only clock and statistic."""
-    runs = read_files("a", paths).runs
+    runs = read_files("a", [path]).runs
     (found,) = [of_row for row, of_row in runs.items() if " ".join(row[1:3]) == name]
     return found
 
@@ -49,21 +50,20 @@ def compared(a: Path, b: Path) -> Comparison:
 
 
 def test_times_are_medians_of_samples(file: Path) -> None:
-    side = read_files("a", [file])
-    assert set(side.runs) == {
+    assert set(read_files("a", [file]).runs) == {
         ("trial", name, axes, "device=0", "gpu_time median")
         for name, axes in (("copy", "case=1"), ("copy", "case=2"), ("sum", "case=1"))
     }
-    assert runs_of([file])[0].seconds == pytest.approx(1.1e-5)
-    assert runs_of([file], "sum case=1")[0].spread == pytest.approx(0, abs=1e-6)
+    assert runs_of(file)[0].seconds == pytest.approx(1.1e-5)
+    assert runs_of(file, "sum case=1")[0].spread == pytest.approx(0, abs=1e-6)
 
 
-def without(*unless: str) -> Callable[[Any], object]:
+def without(*unless: str) -> Change:
     """Drop the summaries whose tags have none of these parts."""
 
     def change(document: Any) -> None:
-        for one in document["benchmarks"]:
-            for of_state in one["states"]:
+        for benchmark in document["benchmarks"]:
+            for of_state in benchmark["states"]:
                 kept = [s for s in of_state["summaries"] if any(u in s["tag"] for u in unless)]
                 of_state["summaries"] = kept
 
@@ -71,80 +71,59 @@ def without(*unless: str) -> Callable[[Any], object]:
 
 
 def test_summaries_do_without_samples(file: Path) -> None:
-    (run,) = runs_of([changed(file, without("nv/cold/time"))])
+    (run,) = runs_of(changed(file, without("nv/cold/time")))
     assert run.seconds == pytest.approx(1.1e-5)
     assert run.spread == pytest.approx(0.1 / 1.1 / 1.349, rel=0.01)
     changed(file, without("/mean", "relative"))  # as older files
     changed(file, lambda d: state(d)["summaries"][0]["data"][0].update(value="4e-05"))
-    assert runs_of([file])[0].seconds == 4e-5
+    assert runs_of(file)[0].seconds == 4e-5
 
 
-def _filename(document: Any, name: str) -> None:
-    for one in state(document)["summaries"]:
-        for value in one.get("data", []):
-            if value["name"] == "filename":
-                value["value"] = name
+def of_samples(key: str, value: str) -> Change:
+    def change(document: Any) -> None:
+        for summary in state(document)["summaries"]:
+            for entry in summary["data"]:
+                if entry["name"] == key:
+                    entry["value"] = value
+
+    return change
 
 
-def _summaries(document: Any, values: dict[str, str], tag: str = "nv/cold/time/gpu") -> None:
+def times(tag: str = GPU_TIME, **values: str) -> Change:
     """Give the first state these summaries only."""
-    state(document)["summaries"] = [
-        {"tag": f"{tag}/{name}", "data": [{"name": "value", "type": "float64", "value": value}]}
-        for name, value in values.items()
-    ]
+    return lambda document: state(document).update(summaries=summaries(values, tag))
 
 
-HOSTILE: dict[str, Callable[[Any], object]] = {
-    "no benchmarks": lambda d: d.pop("benchmarks"),
-    "benchmarks of another type": lambda d: d.update(benchmarks={}),
-    "a state that is text": lambda d: d["benchmarks"][0]["states"].append("x"),
-    "a name that is a number": lambda d: d["benchmarks"][0].update(name=3),
-    "a name without an end": lambda d: d["benchmarks"][0].update(name="x" * 3000),
-    "a name with control characters": lambda d: d["benchmarks"][0].update(name="\x1b[31m"),
-    "a device that is text": lambda d: state(d).update(device="0"),
-    "summaries of numbers": lambda d: state(d).update(summaries=[1]),
-    "samples in a file that cannot be": lambda d: _filename(d, "a" * 1999),
-    "samples in a file of too many bytes": lambda d: _filename(d, "é" * 200),
-    "a time beyond any": lambda d: _summaries(d, {"mean": "1e308"}),
-    "a time below any": lambda d: _summaries(d, {"median": "1e-300"}),
-    "a spread beyond any": lambda d: _summaries(d, {"median": "1", "iqr/relative": "1e308"}),
-    "an axis of truths": lambda d: state(d)["axis_values"][0].update(value=True),
-    "arguments that are text": lambda d: d["meta"].update(argv="trial"),
-}
+def run_as(program: str) -> Change:
+    return lambda document: document["meta"].update(argv=[program, "-a"])
 
 
-@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_file_is_refused_in_one_line(file: Path, change: Callable[[Any], object]) -> None:
-    with pytest.raises(HotpathError) as error:
-        read_files("a", [changed(file, change)])
-    assert str(error.value).startswith(str(file))
-    assert len(str(error.value).splitlines()) == 1
+def on_axis(**values: object) -> Change:
+    return lambda document: state(document)["axis_values"][0].update(values)
+
+
+def test_a_file_of_another_form_is_refused_in_one_line(file: Path) -> None:
+    with pytest.raises(HotpathError, match=r"benchmarks\.copy\.states\.2: expected") as error:
+        read_files("a", [changed(file, lambda d: d["benchmarks"][0]["states"].extend("xx"))])
+    assert str(error.value).startswith(str(file)) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("samples", [[], [1.0, np.nan], [np.inf], [0.0], [-1.0], [3e38]])
 def test_samples_that_are_no_times_leave_the_summaries(file: Path, samples: list[float]) -> None:
     np.array(samples, "<f4").tofile(file.with_name("a.json-bin") / "0.bin")
-
-    def count(document: Any) -> None:
-        for value in (v for one in state(document)["summaries"] for v in one["data"]):
-            if value["name"] == "size":
-                value["value"] = str(len(samples))
-
-    (run,) = runs_of([changed(file, count)])
-    assert run.seconds == pytest.approx(1.1e-5)
-    (note,) = read_files("a", [file]).notes[1:]
-    assert note.startswith("samples of 1 states cannot be read") and "expected times" in note
+    changed(file, of_samples("size", str(len(samples))))
+    assert runs_of(file)[0].seconds == pytest.approx(1.1e-5)
 
 
-def test_lost_samples_leave_the_summaries(file: Path) -> None:
+def test_samples_that_cannot_be_read_are_named(file: Path) -> None:
+    assert runs_of(changed(file, of_samples("filename", "a" * 1999)))
     shutil.rmtree(file.with_name("a.json-bin"))
     side = read_files("a", [file])
-    assert runs_of([file])[0].seconds == pytest.approx(1.1e-5)
-    assert "samples of 3 states cannot be read" in side.notes[1] and "0.bin" in side.notes[1]
-
+    assert runs_of(file)[0].seconds == pytest.approx(1.1e-5)
+    assert "samples of 3 states cannot be read" in side.notes[1]
     side = read_files("a", [changed(file, without("json"))])
     assert not side.runs
-    assert "no such file" in side.absent["trial", "copy", "case=1", "device=0"]
+    assert "no such file" in side.absent["trial", "copy", "case=2", "device=0"]
 
 
 @pytest.mark.parametrize("name", ["{folder}/s/0.bin", "s/0.bin", "../s/0.bin", "elsewhere/s/0.bin"])
@@ -158,51 +137,46 @@ def test_samples_lie_where_nvbench_looks_for_them(file: Path, name: str, at: str
     np.full(3, 7e-5, "<f4").tofile(samples)
     name = name.format(folder=samples.parents[1])
     is_read = at == "." or not name.startswith("elsewhere")
-    (run,) = runs_of([changed(inner, lambda d: _filename(d, name))])
+    (run,) = runs_of(changed(inner, of_samples("filename", name)))
     assert run.seconds == pytest.approx(7e-5 if is_read else 1.1e-5)
 
 
 def test_programs_are_told_apart_by_as_much_of_their_path_as_needed(tmp_path: Path) -> None:
     def side(name: str, times: dict[str, float]) -> list[Path]:
-        files = []
+        folder = tmp_path / name
+        folder.mkdir()
         for number, (program, time) in enumerate(times.items()):
-            path = tmp_path / name / f"{number}.json"
-            path.parent.mkdir(exist_ok=True)
+            path = folder / f"{number}.json"
             write_nvbench(path, {("base", str(case)): [time] * 9 for case in range(9)})
-            document = json.loads(path.read_text())
-            document["meta"]["argv"] = [program, "-a"]
-            path.write_text(json.dumps(document))
-            files.append(path)
-        return files
+            changed(path, run_as(program))
+        return sorted(folder.glob("*.json"))
 
     old = side("a", {"/old/sort/bench": 1e-5, "/old/scan/bench": 3e-5, "/old/sum/bench": 9e-5})
     new = side("b", {"/new/sort/bench": 1.3e-5, "/new/scan/bench": 3e-5, "/new/sum/bench": 9e-5})
     found = compare(read_files("", old), read_files("", new), 0.01)
-    slower = {one.row[0]: one.ratio for one in found.judged if one.direction == "slower"}
-    assert slower == {"sort/bench": pytest.approx(1.3)}
-    assert len(found.judged) == 27
-    (one,) = side("c", {"./renamed": 1.3e-5})
-    found = compare(read_files("", old[:1]), read_files("", [one]), 0.01)
-    assert {judged.row[0] for judged in found.judged} == {""}
+    slower = {row.row[0]: row.ratio for row in found.judged if row.direction == "slower"}
+    assert slower == {"sort/bench": pytest.approx(1.3)} and len(found.judged) == 27
+    (renamed,) = side("c", {"./renamed": 1.3e-5})
+    found = compare(read_files("", old[:1]), read_files("", [renamed]), 0.01)
+    assert {row.row[0] for row in found.judged} == {""}
 
 
 @pytest.mark.parametrize(
-    ("tag", "values", "said"),
+    ("change", "said"),
     [
-        ("nv/cold/time/gpu", {"mean": "2e-5"}, "gpu_time median, B has gpu_time mean"),
-        ("nv/cold/time/cpu", {"median": "2e-5"}, "gpu_time median, B has cpu_time median"),
-        ("nv/cpu_only/time/cpu", {"mean": "2e-5"}, "gpu_time median, B has cpu_only_time mean"),
+        (times(mean="2e-5"), "gpu_time median, B has gpu_time mean"),
+        (times("nv/cold/time/cpu", median="2e-5"), "gpu_time median, B has cpu_time median"),
+        (times("nv/cpu_only/time/cpu", mean="2"), "gpu_time median, B has cpu_only_time mean"),
     ],
 )
 def test_other_clocks_and_statistics_have_no_verdict(
-    tmp_path: Path, tag: str, values: dict[str, str], said: str
+    tmp_path: Path, change: Change, said: str
 ) -> None:
     a, b = tmp_path / "a.json", tmp_path / "b.json"
     for path in (a, b):
         write_nvbench(path, STEADY)
-    found = compared(a, changed(b, lambda d: _summaries(d, values, tag)))
+    found = compared(a, changed(b, change))
     assert not found.judged and found.exit_code == 2
-    assert list(found.unjudged["no verdict"].values()) == [f"A has {said}"]
     assert not found.unjudged["only in A"] and not found.unjudged["only in B"]
     assert f"no verdict, 1: copy case=1 (A has {said})" in as_text(found)
 
@@ -211,25 +185,19 @@ def on_devices(path: Path, devices: list[int], times: list[float]) -> Path:
     write_nvbench(path, STEADY)
 
     def several(document: Any) -> None:
-        (only,) = document["benchmarks"][0]["states"]
+        only = state(document)
         document["benchmarks"][0]["states"] = [
-            only | {"device": device, "summaries": _median(time)}
+            only | {"device": device, "summaries": summaries({"median": time})}
             for device, time in zip(devices, times, strict=True)
         ]
 
     return changed(path, several)
 
 
-def _median(time: float) -> list[dict[str, Any]]:
-    data = [{"name": "value", "type": "float64", "value": str(time)}]
-    return [{"tag": "nv/cold/time/gpu/median", "data": data}]
-
-
 @pytest.mark.parametrize(
     ("a", "b", "ratios", "missing", "added"),
     [
         ([0], [0, 1], {"device=0": 2}, [], ["device=1"]),
-        ([1], [0, 1], {"device=1": 3}, [], ["device=0"]),
         ([0, 1], [1], {"device=1": 2}, ["device=0"], []),
         ([0, 1], [0, 1], {"device=0": 2, "device=1": 3}, [], []),
         ([0], [3], {"": 2}, [], []),
@@ -241,7 +209,7 @@ def test_a_gpu_is_compared_with_itself_or_if_alone(
     before = on_devices(tmp_path / "a.json", a, [1e-5] * len(a))
     after = on_devices(tmp_path / "b.json", b, [2e-5, 3e-5][: len(b)])
     found = compared(before, after)
-    assert {one.row[3]: round(one.ratio) for one in found.judged} == ratios
+    assert {row.row[3]: round(row.ratio) for row in found.judged} == ratios
     assert [row[3] for row in found.unjudged["only in A"]] == missing
     assert [row[3] for row in found.unjudged["only in B"]] == added
 
@@ -249,37 +217,31 @@ def test_a_gpu_is_compared_with_itself_or_if_alone(
 @pytest.mark.parametrize(
     ("kind", "one", "other", "is_same"),
     [
-        ("float64", "1", "1.0", True),
-        ("float64", 1, 1.0, True),
-        ("int64", "1024", 1024, True),
+        ("float64", "1", 1.0, True),
         ("float64", "1e3", 1000, True),
-        (None, "1", 1.0, True),
         ("string", "1", "1.0", False),
         ("type", "1", "1.0", False),
         ("int64", "9007199254740993", "9007199254740992", False),
     ],
 )
 def test_a_number_on_an_axis_is_itself_in_any_form(
-    tmp_path: Path, kind: str | None, one: object, other: object, is_same: bool
+    tmp_path: Path, kind: str, one: object, other: object, is_same: bool
 ) -> None:
-    def axis(value: object) -> Callable[[Any], object]:
-        return lambda d: state(d)["axis_values"][0].update(type=kind, value=value)
-
     a, b = tmp_path / "a.json", tmp_path / "b.json"
     for path, value in ((a, one), (b, other)):
         write_nvbench(path, STEADY)
-        changed(path, axis(value))
+        changed(path, on_axis(type=kind, value=value))
     assert bool(compared(a, b).judged) == is_same
 
 
 def test_repeated_states_are_compared_in_their_order(tmp_path: Path) -> None:
     a = on_devices(tmp_path / "a.json", [0, 0], [1e-5, 5e-5])
     b = on_devices(tmp_path / "b.json", [0, 0], [2e-5, 5e-5])
-    found = compared(a, b)
-    assert {one.row[2]: round(one.ratio) for one in found.judged} == {"case=1": 2, "case=1 #2": 1}
+    ratios = {row.row[2]: round(row.ratio) for row in compared(a, b).judged}
+    assert ratios == {"case=1": 2, "case=1 #2": 1}
 
 
-@pytest.mark.parametrize("time", ["0", "-1e-5"])
-def test_a_time_that_is_not_positive_is_no_time(file: Path, time: str) -> None:
-    absent = read_files("a", [changed(file, lambda d: _summaries(d, {"mean": time}))]).absent
+@pytest.mark.parametrize("time", ["0", "-1e-5", "1e308", "1e-300", "nan"])
+def test_a_time_that_no_clock_can_measure_is_no_time(file: Path, time: str) -> None:
+    absent = read_files("a", [changed(file, times(mean=time))]).absent
     assert absent["trial", "copy", "case=1", "device=0"] == "no time"

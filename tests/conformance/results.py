@@ -7,8 +7,10 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
 from analysis.measure.profile.session import normalised
-from analysis.results.model.fit import Fit
+from analysis.results.model.fit import NAMES
 from analysis.results.store.records import Counter, Event
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
@@ -108,7 +110,8 @@ def measured(study: Study, root: Path) -> StudyFacts:
     ]
     set_capture(results, "box", study, "counters", names, counted)
     inputs = settled(make_inputs(root, {study.name: study}))
-    fit = Fit(LINK, LINK, LINK, *[(1,) * len(LINK.values())] * 2)
+    link = dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values())
+    fit = pd.DataFrame(link, NAMES).assign(cases=1, runs=1)
     parameters = parameter_table({"box": fit})
     derived = {}
     if (study.folder / "tables.py").exists():

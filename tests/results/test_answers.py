@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -21,21 +20,6 @@ from analysis.results.tables.answers import (
 
 ORDER = ["loop", "batch", "gather"]
 """The simplest first."""
-
-
-def looked_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
-    """The answer in `spans`, as the script of a form looks it up."""
-    first, *rest = asked
-    for low, high, inner in spans:
-        if low <= first <= high:
-            return (
-                looked_up(answers, inner, tuple(rest))
-                if isinstance(inner, list)
-                else answers[inner]
-            )
-    return None
-
-
 GRID = [*product((100, 400), (10, 40)), (1000, 10)]
 
 
@@ -44,17 +28,14 @@ GRID = [*product((100, 400), (10, 40)), (1000, 10)]
     [
         ((100, 40), [(100, 40)]),
         ((100, 20), [(100, 10), (100, 40)]),
-        ((200, 10), [(100, 10), (400, 10)]),
         ((200, 20), [(100, 10), (100, 40), (400, 10), (400, 40)]),
         ((700, 10), [(400, 10), (1000, 10)]),
         ((700, 40), []),  # sizes above 400 have one number of pieces only
         ((500, 40), [(400, 40)]),
         ((501, 40), []),
         ((1250, 12), [(1000, 10)]),
-        ((1251, 10), []),
         ((80, 50), [(100, 40)]),
         ((79, 10), []),
-        ((100, 51), []),
         ((400, 8), [(400, 10)]),
     ],
 )
@@ -79,9 +60,18 @@ def test_only_ways_of_every_corner_are_compared() -> None:
     found = answer(times, ORDER, (4,))
     assert found is not None
     assert (found.way, found.not_everywhere) == ("loop", ("gather", "batch"))
-    apart: Times = {(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}
-    assert answer(apart, ORDER, (4,)) is None
+    assert answer({(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}, ORDER, (4,)) is None
     assert answer({}, ORDER, (4,)) is None
+
+
+def looked_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
+    """The answer in `spans`, as the script of a form looks it up."""
+    for low, high, inner in spans:
+        if low <= asked[0] <= high:
+            return (
+                answers[inner] if isinstance(inner, int) else looked_up(answers, inner, asked[1:])
+            )
+    return None
 
 
 POINTS = st.dictionaries(
@@ -91,13 +81,9 @@ POINTS = st.dictionaries(
 )
 
 
-def asked_near(times: Times) -> Iterator[Point]:
-    values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
-    yield from product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2)
-
-
 @given(POINTS)
 def test_spans_hold_the_answer_to_every_question(times: Times) -> None:
     answers, spans = all_answers(times, ORDER)
-    for asked in asked_near(times):
+    values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
+    for asked in product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2):
         assert looked_up(answers, spans, asked) == answer(times, ORDER, asked)

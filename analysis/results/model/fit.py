@@ -10,17 +10,19 @@ say how large their pool is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from analysis.base.forked import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.terms import (
+    ABOUT,
     BINDS,
     TERMS,
     TRANSLATION,
@@ -50,13 +52,17 @@ CAUCHY_SCALE: Final = 2.385
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
 reweighted least-squares", 1977)."""
 
-NAMES: Final = tuple(field.name for field in fields(Parameters))
+NAMES: Final = tuple(ABOUT)
 OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
 """Mask of the parameters that the third step fits."""
-SECOND: Final = ("half_line", "request_rate")
-"""Parameters fitted in the second step."""
-MAY_BE_NONE: Final = ("half_line", "start_up", "index_latency", "copy_engine_start_up")
-"""Parameters that can be 0; a rate or the latency of a turn cannot."""
+IN_SECOND: Final = np.isin(NAMES, ("half_line", "request_rate"))
+"""Mask of those of the second step."""
+LOWEST: Final = np.where(
+    np.isin(NAMES, ("half_line", "start_up", "index_latency", "copy_engine_start_up")), 0.0, 0.01
+)
+"""Lowest multiple of its start for each parameter; a rate or the latency of a turn cannot be 0."""
+
+Mask = npt.NDArray[np.bool_]
 
 
 class Calibration(NamedTuple):
@@ -68,53 +74,52 @@ class Calibration(NamedTuple):
     errors: Floats
     runs: Floats
 
-    def only(self, cases: npt.NDArray[np.bool_]) -> Calibration:
+    def only(self, cases: Mask) -> Calibration:
         """The cases of this mask [cases]."""
         return Calibration(*(values[cases] for values in self))
 
+    @property
+    def on_copy_engine(self) -> Mask:
+        mask: Mask = self.work[:, WORK.index("copy engine")] > 0
+        return mask
 
-@dataclass(frozen=True)
-class Fit:
-    """Parameters, the ends of their intervals, and the numbers of cases and runs that each of them
-    is fitted to: `cases` and `runs` [parameters]. The ends are NaN if a parameter is only a bound.
-
-    It is only a bound if its term is not the largest of any case by a factor of JUDGED_MARGIN.
-    """
-
-    parameters: Parameters
-    low: Parameters
-    high: Parameters
-    cases: tuple[int, ...]
-    runs: tuple[int, ...]
+    @property
+    def in_whole_lines(self) -> Mask:
+        """Mask of the cases that request only whole lines, including those of the copy engine."""
+        line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
+        wire, requests = self.work[:, WORK.index("wire")], self.work[:, WORK.index("requests")]
+        mask: Mask = wire > requests * (line - 0.5)
+        return mask
 
 
-def fit(calibration: Calibration) -> Fit | None:
+def fit(calibration: Calibration) -> pd.DataFrame | None:
     """Fit the parameters to the cases of one machine, with intervals by resampling its cases.
+
+    Each row is one of NAMES: its `value`, the ends `ci_low` and `ci_high` of its interval, and the
+    numbers of `cases` and `runs` that it is fitted to. The ends are NaN if a parameter is only a
+    bound: its term is not the largest of any case by a factor of JUDGED_MARGIN.
 
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
     Parameters of translation are NaN if too few cases have a pool, or none a large one.
     """
     entries = calibration.work[:, WORK.index("entries")]
     link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
-    whole = _whole_lines(link.work)
-    has_both = not whole.all() and (whole & ~_on_copy_engine(link)).any()
+    whole = link.in_whole_lines
+    has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
     if len(link.seconds) < OF_LINK.min_cases or not has_both:
         return None
-    estimate = of_link = _estimate(link, _link)
+    found = _estimate(link, _fit_link)
     if len(walks.seconds) >= OF_WALKS.min_cases and (entries > FARTHEST_HELD).any():
-        of_walks = _estimate(walks, partial(_walks, of_link[0]))
-        estimate = [np.where(OF_TRANSLATION, *ends) for ends in zip(of_walks, of_link, strict=True)]
-    values, low, high = (Parameters(*map(float, ends)) for ends in estimate[:3])
-    cases, runs = (tuple(map(int, counts)) for counts in estimate[3:])
-    return Fit(values, low, high, cases, runs)
+        of_walks = _estimate(walks, partial(_fit_walks, found["value"].to_numpy()))
+        found = pd.concat([found[~OF_TRANSLATION], of_walks[OF_TRANSLATION]])
+    return found
 
 
-Solve = Callable[[Calibration, Floats], Floats]
-"""The parameters [parameters] that fit cases best, each of which counts so often [cases]."""
-
-
-def _estimate(calibration: Calibration, solve: Solve) -> list[Floats]:
-    """Values, lower and upper ends, and numbers of cases and runs, each [parameters].
+def _estimate(
+    calibration: Calibration, solve: Callable[[Calibration, Floats], Floats]
+) -> pd.DataFrame:
+    """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, each of
+    which counts so often [cases].
 
     The ends are those of repeated fits to resampled cases. How often a case counts is drawn from an
     exponential distribution (Rubin, "The Bayesian bootstrap", 1981), so that no resample lacks a
@@ -126,49 +131,25 @@ def _estimate(calibration: Calibration, solve: Solve) -> list[Floats]:
     draws = [rng.exponential(size=cases) for _ in range(RESAMPLES)]
     refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
-    ends = np.quantile(refits, [tail, 1 - tail], axis=0)
-    low, high = np.where(_binding(calibration, values), ends, np.nan)
-    if not _on_copy_engine(calibration).any():
-        values[NAMES.index("copy_engine_start_up")] = np.nan
-    counts = (np.full(len(NAMES), float(n)) for n in (cases, calibration.runs.max()))
-    return [values, low, high, *counts]
-
-
-def _binding(calibration: Calibration, values: Floats) -> npt.NDArray[np.bool_]:
-    """Mask of the parameters that the cases determine; the others are only bounds."""
+    low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
     terms = term_seconds(calibration.work, values)[:, :-1]
-    lesser = np.sort(terms, axis=1)[:, -2]
-    binding = {
-        TERMS[index] for index in terms[terms.max(axis=1) > JUDGED_MARGIN * lesser].argmax(1)
-    }
-    shown = {name for name in NAMES if name not in BINDS or BINDS[name] in binding}
-    if not _on_copy_engine(calibration).any():
-        shown.remove("copy_engine_start_up")
-    return np.array([name in shown for name in NAMES])
+    *_, lesser, largest = np.sort(terms, axis=1).T
+    binding = {TERMS[index] for index in terms[largest > JUDGED_MARGIN * lesser].argmax(axis=1)}
+    is_bound = np.array([BINDS.get(name, "") not in {"", *binding} for name in NAMES])
+    if not calibration.on_copy_engine.any():
+        of_copies = NAMES.index("copy_engine_start_up")
+        values[of_copies], is_bound[of_copies] = np.nan, True
+    low[is_bound] = high[is_bound] = np.nan
+    found = {"value": values, "ci_low": low, "ci_high": high}
+    runs = int(calibration.runs.max())
+    return pd.DataFrame(found, index=NAMES).assign(cases=cases, runs=runs)
 
 
-def _on_copy_engine(cases: Calibration) -> npt.NDArray[np.bool_]:
-    on_engine: npt.NDArray[np.bool_] = cases.work[:, WORK.index("copy engine")] > 0
-    return on_engine
-
-
-def _whole_lines(work: Floats) -> npt.NDArray[np.bool_]:
-    """Mask of the cases that request only whole lines, including those of the copy engine."""
-    line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
-    wire, requests = work[:, WORK.index("wire")], work[:, WORK.index("requests")]
-    whole: npt.NDArray[np.bool_] = wire > requests * (line - 0.5)
-    return whole
-
-
-def _start(cases: Calibration) -> Floats:
-    """The starting point: the highest rates and the shortest latency that any case shows.
-
-    Each term is then the largest in some case, so every parameter affects the residuals.
-    """
-    seconds = cases.seconds
+def _fit_link(cases: Calibration, draws: Floats) -> Floats:
+    """Both steps of the link, from the highest rates and the shortest latency that any case shows:
+    each term is then the largest in some case, so every parameter affects the residuals."""
+    seconds, sm, whole = cases.seconds, ~cases.on_copy_engine, cases.in_whole_lines
     wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
-    sm = ~_on_copy_engine(cases)
-    on_engine = seconds[~sm].min() if not sm.all() else 1e-6
     start = Parameters(
         link_rate=(wire / seconds).max(),
         half_line=SECTOR_BYTES / 4,
@@ -177,21 +158,15 @@ def _start(cases: Calibration) -> Floats:
         latency=(seconds[sm] / turns[sm]).min(),
         start_up=seconds[sm].min() / 4,
         index_latency=seconds[sm].min() / 32,
-        copy_engine_start_up=on_engine / 4,
+        copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
         **asdict(UNCALIBRATED),
     )
-    return start.values()
+    in_first = ~IN_SECOND & ~OF_TRANSLATION
+    known = _step(cases.only(whole), draws[whole], start.values(), in_first)
+    return _step(cases.only(~whole), draws[~whole], known, IN_SECOND)
 
 
-def _link(cases: Calibration, draws: Floats) -> Floats:
-    """Both steps of the link."""
-    second = np.array([name in SECOND for name in NAMES])
-    whole = _whole_lines(cases.work)
-    known = _step(cases.only(whole), draws[whole], _start(cases), ~second & ~OF_TRANSLATION)
-    return _step(cases.only(~whole), draws[~whole], known, second)
-
-
-def _walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
+def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
     entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
     walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
@@ -208,7 +183,7 @@ def _walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     return _step(cases, draws, start.values(), OF_TRANSLATION)
 
 
-def _step(cases: Calibration, draws: Floats, start: Floats, free: npt.NDArray[np.bool_]) -> Floats:
+def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Floats:
     """`start` with its `free` parameters fitted. Cases with residuals above their error count less.
 
     The search variables are multiples of `start`.
@@ -230,8 +205,6 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: npt.NDArray[np
     def at_once(_: object, points: Iterable[Floats]) -> Floats:
         return residuals(np.array(list(points)))
 
-    lowest = np.where([name in MAY_BE_NONE for name in NAMES], 0.0, 0.01)[free]
-
     def loss(squares: Floats) -> Floats:
         """Cauchy's loss of each squared residual and its first two derivatives, times its draws."""
         rest = 1 / (1 + squares)
@@ -239,8 +212,8 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: npt.NDArray[np
 
     found = least_squares(
         residuals,
-        np.ones(len(lowest)),
-        bounds=(lowest, np.inf),
+        np.ones(free.sum()),
+        bounds=(LOWEST[free], np.inf),
         loss=loss,
         f_scale=CAUCHY_SCALE,
         workers=at_once,

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from analysis.base import keys
-from analysis.base.keys import Fault
 from analysis.base.reading import read_yaml
-from analysis.results.model.terms import TERMS, Parameters, term_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.results.model.traffic import traffic_of
 from analysis.results.store.keys import Keys
 from analysis.study.access import Access
@@ -45,12 +44,6 @@ class Parameter(Keys):
     source: str = ""
     assumption: str = ""
 
-    @model_validator(mode="after")
-    def _is_stated(self) -> Parameter:
-        if bool(self.source) == bool(self.assumption):
-            raise Fault("a source or an assumption", self.model_dump())
-        return self
-
 
 class PublishedRate(Keys):
     """Published rate in B/s of a large copy by SMs (`contiguous`) or by the copy engine. `what`:
@@ -72,14 +65,6 @@ class Link(Keys):
     pcie: dict[Literal["generation", "width"], int] | None = None
     published: list[PublishedRate] = Field(default_factory=list)
 
-    @model_validator(mode="after")
-    def _is_complete(self) -> Link:
-        stated = [name for name, one in self.parameters.items() if not math.isnan(one.value)]
-        if {*self.parameters} != {*MEANING} or not {*MEANING} <= {*stated, *OF_THE_MACHINE}:
-            expected = f"the parameters {list(MEANING)}, with values but for {OF_THE_MACHINE}"
-            raise Fault(expected, sorted(stated))
-        return self
-
     def value(self, name: str) -> float:
         return self.parameters[name].value
 
@@ -87,15 +72,6 @@ class Link(Keys):
     def packet_rate(self) -> float:
         """B/s on the wire that packets could have at most."""
         return self.value("raw_rate") * self.value("packet_share")
-
-
-class Prediction(NamedTuple):
-    """Seconds of one operation, the term that limits it, and the seconds that the link alone would
-    take."""
-
-    seconds: float
-    binding: str
-    link_seconds: float
 
 
 def read_links(path: Path = FILE) -> list[Link]:
@@ -124,8 +100,8 @@ def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
     )
 
 
-def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> Prediction:
-    """`access` over `link`; `parameters` are of a machine behind it."""
+def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> float:
+    """Seconds of `access` over `link`; `parameters` are of a machine behind it."""
     traffic = traffic_of(access)
     completions = traffic.completions
     if access.reads == "copy_engine":
@@ -133,7 +109,4 @@ def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> Pre
     overhead = link.value("header_bytes") + link.value("framing_bytes")
     _, *others = work_of(access, sms)
     work = np.array([[traffic.data_bytes + completions * overhead, *others]])
-    (terms,) = term_seconds(work, parameters.values())
-    limits, start = terms[:-1], float(terms[-1])
-    binding = int(limits.argmax())
-    return Prediction(float(limits[binding]) + start, TERMS[binding], float(limits[0]) + start)
+    return float(predicted_seconds(work, parameters.values())[0])

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -66,38 +66,39 @@ class Parameters(Walker, Link):
 
 
 class About(NamedTuple):
-    """The unit of a parameter, and what it is."""
+    """The unit of a parameter, what it is, and the term that it sets; empty if it is part of every
+    time."""
 
     unit: str
     meaning: str
+    term: str = ""
 
 
 ABOUT: Final = {
-    "link_rate": About("B/s", "effective rate of the link, bytes on the wire"),
-    "half_line": About("B", "penalty of reading 32 of a host line's 64 bytes, in wire bytes"),
-    "request_rate": About("1/s", "maximum rate of the chip's reads of host memory"),
-    "sm_request_rate": About("1/s", "maximum rate of one SM's reads of host memory"),
-    "latency": About("s", "one turn of a warp: index, round trip, store"),
+    "link_rate": About("B/s", "effective rate of the link, bytes on the wire", "link"),
+    "half_line": About(
+        "B", "penalty of reading 32 of a host line's 64 bytes, in wire bytes", "link"
+    ),
+    "request_rate": About("1/s", "maximum rate of the chip's reads of host memory", "request rate"),
+    "sm_request_rate": About("1/s", "maximum rate of the reads of one SM", "SM request rate"),
+    "latency": About("s", "one turn of a warp: index, round trip, store", "in flight"),
     "start_up": About("s", "start-up time of a kernel"),
     "index_latency": About("s", "look-up of the first row in device memory"),
     "copy_engine_start_up": About("s", "start-up time of a copy behind a kernel"),
-    "held_entries": About("1", "number of held translations of 64 KiB each"),
-    "walk": About("s", "a page walk whose line of the page table is in L2"),
-    "held_regions": About("1", "number of held entries of the level above, of 2 MiB each"),
-    "region_walk": About("s", "extra time of a walk that needs another such entry"),
-    "region_wait": About("s", "wait for each such entry, with rows in ascending order"),
-    "table_miss": About("s", "extra time of a walk whose line comes from device memory"),
-    "row_cache": About("B", "bytes of rows that evict a line of the page table from L2"),
+    "held_entries": About("1", "number of held translations of 64 KiB each", TRANSLATION),
+    "walk": About("s", "a page walk whose line of the page table is in L2", TRANSLATION),
+    "held_regions": About("1", "held entries of the level above, of 2 MiB each", TRANSLATION),
+    "region_walk": About("s", "extra time of a walk that needs another such entry", TRANSLATION),
+    "region_wait": About(
+        "s", "wait for each such entry, with rows in ascending order", TRANSLATION
+    ),
+    "table_miss": About("s", "extra time of a walk whose line is in device memory", TRANSLATION),
+    "row_cache": About(
+        "B", "bytes of rows that evict a line of the page table from L2", TRANSLATION
+    ),
 }
-BINDS: Final = {
-    "link_rate": "link",
-    "half_line": "link",
-    "request_rate": "request rate",
-    "sm_request_rate": "SM request rate",
-    "latency": "in flight",
-    **{field.name: TRANSLATION for field in fields(Walker)},
-}
-"""The term that each parameter sets. Start-up and index look-up are part of every time."""
+BINDS: Final = {name: about.term for name, about in ABOUT.items() if about.term}
+"""The term that each parameter sets."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
@@ -108,7 +109,7 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
     """
     traffic = traffic_of(access)
     if access.reads == "copy_engine":
-        return traffic.wire_bytes, *(0.0,) * 5, 1.0, *_numbers(Walks())
+        return traffic.wire_bytes, *(0.0,) * 5, 1.0, *Walks()
     fills = access.payload_bytes / access.in_flight_bytes
     warps = min(fills, access.warps or sms * WARPS_PER_SM, sms * WARPS_PER_SM)
     used = min(sms, math.ceil(warps / WARPS_PER_BLOCK))
@@ -116,11 +117,7 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
     indexed = float(access.reads != "contiguous")
     of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
     of_the_sms = requests / used, fills / warps, indexed
-    return *of_the_link, *of_the_sms, 0.0, *_numbers(walks_of(access))
-
-
-def _numbers(walks: Walks) -> tuple[float, ...]:
-    return tuple(float(value) for value in astuple(walks))
+    return *of_the_link, *of_the_sms, 0.0, *walks_of(access)
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:

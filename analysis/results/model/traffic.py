@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from analysis.study.access import Access
 
@@ -57,58 +57,35 @@ class Traffic:
         return self.data_bytes / SECTOR_BYTES
 
 
-class Request(NamedTuple):
-    """A read of the sectors [first, end) of one line; sectors are numbered from address 0."""
-
-    first: int
-    end: int
-
-    @property
-    def data_bytes(self) -> int:
-        return (self.end - self.first) * SECTOR_BYTES
-
-    @property
-    def half_lines(self) -> int:
-        """Number of host lines of which it needs only one of the two sectors."""
-        return self.first % _HOST_SECTORS + self.end % _HOST_SECTORS
-
-
 _LINE_SECTORS: Final = LINE_BYTES // SECTOR_BYTES
 _HOST_SECTORS: Final = HOST_LINE_BYTES // SECTOR_BYTES
 
 
-def line_requests(start: int, length: int, known_from: int | None = None) -> list[Request]:
-    """The requests of a read of [start, start + length): one per line that it touches.
-
-    Each covers the whole sectors touched in that line. Sectors from `known_from` on are left out,
-    because they were already requested.
-    """
-    end = (start + length - 1) // SECTOR_BYTES + 1
-    if known_from is not None:
-        end = min(end, known_from)
-    first = start // SECTOR_BYTES
-    requests = []
-    while first < end:
-        line_end = (first // _LINE_SECTORS + 1) * _LINE_SECTORS
-        requests.append(Request(first, min(line_end, end)))
-        first = line_end
-    return requests
-
-
-def row_requests(start: int, length: int, load_bytes: int, *, alone: bool = False) -> list[Request]:
-    """The requests of a warp that reads a row, `load_bytes` per instruction.
+def row_requests(start: int, length: int, load_bytes: int, *, alone: bool = False) -> list[range]:
+    """The sectors of each request of a warp that reads [start, start + length), `load_bytes` per
+    instruction: one request per instruction and line, of the whole sectors touched in the line.
 
     A line that two instructions share is requested twice, a shared sector once, or twice if a
     thread reads the row `alone`. The last instruction comes first, as in the machine code of the
     calibration's kernel. Over all 16-byte-aligned starts, the other order requests the same amount.
     """
-    requests: list[Request] = []
-    known_from = None
-    for done in reversed(range(0, length, load_bytes)):
-        begin = start + done
-        requests += line_requests(begin, min(load_bytes, length - done), known_from)
-        known_from = None if alone else begin // SECTOR_BYTES
+    requests: list[range] = []
+    known_from: float = math.inf
+    for begin in reversed(range(start, start + length, load_bytes)):
+        last_byte = min(begin + load_bytes, start + length) - 1
+        first, end = begin // SECTOR_BYTES, last_byte // SECTOR_BYTES + 1
+        end = int(min(end, known_from))
+        while first < end:
+            line_end = (first // _LINE_SECTORS + 1) * _LINE_SECTORS
+            requests.append(range(first, min(line_end, end)))
+            first = line_end
+        known_from = math.inf if alone else begin // SECTOR_BYTES
     return requests
+
+
+def half_lines(request: range) -> int:
+    """Number of host lines of which a request needs only one of the two sectors."""
+    return request.start % _HOST_SECTORS + request.stop % _HOST_SECTORS
 
 
 @lru_cache(maxsize=4096)
@@ -134,8 +111,8 @@ def row_traffic(
     requests = [r for start in starts for r in row_requests(start, row_bytes, at_once, alone=alone)]
     return Traffic(
         completions=len(requests) / len(starts),
-        data_bytes=sum(request.data_bytes for request in requests) / len(starts),
-        half_lines=sum(request.half_lines for request in requests) / len(starts),
+        data_bytes=sum(map(len, requests)) * SECTOR_BYTES / len(starts),
+        half_lines=sum(map(half_lines, requests)) / len(starts),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,15 +26,13 @@ REGION_BYTES: Final = 2 * 2**20
 REGIONS_A_LINE: Final = LINE_BYTES // 16
 """Entries of that level have 16 bytes (same source)."""
 
-
 LAUNCHES_BEFORE: Final = 2
 """How many launches' translations are held in the middle of a timed one: that of NVBench's warm-up,
 on average half a sample before, and the first half of this one. Nothing earlier seems to be held:
 NVBench allocates memory for each measurement, which changes the page tables."""
 
 
-@dataclass(frozen=True)
-class Walks:
+class Walks(NamedTuple):
     """The demand of a launch on address translation.
 
     `entries`: held translations that would cover the pool. `drawn`: how many of them launches come
@@ -46,7 +44,7 @@ class Walks:
     entries: float = 0.0
     drawn: float = 0.0
     touches: float = 0.0
-    is_ascending: bool = False
+    is_ascending: float = 0.0
     displacing: float = 0.0
 
 
@@ -60,7 +58,7 @@ def walks_of(access: Access) -> Walks:
     if access.layout == "repeated":
         drawn *= -math.expm1(-touches / entries)
     displacing = 0.0 if access.streaming else float(access.payload_bytes)
-    return Walks(entries, drawn, touches, access.is_ascending, displacing)
+    return Walks(entries, drawn, touches, float(access.is_ascending), displacing)
 
 
 def _touches_per_row(access: Access) -> float:

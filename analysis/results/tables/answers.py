@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import geometric_mean
 from typing import Final, TypeAlias
 
 import pandas as pd
@@ -54,16 +54,16 @@ class Answer:
 
     def over_fastest(self, way: str) -> float:
         """Time of a way over the fastest one's, both geometric means over the corners."""
-        return _mean(self.seconds[way]) / _mean(next(iter(self.seconds.values())))
+        return geometric_mean(self.seconds[way]) / geometric_mean(next(iter(self.seconds.values())))
 
     def remarks(self, called: Callable[[str], str]) -> Iterator[str]:
         """Where another way is faster, with the ways as they are `called`."""
         if (over := self.over_fastest(self.way)) > 1:
             fastest = called(next(iter(self.seconds)))
             yield f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster."
-        best = [min(times) for times in zip(*self.seconds.values(), strict=True)]
+        best = map(min, zip(*self.seconds.values(), strict=True))
         worst = max(map(float.__truediv__, self.seconds[self.way], best))
-        if worst > 1 + WITHIN and len(best) > 1:
+        if worst > 1 + WITHIN and len(self.corners) > 1:
             yield f"In one of these cells, another way is {ratio(worst)} as fast."
 
 
@@ -77,20 +77,12 @@ def answer(times: Times, simplest_first: Sequence[str], asked: Point) -> Answer 
     }
     if not seconds:
         return None
-    fastest = sorted(seconds, key=lambda way: _mean(seconds[way]))
-    limit = (1 + WITHIN) * _mean(seconds[fastest[0]])
-    some = {way: None for point in at for way in times[point] if way not in seconds}
-    return Answer(
-        next(way for way in seconds if _mean(seconds[way]) <= limit),
-        at,
-        {way: seconds[way] for way in fastest},
-        tuple(some),
-    )
-
-
-def _mean(seconds: Sequence[float]) -> float:
-    """The geometric mean."""
-    return math.exp(fmean(map(math.log, seconds)))
+    means = {way: geometric_mean(of_way) for way, of_way in seconds.items()}
+    fastest = sorted(means, key=means.__getitem__)
+    limit = (1 + WITHIN) * means[fastest[0]]
+    some = dict.fromkeys(way for point in at for way in times[point] if way not in seconds)
+    way = next(way for way in seconds if means[way] <= limit)
+    return Answer(way, at, {way: seconds[way] for way in fastest}, tuple(some))
 
 
 def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
@@ -100,18 +92,13 @@ def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
     """
     if not asked:
         return ((),)
-    by_first: dict[int, list[Point]] = defaultdict(list)
-    for first, *rest in points:
-        by_first[first].append(tuple(rest))
-    first, *others = asked
-    around = {
-        value: found
-        for value, rests in by_first.items()
-        if (found := corners(rests, tuple(others)))
-    }
-    return tuple(
-        (value, *rest) for value in _neighbours(sorted(around), first) for rest in around[value]
-    )
+    first, *rest = asked
+    rests: dict[int, list[Point]] = defaultdict(list)
+    for value, *others in points:
+        rests[value].append(tuple(others))
+    around = {value: found for value in rests if (found := corners(rests[value], tuple(rest)))}
+    near = _neighbours(sorted(around), first)
+    return tuple((value, *others) for value in near for others in around[value])
 
 
 def _neighbours(values: Sequence[int], asked: int) -> Sequence[int]:
@@ -131,7 +118,7 @@ def nearest(points: Iterable[Point], asked: Point) -> Point | None:
     def factors(point: Point) -> list[float]:
         """Factors on each axis, the largest first: their order is that of the distances."""
         pairs = zip(point, asked, strict=True)
-        return sorted((max(one / other, other / one) for one, other in pairs), reverse=True)
+        return sorted((max(a / b, b / a) for a, b in pairs), reverse=True)
 
     return min(points, key=factors, default=None)
 
@@ -144,23 +131,20 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
     def spans(asked: Point) -> Spans | int | None:
         """The spans of the axes after those of `asked`; None if they have no answer."""
         if len(asked) == len(bounds):
-            if (one := answer(times, simplest_first, asked)) is None:
-                return None
-            return found.setdefault(one.corners, (len(found), one))[0]
+            known = answer(times, simplest_first, asked)
+            return found.setdefault(known.corners, (len(found), known))[0] if known else None
         here: Spans = []
-        ends = bounds[len(asked)]
-        for start, end in pairwise(ends):
+        for start, end in pairwise(bounds[len(asked)]):
             if (inner := spans((*asked, start))) is None:
                 continue
-            if here and (here[-1][1], here[-1][2]) == (start - 1, inner):
-                here[-1] = (here[-1][0], end - 1, inner)
-            else:
-                here.append((start, end - 1, inner))
+            if here and here[-1][1:] == (start - 1, inner):
+                start = here.pop()[0]
+            here.append((start, end - 1, inner))
         return here or None
 
     made = spans(()) if times else []
     assert isinstance(made, list), "a measured point has an answer"
-    return [one for _, one in found.values()], made
+    return [known for _, known in found.values()], made
 
 
 def _bounds(values: Iterable[int]) -> Iterator[int]:
@@ -171,10 +155,9 @@ def _bounds(values: Iterable[int]) -> Iterator[int]:
 
 def fresh_rows(results: Path, study: Study) -> pd.DataFrame:
     """Fresh and verified rows of a study's summary, read from the folder of results."""
-    samples = collect(results, {study.name: study}, only={study.name}).samples
-    summary = summarise(samples, {study.name: study})
-    is_fresh = (summary["stale"].astype(int) == 0) & (summary["verified"].astype(int) == 1)
-    return summary[is_fresh]
+    studies = {study.name: study}
+    summary = summarise(collect(results, studies, only=studies).samples, studies)
+    return summary[summary["stale"].eq(0) & summary["verified"].eq(1)]
 
 
 def link_rates(results: Path, limit: Limit) -> Mapping[str, float]:
@@ -182,8 +165,5 @@ def link_rates(results: Path, limit: Limit) -> Mapping[str, float]:
     study = find_study(limit.study)
     rows = fresh_rows(results, study)
     rows = rows[(rows["variant"] == limit.variant) & rows["metric"].isin(study.time_metrics)]
-    payloads = [study.payloads.get((limit.variant, case), 0) for case in rows["case"]]
-    rates = payloads / rows["median"]
-    return {
-        str(machine): float(rate) for machine, rate in rates.groupby(rows["machine"]).max().items()
-    }
+    rates = rows["case"].map(lambda case: study.payloads[limit.variant, case]) / rows["median"]
+    return {str(machine): rate for machine, rate in rates.groupby(rows["machine"]).max().items()}

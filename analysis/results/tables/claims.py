@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
+from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Estimate, Kind, estimate, mean_estimate
+from analysis.results.disturbance import slowed_share
+from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
-from analysis.results.tables.evidence import MachineResults
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
+from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
 from analysis.study.claims import Claim
+from analysis.study.claims.evidence import Check, Statement
 from analysis.study.claims.kinds import Comparison
 from analysis.study.claims.verdicts import (
     AFTERWARDS,
@@ -22,9 +29,14 @@ from analysis.study.claims.verdicts import (
     HOLDS,
     NOT_TESTED,
     Figure,
+    Missing,
+    NotTested,
     Outcome,
     together,
 )
+
+MAX_SLOWED_SHARE: Final = 0.5
+"""Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
 
 
 def claim_tables(
@@ -49,15 +61,15 @@ def claim_tables(
         tables = [table[table["study"] == study.name] for table in (samples, model, counted)]
         for machine in (PUBLISHED, *sorted(tables[0]["machine"].unique())):
             here = [table[table["machine"] == machine] for table in tables]
-            known = MachineResults(study, here[0], published[study.name], here[1], here[2])
+            known = MachineResults(study, here[0], published[study.name], *here[1:])
             for claim in study.claims:
                 if claim.on_rows == (machine == PUBLISHED):
                     row, of_row = _judged(known, claim, machine)
                     claims.append(row)
                     parts += of_row
     return (
-        pd.DataFrame(map(asdict, claims), columns=columns(ClaimRow)),
-        pd.DataFrame(map(asdict, parts), columns=columns(ClaimPartRow)),
+        pd.DataFrame(claims, columns=columns(ClaimRow)),
+        pd.DataFrame(parts, columns=columns(ClaimPartRow)),
     )
 
 
@@ -71,56 +83,46 @@ def _judged(
     """
     published = math.nan if claim.published is None else claim.published
     none = Figure(math.nan, math.nan, math.nan, published)
-    key: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
-    of_none = key | _figures(none, none)
+    row: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
+    row |= {"unit": "", "case": "", **_figures(none, none)}
     if not claim.tests:
-        return ClaimRow(**of_none, verdict=NOT_TESTED, reason=claim.untested), []
+        return ClaimRow(**row, verdict=NOT_TESTED, reason=claim.untested), []
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
         naming = known.judging(claim)
         judges, bound = (naming, BEFORE) if naming.has(claim) else (known, AFTERWARDS)
-    outcomes = [test.judge(judges, claim.published) for test in claim.tests]
-    of_all = outcomes
-    if judges is not known:
-        of_all = [test.judge(known, claim.published) for test in claim.tests]
-    judged = [
-        {
-            **key,
-            **_figures(shown.figure or none, outcome.figure or none),
-            "verdict": outcome.verdict,
-            "reason": outcome.reason,
-            "unit": test.figure_unit(known.study.units),
-            "case": test.case,
-        }
-        for test, outcome, shown in zip(claim.tests, outcomes, of_all, strict=True)
-    ]
-    verdict = together(outcome.verdict for outcome in outcomes)
-    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
-    about: dict[str, Any] = {"bound": bound}
-    if on_average != verdict:  # else the means decide no more than the figures
-        about["on_average"] = on_average
-    if bound:
-        about["runs"], about["hosts"] = _basis(known, of_all)
-    if bound == BEFORE:
-        about["judging"], about["judging_hosts"] = _basis(known, outcomes)
-    if len(judged) == 1:
-        return ClaimRow(**judged[0] | about), []
-    # No one figure speaks for several comparisons: each has a row, and its words in the reason.
-    decisive = sorted(
-        enumerate(zip(claim.tests, outcomes, strict=True)), key=lambda part: _room(*part[1])
+    outcomes, of_all = (
+        [test.judge(evidence, claim.published) for test in claim.tests]
+        for evidence in (judges, known)
     )
-    parts = [
-        ClaimPartRow(part=index + 1, comparison=test.title, **judged[index])
-        for index, (test, _) in decisive
-    ]
-    reason = "; ".join(part.sentence(with_case=claim.in_several_cases) for part in parts)
-    return ClaimRow(**of_none | about, verdict=verdict, reason=reason), parts
+    parts = []
+    for number, test in enumerate(claim.tests):
+        outcome, shown = outcomes[number], of_all[number]
+        part = _figures(shown.figure or none, outcome.figure or none)
+        part |= {"verdict": outcome.verdict, "reason": outcome.reason, "case": test.case}
+        part |= {"unit": test.figure_unit(known.study.units), "part": number + 1}
+        parts.append(ClaimPartRow(**row | part, comparison=test.title))
+    if len(parts) == 1:
+        row |= {name: value for name, value in vars(parts.pop()).items() if name in _OF_BOTH}
+    else:
+        # No one figure speaks for several comparisons: each has a row, and its words in the reason.
+        rooms = [_room(*pair) for pair in zip(claim.tests, outcomes, strict=True)]
+        parts.sort(key=lambda part: rooms[part.part - 1])
+        words = [part.sentence(with_case=claim.in_several_cases) for part in parts]
+        verdict = together(outcome.verdict for outcome in outcomes)
+        row |= {"verdict": verdict, "reason": "; ".join(words)}
+    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
+    if on_average != row["verdict"]:  # else the means decide no more than the figures
+        row["on_average"] = on_average
+    if bound:
+        row["runs"], row["hosts"] = known.runs_and_hosts(of_all)
+    if bound == BEFORE:
+        row["judging"], row["judging_hosts"] = known.runs_and_hosts(outcomes)
+    return ClaimRow(**row, bound=bound), parts
 
 
-def _basis(known: MachineResults, outcomes: Sequence[Outcome]) -> tuple[int, int]:
-    """The number of runs that measured any of `outcomes`, and that of their hosts."""
-    measured = frozenset[str]().union(*(outcome.runs for outcome in outcomes))
-    return len(measured), known.hosts_of(measured)
+_OF_BOTH: Final = {*columns(ClaimRow)} & {*columns(ClaimPartRow)}
+"""Columns of both tables."""
 
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
@@ -130,8 +132,6 @@ def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
         "measured": of_all.value,
         "ci_low": of_all.low,
         "ci_high": of_all.high,
-        "unit": "",
-        "case": "",
         "judged": decisive.value,
         "judged_low": decisive.low,
         "judged_high": decisive.high,
@@ -144,3 +144,177 @@ def _room(test: Comparison, outcome: Outcome) -> tuple[int, float]:
     """Sorts the parts of a claim: those that do not hold first, then by their room to the bound."""
     order = (FAILS, NOT_TESTED, HOLDS).index(outcome.verdict)
     return order, 0.0 if outcome.figure is None else test.room(outcome.figure)
+
+
+class MachineResults:
+    """`Evidence` for the claims of one study on one machine, of which all tables are: `samples` as
+    collected, `counted` by `counts`, `model` the predictions, `published` the published figures.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        samples: pd.DataFrame,
+        published: pd.DataFrame,
+        model: pd.DataFrame,
+        counted: pd.DataFrame,
+    ) -> None:
+        self.study, self._samples = study, samples
+        self._published, self._model, self._counted = published, model, counted
+        self._used = used = chosen(samples)
+        is_fresh = ~used["stale"].astype(bool)
+        good = used[is_fresh & (used["status"] == "ok") & (used["verified"] == 1)]
+        medians = by_visit(good, {study.name: study})
+        self._by_visit = medians.droplevel(["machine", "study", "unit", "host"])
+        self._places = used.groupby(["variant", "case"]).indices
+        self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
+        self._recorded = samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
+        self._hosts = dict(zip(samples["run"], samples["host"], strict=True))
+        self._without: dict[frozenset[str], MachineResults] = {frozenset(): self}
+
+    def judging(self, claim: Claim) -> MachineResults:
+        """Evidence of only the runs and profiles that recorded the bounds of the claim."""
+        others = frozenset(self._recorded.loc[~_records(self._recorded, claim), "run"])
+        if others not in self._without:  # many claims are judged by the same runs
+            kept = self._samples[~self._samples["run"].isin(others)]
+            tables = self._published, self._model, self._counted
+            self._without[others] = MachineResults(self.study, kept, *tables)
+        evidence = copy(self._without[others])
+        evidence._counted = self._counted[_records(self._counted, claim)]
+        return evidence
+
+    def has(self, claim: Claim) -> bool:
+        """Whether each variant of the claim has been measured, or profiled for a claim on counters,
+        with its current code."""
+        known = {*self._counted["variant"]} if claim.on_counters else self._run
+        return {*claim.variants} <= known
+
+    def runs_and_hosts(self, outcomes: Iterable[Outcome]) -> tuple[int, int]:
+        """The number of runs that measured any of `outcomes`, and that of their hosts."""
+        runs = frozenset[str]().union(*(outcome.runs for outcome in outcomes))
+        return len(runs), len({self._hosts[run] for run in runs})
+
+    def _rows_of(self, variant: str, case: str) -> pd.DataFrame:
+        rows: pd.DataFrame = self._used.iloc[self._places.get((variant, case), [])]
+        return rows
+
+    def visits(self, variant: str, case: str, metric: str) -> pd.Series:
+        try:
+            found: pd.Series = self._by_visit.loc[variant, case, metric]
+        except KeyError:
+            raise self._absence(variant, case, metric) from None
+        share = slowed_share(self._rows_of(variant, case)["throttle"].tolist())
+        if share > MAX_SLOWED_SHARE:
+            raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
+        return found
+
+    def _absence(self, variant: str, case: str, what: str) -> NotTested:
+        """Why there are no fresh, checked samples with `what`."""
+        rows = self._rows_of(variant, case)
+        if rows.empty:
+            return Missing(f"{variant} has not been measured in this case")
+        status, reason = rows.iloc[0][["status", "reason"]]
+        if status == "skipped":
+            return NotTested(f"{variant} was skipped: {reason}")
+        if rows["stale"].all():
+            return NotTested(f"measured with other code: {variant}")
+        if status == "failed":
+            return NotTested(f"{variant} failed its check: {reason}")
+        if not rows["verified"].all():
+            return Missing(f"the output of {variant} was not checked")
+        return Missing(f"{variant} has no {what}")
+
+    def times(self, variants: Sequence[str], case: str, metric: str) -> list[pd.Series]:
+        compared = [self.study.variant(name) for name in variants]
+        reasons = [NotTested("no metric compares the two")]
+        for name in [metric] if metric else self.study.metrics_for(*compared):
+            try:
+                return [self.visits(variant, case, name) for variant in variants]
+            except NotTested as reason:
+                reasons.append(reason)
+        raise reasons[:2][-1]
+
+    def kind(self, metric: str) -> Kind:
+        return self.study.metrics[metric].values
+
+    def kind_of_ratios(self, metric: str) -> Kind:
+        return TIME if metric == "" or self.kind(metric) is TIME else COUNT
+
+    def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
+        runs, by_host = self._by_run_and_host(by_visit)
+        figure = _figure(estimate([*runs.values()], kind), runs, by_host)
+        if len(by_host) < MIN_RUNS:
+            return figure
+        _, low, high = mean_estimate(by_host, kind)
+        return replace(figure, mean=(low, high))
+
+    def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
+        runs, by_host = self._by_run_and_host(by_visit)
+        if len(by_host) < MIN_RUNS:
+            needed = f"a mean over hosts needs {MIN_RUNS} of them, got {len(by_host)}"
+            raise NotTested(needed, runs)
+        return _figure(mean_estimate(by_host, kind), runs, by_host)
+
+    def _by_run_and_host(self, by_visit: pd.Series) -> tuple[Rounds, list[float]]:
+        """The medians of the rounds of each run, and the median over its runs of each host."""
+        runs = rounds_by_run(by_visit, []).get((), {})
+        medians = pd.Series(dict(zip(runs, medians_of(runs), strict=True)))
+        return runs, medians.groupby(self._hosts).median().tolist()
+
+    def payload(self, variant: str, case: str) -> int:
+        payload = self.study.payloads[variant, case]
+        if not payload:
+            raise NotTested(f"{variant} delivers no bytes")
+        return payload
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        rows = self._published.assign(rate=self._published["rate"] * 1e9)[[*Statement._fields]]
+        return [Statement(*row) for row in rows.itertuples(index=False, name=None)]
+
+    def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
+        """As in the first of several sources."""
+        rows = best_statement(self._published)
+        rows = rows[(rows["variant"] == variant) & (rows["case"] == case)].head(1)
+        rows = rows[rows["metric"] == metric] if metric else rows
+        return math.nan if rows.empty else float(rows["seconds"].iloc[0])
+
+    def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
+        metric = metric or self.study.time_metrics[0]
+        for predicted in _values(self._model, "predicted", variant, case, metric):
+            return predicted
+        raise Missing("no model prediction")
+
+    def count(self, variant: str, case: str, counter: str) -> float:
+        for counted in _values(self._counted, "counted", variant, case, counter):
+            return counted
+        raise Missing(f"no fresh profile of {variant} has {counter} in this case")
+
+    def check(self, variant: str, case: str) -> Check:
+        rows = self._rows_of(variant, case)
+        rows = rows[~rows["stale"].astype(bool)]
+        failed = rows.loc[rows["status"] == "failed", "reason"]
+        checked = rows[rows["status"] == "ok"]
+        if failed.empty and (checked.empty or not checked["verified"].all()):
+            raise self._absence(variant, case, "check")
+        rounds = checked[["run", "round"]].drop_duplicates()
+        return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
+
+
+def _figure(value: Estimate, runs: Rounds, by_host: Sequence[float]) -> Figure:
+    by_run = tuple(medians_of(runs))
+    return Figure(*value, by_run=by_run, runs=frozenset(runs), hosts=len(by_host))
+
+
+def _records(rows: pd.DataFrame, claim: Claim) -> Any:
+    """Mask of the `rows` whose run or profile, `named`, records the bounds of the claim
+    for the row's variant."""
+    needed, none = claim.bounds_by_variant, frozenset[str]()
+    pairs = zip(rows["variant"], rows["named"], strict=True)
+    return np.array([needed.get(variant, none) <= named for variant, named in pairs], bool)
+
+
+def _values(table: pd.DataFrame, column: str, variant: str, case: str, metric: str) -> list[float]:
+    """The known values of a metric of a variant in a case."""
+    is_of = (table["variant"] == variant) & (table["case"] == case) & (table["metric"] == metric)
+    return [float(value) for value in table.loc[is_of, column].dropna()]

@@ -1,26 +1,28 @@
 """The link of every machine, fitted to samples of the studies that calibrate it, and its
-predictions: build/links.json, model.csv and model_parameters.csv."""
+predictions: build/links.json, model.csv, model_parameters.csv and model_counters.csv."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import TypeAdapter, ValidationError
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, in_words
-from analysis.results.collect import collect
+from analysis.base.records import read_records
+from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import METRIC
-from analysis.results.model.fit import NAMES, Calibration, Fit, fit
+from analysis.results.model.fit import NAMES, Calibration, fit
 from analysis.results.model.terms import (
     ABOUT,
     TERMS,
@@ -29,27 +31,42 @@ from analysis.results.model.terms import (
     term_seconds,
     work_of,
 )
-from analysis.results.tables.rows import RUN_SEPARATOR, ModelRow, ParameterRow, columns
+from analysis.results.model.traffic import Traffic, traffic_of
+from analysis.results.store.records import Counter
+from analysis.results.tables.rows import RUN_SEPARATOR, CounterRow, ModelRow, ParameterRow, columns
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import Floats, access_of
 from analysis.study.calibration import FITTED, held_back
+from analysis.study.claims.claim import still_named
+from analysis.study.source import fingerprint
 
-Fits: TypeAlias = dict[str, Fit | str]
-"""The fit of every calibrated machine, or why it failed."""
-_FITS = TypeAdapter(Fits)
+Fits: TypeAlias = dict[str, pd.DataFrame | str]
+"""The table of `fit` of every calibrated machine, or why it failed."""
+
+COUNT_COLUMNS: Final = [*CELL, "metric", "counted", "named", "stale"]
+_MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
+PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
+    "pcie__read_bytes.sum": lambda traffic: traffic.counted_bytes,
+    f"lts__t_requests_{_MISS}.sum": lambda traffic: traffic.completions,
+    f"lts__t_sectors_{_MISS}.sum": lambda traffic: traffic.sectors,
+}
+"""Counters of Nsight Compute that the model speaks of. The lts__ ones count what the SMs ask the L2
+cache for and it has to fetch from host memory."""
 
 
 def fits_text(fits: Fits) -> str:
     """The fits as JSON, which keeps every figure exactly."""
-    return json.dumps(_FITS.dump_python(fits), indent=1) + "\n"
+    found = {m: fit if isinstance(fit, str) else fit.to_dict("list") for m, fit in fits.items()}
+    return json.dumps(found, indent=1) + "\n"
 
 
 def read_fits(path: Path) -> Fits:
     """The fits in a file of `fits_text`. HotpathError if the file is another one."""
     try:
-        return _FITS.validate_python(json.loads(path.read_text()))
-    except (ValidationError, ValueError) as error:
+        found = json.loads(path.read_text()).items()
+        return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
+    except (AttributeError, ValueError) as error:
         expected = "the output of `python -m analysis.results.tables.links`"
         raise HotpathError(f"{path}: expected {expected}, got {in_words(error)}") from error
 
@@ -63,7 +80,7 @@ def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
     calibrations = {name: studies[name] for name in calibrating(studies)}
     found = collect(results, calibrations, only=calibrations)
 
-    def fitted(machine: str) -> Fit | str | None:
+    def fitted(machine: str) -> pd.DataFrame | str | None:
         here = found.samples[found.samples["machine"] == machine]
         try:
             summary = summarise(here, calibrations)
@@ -74,7 +91,7 @@ def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
             return f"{file}: {METRIC}: expected times that a link has, got {in_words(error)}"
 
     fits = zip(found.machines, forked_map(fitted, found.machines), strict=True)
-    return {machine: one for machine, one in fits if one is not None}
+    return {machine: known for machine, known in fits if known is not None}
 
 
 def predictable(
@@ -83,20 +100,19 @@ def predictable(
     """Fresh, verified rows of one machine's `summary` that can be predicted, in the order of the
     studies' cases, with `measured`, `work` and `held_back`; none if its number of `sms` is unknown.
     """
-    good = summary[
-        (summary["metric"] == METRIC) & (summary["stale"] == 0) & (summary["verified"] == 1)
-    ]
-    measured = {(row["study"], row["variant"], row["case"]): row for row in good.to_dict("records")}
     sms = host.get("sms") or 0
-    rows = [
-        row | {"measured": row["median"], "work": work_of(access, sms), "held_back": held}
+    cases = [
+        (study.name, variant.name, case.id, work_of(access, sms), held)
         for study in studies.values()
         for variant in study.variants
         for case, held in zip(variant.cases, held_back(study, variant), strict=True)
-        if sms and (row := measured.get((study.name, variant.name, case.id)))
-        if (access := access_of(variant, case)) is not None
+        if sms and (access := access_of(variant, case)) is not None
     ]
-    return pd.DataFrame(rows, columns=[*summary.columns, "measured", "work", "held_back"])
+    known = pd.DataFrame(cases, columns=["study", "variant", "case", "work", "held_back"])
+    good = summary[
+        summary["metric"].eq(METRIC) & summary["stale"].eq(0) & summary["verified"].eq(1)
+    ]
+    return known.merge(good, on=["study", "variant", "case"]).assign(measured=lambda t: t["median"])
 
 
 def calibration(rows: pd.DataFrame) -> Calibration:
@@ -106,13 +122,9 @@ def calibration(rows: pd.DataFrame) -> Calibration:
     runs; that of a case with one run is pooled over the others. If all have one run, it is half the
     width of the interval.
     """
-
-    def spread(by_run: str) -> float:
-        runs = np.log([float(one) for one in by_run.split(RUN_SEPARATOR)])
-        return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan
-
     rows = rows[rows["held_back"] == FITTED]
-    errors = rows["by_run"].map(spread).astype(float)
+    by_run = rows["by_run"].str.split(RUN_SEPARATOR, expand=True).astype(float)
+    errors = np.log(by_run).std(axis=1)
     if errors.isna().all():
         errors = (rows["ci_high"] - rows["ci_low"]) / 2 / rows["measured"]
     pooled = math.sqrt((errors**2).mean()) if errors.notna().any() else 0.0
@@ -140,37 +152,66 @@ def model_table(
     """
     tables = [pd.DataFrame(columns=columns(ModelRow))]
     for machine, host in machines.items():
-        if not isinstance(known := fits.get(machine), Fit):
+        if not isinstance(known := fits.get(machine), pd.DataFrame):
             continue
         rows = predictable(summary[summary["machine"] == machine], host, studies)
-        work, values = _work(rows), known.parameters.values()
+        work, values = _work(rows), known["value"].to_numpy()
         terms = term_seconds(work, values)
         ordered = np.sort(terms, axis=1)
-        table = rows.assign(
-            predicted=predicted_seconds(work, values),
-            binding=[TERMS[index] for index in terms.argmax(axis=1)],
-            margin=ordered[:, -1] / ordered[:, -2],
-        )
-        table["residual"] = table["measured"] / table["predicted"] - 1
-        tables.append(table[table["predicted"].notna()][columns(ModelRow)])
+        rows["predicted"] = predicted_seconds(work, values)
+        rows["binding"] = [TERMS[index] for index in terms.argmax(axis=1)]
+        rows["margin"] = ordered[:, -1] / ordered[:, -2]
+        rows["residual"] = rows["measured"] / rows["predicted"] - 1
+        tables.append(rows[rows["predicted"].notna()][columns(ModelRow)])
     return pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
 
 
 def parameter_table(fits: Fits) -> pd.DataFrame:
     """Every parameter of every machine, with the columns of ParameterRow."""
-    rows = [
-        (machine, name, value, ABOUT[name].unit, low, high, cases, runs)
+    units = [about.unit for about in ABOUT.values()]
+    tables = [
+        known.rename_axis("parameter").reset_index().assign(machine=machine, unit=units)
         for machine, known in fits.items()
-        if isinstance(known, Fit)
-        for name, value, low, high, cases, runs in zip(
-            NAMES,
-            *(ends.values() for ends in (known.parameters, known.low, known.high)),
-            known.cases,
-            known.runs,
-            strict=True,
-        )
+        if isinstance(known, pd.DataFrame)
     ]
-    return pd.DataFrame(rows, columns=columns(ParameterRow))
+    return pd.concat(tables) if tables else pd.DataFrame(columns=columns(ParameterRow))
+
+
+def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """The newest counters of each variant, summed over its kernels, in base units: COUNT_COLUMNS.
+    `named` has the digests of today's claims that the profile names, a frozenset."""
+    read = cache(lambda path: read_records(path, Counter))
+    rows = []
+    for machine in sorted({capture.about.machine for capture in found.captures}):
+        for study in studies.values():
+            for variant in study.variants:
+                key = machine, study.name, variant.name
+                taken = taken_of(found.captures, key, "counters", fingerprint(study, variant))
+                if taken is None or not taken.is_captured:
+                    continue
+                totals: dict[tuple[str, str], float] = defaultdict(float)
+                for counter in read(taken.capture.path):
+                    if counter.variant == variant.name:
+                        totals[counter.case, counter.metric] += counter.value
+                about = still_named(taken.variant.bounds, study.bounds), not taken.is_fresh
+                rows += [(*key, *cell, total, *about) for cell, total in totals.items()]
+    return pd.DataFrame(rows, columns=COUNT_COLUMNS)
+
+
+def counter_table(counted: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """Every row of `counts` that can be predicted, with the columns of CounterRow. The copy engine
+    is left out: its reads are no kernel's, so nothing counts them."""
+    rows = []
+    for row in counted.to_dict("records"):
+        variant = studies[row["study"]].variant(row["variant"])
+        predict, case = PREDICTED.get(row["metric"]), variant.case(row["case"])
+        access = access_of(variant, case) if predict and case else None
+        if predict and access and access.reads != "copy_engine":
+            predicted = predict(traffic_of(access))
+            unit = "B" if "bytes" in row["metric"] else "1"
+            residual = row["counted"] / predicted - 1
+            rows.append(row | {"unit": unit, "predicted": predicted, "residual": residual})
+    return pd.DataFrame(rows, columns=columns(CounterRow))
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -17,11 +16,16 @@ from analysis.base.errors import FieldError
 from analysis.base.files import write_all
 from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
 from analysis.results.collect import Collected, collect
-from analysis.results.tables import summary
+from analysis.results.tables import ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.counters import counter_table, counts
-from analysis.results.tables.links import Fits, model_table, parameter_table, read_fits
-from analysis.results.tables.ratios import ratios, ratios_by_round, repeatability, repeats
+from analysis.results.tables.links import (
+    Fits,
+    counter_table,
+    counts,
+    model_table,
+    parameter_table,
+    read_fits,
+)
 from analysis.results.tables.rows import TABLES, columns
 from analysis.study import Study, find_study
 
@@ -35,18 +39,18 @@ def tables_of(
     """All of TABLES, of the results of some studies. Results of others are stale."""
     samples = found.samples
     summarised = summary.summarise(samples, studies)
-    by_round = ratios_by_round(samples, studies)
+    by_round = ratios.ratios_by_round(samples, studies)
     model = model_table(summarised, fits, found.machines, studies)
     counted = counts(found, studies)
     claims, parts = claim_tables(samples, studies, found.published, model, counted)
     return {
         "summary": summarised,
-        "ratios": ratios(by_round),
-        "repeats": repeats(samples, by_round, studies),
-        "repeatability": repeatability(samples, by_round, studies),
-        "runs": summary.runs(samples),
-        "rounds": summary.rounds(samples, studies),
-        "skipped": summary.skipped(samples),
+        "ratios": ratios.ratio_table(by_round),
+        "repeats": ratios.repeat_table(samples, by_round, studies),
+        "repeatability": ratios.repeatability_table(samples, by_round, studies),
+        "runs": summary.run_table(samples),
+        "rounds": summary.round_table(samples, studies),
+        "skipped": summary.skipped_table(samples),
         "claims": claims,
         "claim_parts": parts,
         "model": model,
@@ -67,73 +71,54 @@ def study_tables(
     results, and which machines, were left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
+    make = partial(tables_of, studies=study, fits=fits)
     try:
-        tables = tables_of(found, study, fits)
-    except UNFORESEEN as error:
-        found = without_faulty_runs(found, lambda some: tables_of(some, study, fits), error)
-        tables = tables_of(found, study, fits)
+        tables = make(found)
+    except UNFORESEEN:
+        faults = {
+            file: why for machine in found.machines for file, why in _faulty(found, machine, make)
+        }
+        if not faults or (len(faults) == len(found.runs) and len(found.machines) > 1):
+            raise  # the fault is in the code
+        samples = found.samples
+        files = samples["machine"] + "/" + samples["study"] + "/" + samples["run"] + ".json"
+        found.samples = samples[~files.isin(faults)]
+        found.refused |= faults
+        tables = make(found)
     texts = {f"{name}.csv": to_csv(name, table) for name, table in tables.items()}
     return {**texts, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
-def without_faulty_runs(
-    found: Collected, compute: Callable[[Collected], object], error: Exception
-) -> Collected:
-    """The results without the runs with which `compute` fails, which are refused with file, metric
-    and reason. A machine that fails with more than one of its runs loses all of them.
-
-    Raises `error` if no machine fails by itself, or several with every run: then the fault is in
-    the code.
-    """
-    faulty = dict(fault for machine in found.machines for fault in _faulty(found, machine, compute))
-    if not faulty or (len(faulty) == len(found.runs) and len(found.machines) > 1):
-        raise error
-    samples = found.samples
-    files = samples["machine"] + "/" + samples["study"] + "/" + samples["run"] + ".json"
-    return replace(
-        found,
-        samples=samples[~files.isin(faulty.keys())],
-        refused=found.refused | {file: f"{file}: {why}" for file, why in faulty.items()},
-    )
-
-
 def _faulty(
-    found: Collected, machine: str, compute: Callable[[Collected], object]
+    found: Collected, machine: str, make: Callable[[Collected], object]
 ) -> Iterator[tuple[str, str]]:
-    """The files of a machine's runs with which `compute` fails, each with metric and reason."""
+    """The files of a machine's runs that `make` fails with, each with metric and reason: of the one
+    run to blame, else of all."""
     here = found.only(machine)
     samples = here.samples
-    if (error := error_of(lambda: compute(here))) is None:
+    if (error := error_of(lambda: make(here))) is None:
         return
 
     def works_without(runs: Collection[str], metrics: Collection[str]) -> bool:
         is_gone = samples["run"].isin([*runs]) & samples["metric"].isin([*metrics])
-        return error_of(lambda: compute(replace(here, samples=samples[~is_gone]))) is None
+        return error_of(lambda: make(replace(here, samples=samples[~is_gone]))) is None
 
-    every = samples["metric"].unique().tolist()
+    metrics = samples["metric"].unique().tolist()
     files = {run.run: f"{machine}/{run.study}/{run.file_name}" for run in here.runs}
-    one = culprit([*files], lambda gone: works_without(gone, every))
-    for run in [one] if one else files:
-        metric = culprit(every, partial(works_without, [run])) or "samples"
+    to_blame = culprit([*files], lambda gone: works_without(gone, metrics))
+    for run in [to_blame] if to_blame else files:
+        metric = culprit(metrics, partial(works_without, [run])) or "samples"
         expected = "expected values that tables can be made of"
-        yield files[run], f"{metric}: {expected}, got {in_words(error)}"
-
-
-def command_line() -> argparse.ArgumentParser:
-    parser = program("analysis.results.tables.of_study", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
-    parser.add_argument(
-        "--links",
-        type=existing_file,
-        help="parameters of every machine, for a study that they predict",
-    )
-    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
-    return parser
+        yield files[run], f"{files[run]}: {metric}: {expected}, got {in_words(error)}"
 
 
 def main() -> None:
-    arguments = command_line().parse_args()
+    parser = program("analysis.results.tables.of_study", __doc__)
+    parser.add_argument("study")
+    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
+    parser.add_argument("--links", type=existing_file, help="parameters of every machine")
+    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    arguments = parser.parse_args()
     study = find_study(arguments.study)
     if study.has_link and arguments.links is None:
         raise FieldError("--links", f"a file, as {study.name} is predicted", None)

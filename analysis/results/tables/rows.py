@@ -1,9 +1,8 @@
-"""Rows of the tables under build/: their columns, in order, and what is in them.
+"""Rows of the tables under build/: a class each, with a field for each column in its order.
 
-Text that is missing is empty, a number that is missing is NaN. Times are in s, flags are 0 or 1.
-A new table is a class of rows and an entry of TABLES here, a line of `of_study`, and its columns in
-docs/contract.md. Snakemake reads the names of tables at each start, so pandas is imported only
-where it is used.
+docs/contract.md has the meaning of every column. Text that is missing is empty, a number that is
+missing is NaN. Times are in s, flags are 0 or 1. Snakemake reads the names of tables at each start,
+so pandas is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from analysis.base import records
 from analysis.study.claims.verdicts import short
 
 if TYPE_CHECKING:
@@ -38,8 +36,7 @@ class _OfMetric(_OfCase):
 
 @dataclass(frozen=True)
 class SummaryRow(_OfMetric):
-    """A figure: a metric of a variant in a case on a machine, over `runs` on `hosts`. `by_run` are
-    the runs' medians, oldest first; `apart` of them lie outside the interval of the others."""
+    """A metric of a variant in a case on a machine, over `runs` on `hosts`."""
 
     unit: str
     median: float
@@ -60,8 +57,7 @@ class SummaryRow(_OfMetric):
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The time of `against` over that of `variant`; `runs`, `hosts`, `by_run` and `apart` as in
-    SummaryRow."""
+    """The time of `against` over that of `variant`."""
 
     machine: str
     study: str
@@ -80,14 +76,17 @@ class RatioRow:
 
 
 @dataclass(frozen=True)
-class RepeatabilityRow:
-    """Each of the `runs` of a study on a machine, compared with the intervals of the others.
+class RepeatRow(RatioRow):
+    """The ratio of two entries that are one program, in one run and between runs."""
 
-    `half_width` is the median over times of half the interval's width over the time. Counts:
-    `times` of runs that were left out, and how many lie inside; `ratios`, and how many lie inside;
-    `decided` comparisons (faster or slower by the other runs) and how many the left-out run
-    contradicts; `repeats` of one program and how many are called different.
-    """
+    run: str
+    between_ratio: float
+    between_verdict: str
+
+
+@dataclass(frozen=True)
+class RepeatabilityRow:
+    """Each of the `runs` of a study on a machine, compared with the intervals of the others."""
 
     machine: str
     study: str
@@ -105,22 +104,8 @@ class RepeatabilityRow:
 
 
 @dataclass(frozen=True)
-class RepeatRow(RatioRow):
-    """The ratio of two entries that are one program, in one run.
-
-    `between_ratio` and `between_verdict` hold the time of the one in this run against those of the
-    other in all other runs; NaN and empty where there are too few.
-    """
-
-    run: str
-    between_ratio: float
-    between_verdict: str
-
-
-@dataclass(frozen=True)
 class RunRow(_OfCase):
-    """The newest `run` that the summary took a variant and case from; `disturbed` is how many of
-    all its rounds were."""
+    """The newest run behind a cell of the summary, and the disturbed rounds of all its runs."""
 
     run: str
     disturbed: int
@@ -128,8 +113,7 @@ class RunRow(_OfCase):
 
 @dataclass(frozen=True)
 class RoundRow(_OfMetric):
-    """The `median` of a time in one round, and what one core of the host copied around it in B/s,
-    before or after, whichever is less."""
+    """A time in one round, and the B/s that one core of the host copied around it."""
 
     run: str
     round: int
@@ -139,7 +123,7 @@ class RoundRow(_OfMetric):
 
 @dataclass(frozen=True)
 class SkippedRow(_OfCase):
-    """A case that was `skipped` or `failed`."""
+    """A case that was skipped or failed."""
 
     status: str
     reason: str
@@ -155,9 +139,6 @@ class _OfClaim:
 
 @dataclass(frozen=True)
 class _Judged:
-    """A verdict and the figures that it is made from; `by_run` and `hosts` are those of
-    `measured`."""
-
     verdict: str
     reason: str
     published: float
@@ -175,15 +156,8 @@ class _Judged:
 
 @dataclass(frozen=True)
 class ClaimRow(_Judged, _OfClaim):
-    """A claim and the results of one machine; figures in `unit`.
-
-    The verdict follows from `judged`, the figure of the runs that the verdict uses, and its
-    interval; `measured` is that of all runs. `bound` says whether the threshold was chosen `before`
-    or `afterwards`, that is after the runs that the verdict uses; it is empty without such runs.
-    `runs` is the number of runs that measured its figures, on `hosts`; `judging` and
-    `judging_hosts` count those that recorded the bound; if 0, the verdict uses all. `on_average`
-    is the verdict on the means over hosts, if they decide a claim that the figures leave undecided.
-    """
+    """A claim and the results of one machine. `measured` is the figure of all runs, `judged` that
+    of the runs that the verdict uses."""
 
     bound: str = ""
     runs: int = 0
@@ -200,31 +174,27 @@ class _OfPart(_OfClaim):
 
 @dataclass(frozen=True)
 class ClaimPartRow(_Judged, _OfPart):
-    """One of the comparisons that make up a claim: `part` is its number in study.yaml, from 1."""
+    """One of the comparisons that make up a claim."""
 
     def sentence(self, *, with_case: bool) -> str:
         """`fast over slow by rate in n=1: 1.002 (1 to 1.004), not at least 1.05`."""
         where = f" in {self.case}" if with_case and self.case else ""
         shown = _figure(self.measured, self.ci_low, self.ci_high)
         judged = _figure(self.judged, self.judged_low, self.judged_high)
-        verdict = ", ".join(filter(None, [judged, self.reason]))
         of_all = "" if shown in ("", judged) else f"{shown}; in the runs that the verdict uses: "
-        return f"{self.comparison}{where}: {of_all}{verdict}"
+        return f"{self.comparison}{where}: {of_all}{', '.join(filter(None, [judged, self.reason]))}"
 
 
 def _figure(value: float, low: float, high: float) -> str:
     """`1.002 (1 to 1.004)`; no interval where that has no width, empty without a figure."""
     if math.isnan(value):
         return ""
-    has_width = low < high  # NaN has none
-    return f"{short(value)} ({short(low)} to {short(high)})" if has_width else short(value)
+    return f"{short(value)} ({short(low)} to {short(high)})" if low < high else short(value)
 
 
 @dataclass(frozen=True)
 class ModelRow(_OfMetric):
-    """A time by the link model beside the measured one; `margin` is how many times the next term
-    the `binding` one is. `held_back` from the fit is a calibration's case `inside` the fitted range
-    or `outside` of it."""
+    """A time by the link model beside the measured one."""
 
     predicted: float
     measured: float
@@ -284,12 +254,12 @@ OFFERED: Final = (
 
 def runs_text(by_run: Iterable[float]) -> str:
     """Figures of runs as the tables have them."""
-    return RUN_SEPARATOR.join(f"{one:.7g}" for one in by_run)
+    return RUN_SEPARATOR.join(f"{value:.7g}" for value in by_run)
 
 
 def columns(row: type[Any]) -> list[str]:
     """The columns of the table with such rows, as pandas takes them."""
-    return list(records.columns(row))
+    return [field.name for field in fields(row)]
 
 
 def read_table(path: Path, row: type[Any]) -> pd.DataFrame:

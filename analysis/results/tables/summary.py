@@ -1,32 +1,109 @@
-"""build/summary.csv, runs.csv, rounds.csv and skipped.csv: what was measured, and what was not."""
+"""From samples to figures: build/summary.csv, runs.csv, rounds.csv and skipped.csv.
+
+A figure is based on runs. Samples become the median of a visit, of a round's visits, of a run's
+rounds. `over_runs` makes the figure of runs, with its interval, for every table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from statistics import median
 
 import numpy as np
 import pandas as pd
 
-from analysis.base.statistics import Kind, kind_of
+from analysis.base.statistics import Kind, estimate, kind_of, outside_of_others
 from analysis.results.collect import CELL, KEY
-from analysis.results.tables.medians import by_round, by_visit, chosen, chosen_and_fresh, over_runs
-from analysis.results.tables.rows import (
-    RoundRow,
-    RunRow,
-    SkippedRow,
-    SummaryRow,
-    columns,
-    runs_text,
-)
+from analysis.results.tables.rows import SummaryRow, columns, runs_text
 from analysis.study import Study
+
+VISIT = [*KEY, "run", "host", "round", "visit"]
+Rounds = dict[str, list[float]]
+"""Values of the rounds of each run, oldest first."""
+
+
+def chosen(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
+    newest run.
+
+    A run that skipped the case counts only where no other did better. Where the output was wrong in
+    any round of these, only the rows that say so are left: such a cell has no figure.
+    """
+    cell = samples.groupby(CELL, sort=False).ngroup()
+    kept, is_stale = samples, samples["stale"].astype(bool)
+    if is_stale.any():
+        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
+        all_stale = is_stale.groupby(cell).transform("all")
+        kept = samples[~is_stale | (all_stale & is_newest)]
+    is_skipped = kept["status"] == "skipped"
+    kept = kept[~is_skipped | is_skipped.groupby(cell).transform("all")]
+    has_failed = kept["status"] == "failed"
+    kept = kept[has_failed | ~has_failed.groupby(cell).transform("any")]
+    return kept.reset_index(drop=True)
+
+
+def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples among the `chosen` that have a value and belong to the current code."""
+    kept = chosen(samples)
+    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
+
+
+def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0: all take
+    the same number of samples, one visit after the other."""
+    planned = {
+        (study.name, case.id): case.visits
+        for study in studies.values()
+        for variant in study.variants
+        for case in variant.cases
+    }
+    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
+    visits = np.array([planned.get(pair, 1) for pair in pairs])
+    of_round = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
+    before = of_round.rank(method="first").to_numpy() - 1
+    number = (before * visits // of_round.transform("size").to_numpy()).astype(int)
+    medians: pd.Series = samples.assign(visit=number).groupby(VISIT)["value"].median()
+    return medians
+
+
+def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
+    """The median of each round's `values`, which are by visit or by round: by `key` and run."""
+    rounds = values.groupby(level=[*key, "run", "round"]).median()
+    cells: dict[tuple[str, ...], Rounds] = {}
+    for (*cell, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
+        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
+    return cells
+
+
+def medians_of(runs: Rounds) -> list[float]:
+    """The median of each run, oldest first."""
+    return [float(median(rounds)) for rounds in runs.values()]
+
+
+def over_runs(
+    values: pd.Series, key: list[str], kind: Callable[[tuple[str, ...]], Kind]
+) -> pd.DataFrame:
+    """The figure of each `key`, which says the `kind` of its values: median, ci_low, ci_high,
+    by_run, apart, rounds, runs and hosts."""
+    cells = rounds_by_run(values, key)
+    rows = []
+    for cell, runs in cells.items():
+        medians = medians_of(runs)
+        apart = sum(outside_of_others(medians, kind(cell)))
+        rounds = sum(map(len, runs.values()))
+        figure = estimate([*runs.values()], kind(cell))
+        rows.append((*figure, medians, apart, rounds, len(runs)))
+    names = ["median", "ci_low", "ci_high", "by_run", "apart", "rounds", "runs"]
+    index = pd.MultiIndex.from_tuples(cells, names=key)
+    hosts = values.reset_index("host").groupby(level=key)["host"].nunique()
+    return pd.DataFrame(rows, index=index, columns=names).assign(hosts=hosts)
 
 
 def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """One row per machine, study, variant, case and metric, with the columns of SummaryRow.
 
-    Figures and their intervals are those of `statistics.estimate` over all fresh runs. `verified`
-    is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave a reason
-    to lower its clocks.
+    `verified` is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave
+    a reason to lower its clocks.
     """
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
@@ -38,13 +115,9 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
         verified=("verified", "min"),
         throttled=("throttled", "mean"),
         stale=("stale", "max"),
-        runs=("run", "nunique"),
-        hosts=("host", "nunique"),
     ).astype({"stale": int})
     quartiles = [np.quantile(values, (0.25, 0.75)) for _, values in cells["value"]]
     table["q1"], table["q3"] = np.transpose(quartiles)
-    rounds = by_round(by_visit(measured, studies), KEY)
-    table["rounds"] = rounds.groupby(KEY, sort=False).size()
 
     def kind(cell: tuple[str, ...]) -> Kind:
         """The kind of a metric's values; by its unit for one that no longer exists."""
@@ -52,20 +125,20 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
         known = studies[study].metrics.get(metric) if study in studies else None
         return known.values if known else kind_of(unit)
 
-    table = table.join(over_runs(rounds, KEY, kind)).reset_index()
+    table = table.join(over_runs(by_visit(measured, studies), KEY, kind)).reset_index()
     table["by_run"] = table["by_run"].map(runs_text)
     return table[columns(SummaryRow)].sort_values(KEY, ignore_index=True)
 
 
-def runs(samples: pd.DataFrame) -> pd.DataFrame:
+def run_table(samples: pd.DataFrame) -> pd.DataFrame:
     """The newest run that the summary used of each variant and case, and the number of disturbed
     rounds of all runs, with the columns of RunRow."""
     rounds = chosen(samples).drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
     table = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
-    return table.astype({"disturbed": int}).reset_index()[columns(RunRow)]
+    return table.astype({"disturbed": int}).reset_index()
 
 
-def rounds(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The median of each time of every variant in its shown case, a row for each round with known
     speed of the host, with the columns of RoundRow."""
     shown = [
@@ -79,11 +152,10 @@ def rounds(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     table = good.groupby([*KEY, "run", "round"], sort=False).agg(
         median=("value", "median"), core_copies=("core_copies", "first")
     )
-    return table.reset_index()[columns(RoundRow)]
+    return table.reset_index()
 
 
-def skipped(samples: pd.DataFrame) -> pd.DataFrame:
+def skipped_table(samples: pd.DataFrame) -> pd.DataFrame:
     """Cells without a measurement, with the reason, and with the columns of SkippedRow."""
     table = chosen(samples)
-    table = table[table["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})
-    return table[columns(SkippedRow)].reset_index(drop=True)
+    return table[table["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import astuple, fields
 from functools import cache
 from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 
-from analysis.results.model.fit import Calibration, Fit, fit
+from analysis.results.model.fit import FARTHEST_HELD, NAMES, Calibration, fit
 from analysis.results.model.terms import (
     TERMS,
     WORK,
@@ -19,80 +20,101 @@ from analysis.results.model.terms import (
     term_seconds,
     work_of,
 )
-from analysis.study.access import access_of
+from analysis.results.model.translation import Walker
+from analysis.study.access import Access, access_of
 from analysis.study.calibration import OF_LINK
 from tests.linked import CALIBRATION, SMS, TRUE
+from tests.results.model.test_translation import GIB, KNOWN, gather
+
+LINK = [access_of(v, case) for v in CALIBRATION.variants for case in v.cases if v.link]
+POOLS = [
+    gather(int(pool * GIB), row, order=order, streaming=streaming)
+    for pool in (0.25, 0.75, 1, 1.5, 2, 4, 8, 16, 24, 40)
+    for row in (128, 256, 656)
+    for order in ("random", "ascending")
+    for streaming in (0, 1)
+]
 
 
-def fitted(cases: Calibration, resamples: int = 3) -> Fit:
-    """The fit. Intervals take most of its time."""
-    with patch("analysis.results.model.fit.RESAMPLES", resamples):
-        found = fit(cases)
-    assert isinstance(found, Fit)
-    return found
-
-
-def calibration(seed: int = 3, parameters: Parameters = TRUE) -> Calibration:
-    """All calibration cases of one run, with 1 % of noise in their times."""
-    cells = [(variant, case) for variant in CALIBRATION.variants for case in variant.cases]
-    accesses = [access_of(*cell) for cell in cells]
+def calibration(accesses: list[Access | None] = LINK, seed: int = 3) -> Calibration:
+    """The calibration cases of one run, with 1 % of noise in their times."""
     work = np.array([work_of(access, SMS) for access in accesses if access])
     errors = np.full(len(work), 0.01)
     noise = np.exp(np.random.default_rng(seed).normal(0, errors))
-    seconds = predicted_seconds(work, parameters.values()) * noise
-    return Calibration(work, seconds, errors, np.ones(len(work)))
+    return Calibration(work, predicted_seconds(work, KNOWN.values()) * noise, errors, errors * 400)
+
+
+def fitted(cases: Calibration, resamples: int = 3) -> pd.DataFrame:
+    """The fit. Intervals take most of its time."""
+    with patch("analysis.results.model.fit.RESAMPLES", resamples):
+        found = fit(cases)
+    assert found is not None and [*found.index] == [*NAMES]
+    return found
 
 
 @cache
-def of_noisy_times() -> Fit:
+def of_noisy_times() -> pd.DataFrame:
     """A fit with intervals, which take hundreds of fits."""
     return fitted(calibration(), resamples=100)
 
 
 def test_parameters_are_recovered_from_noisy_times() -> None:
-    found = of_noisy_times()
-    for name in ("link_rate", "request_rate", "sm_request_rate", "latency"):
-        true, value = getattr(TRUE, name), getattr(found.parameters, name)
-        assert value == pytest.approx(true, rel=0.02), name
-        assert getattr(found.low, name) <= value <= getattr(found.high, name)
-    assert found.parameters.half_line == pytest.approx(TRUE.half_line, abs=2)
-    assert found.parameters.start_up == pytest.approx(TRUE.start_up, abs=3e-6)
-    assert found.parameters.index_latency == pytest.approx(TRUE.index_latency, abs=0.2e-6)
-    assert set(found.cases) == {len(calibration().seconds)} and set(found.runs) == {1}
+    assert [*NAMES] == [field.name for field in fields(Parameters)]
+    found = of_noisy_times().assign(true=astuple(TRUE)).loc[:"copy_engine_start_up"]
+    rates = found.loc[["link_rate", "request_rate", "sm_request_rate", "latency"]]
+    assert [*rates["value"]] == pytest.approx([*rates["true"]], rel=0.02)
+    assert (rates["ci_low"] <= rates["value"]).all() and (rates["value"] <= rates["ci_high"]).all()
+    off = found["value"] - found["true"]
+    assert abs(off["half_line"]) < 2
+    assert abs(off["start_up"]) < 3e-6 and abs(off["index_latency"]) < 0.2e-6
+    assert set(found["cases"]) == {len(calibration().seconds)} and set(found["runs"]) == {4}
 
 
 def test_an_interval_is_as_wide_as_other_draws_of_the_noise_differ() -> None:
-    found = of_noisy_times()
-    rates = [fitted(calibration(seed)).parameters.link_rate for seed in range(10, 30)]
-    expected = 2 * 1.96 * np.std(rates, ddof=1)
-    assert found.high.link_rate - found.low.link_rate == pytest.approx(expected, rel=0.5)
+    low, high = (of_noisy_times()[end]["link_rate"] for end in ("ci_low", "ci_high"))
+    rates = [fitted(calibration(seed=seed))["value"]["link_rate"] for seed in range(10, 30)]
+    assert high - low == pytest.approx(2 * 1.96 * np.std(rates, ddof=1), rel=0.5)
 
 
 def test_outliers_and_unsure_cases_do_not_move_the_fit() -> None:
     cases = calibration()
     cases.seconds[::15] *= 1.4
-    assert fitted(cases).parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
+    assert fitted(cases)["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.02)
     unsure = calibration()
     unsure.seconds[::2] *= 1.03  # by so little that they are no outliers
     unsure.errors[::2] = 0.5
-    assert fitted(unsure).parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.006)
+    assert fitted(unsure)["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.006)
 
 
 def test_parameter_without_data_is_unknown_or_a_bound() -> None:
     cases = calibration()
     work, terms = cases.work, term_seconds(cases.work, TRUE.values())[:, :-1]
 
-    def of(part: npt.NDArray[np.bool_]) -> Fit:
+    def of(part: npt.NDArray[np.bool_]) -> pd.DataFrame:
         return fitted(cases.only(part))
 
-    found = of((terms.argmax(axis=1) == 0) & (work[:, WORK.index("copy engine")] == 0))
-    assert found.parameters.link_rate == pytest.approx(TRUE.link_rate, rel=0.02)
-    assert math.isnan(found.parameters.copy_engine_start_up)
-    assert found.parameters.latency >= TRUE.latency * 0.9
-    assert math.isnan(found.low.latency)
-    without_latency = of(terms.argmax(axis=1) != TERMS.index("in flight"))
-    assert math.isnan(without_latency.low.latency) and math.isfinite(without_latency.low.link_rate)
-    whole = work[:, WORK.index("wire")] == 148 * work[:, WORK.index("requests")]
+    found = of((terms.argmax(axis=1) == 0) & ~cases.on_copy_engine)
+    assert found["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.02)
+    assert np.isnan(found["value"]["copy_engine_start_up"])
+    assert found["value"]["latency"] >= TRUE.latency * 0.9
+    assert np.isnan(found["ci_low"]["latency"])
+    low = of(terms.argmax(axis=1) != TERMS.index("in flight"))["ci_low"]
+    assert np.isnan(low["latency"]) and np.isfinite(low["link_rate"])
+    whole = cases.in_whole_lines
     assert min(whole.sum(), (~whole).sum()) > OF_LINK.min_cases
     few = np.arange(len(work)) < OF_LINK.min_cases - 1
     assert [fit(cases.only(part)) for part in (whole, ~whole, few)] == [None] * 3
+
+
+# Intervals take hundreds of fits.
+@pytest.mark.parametrize("resamples", [3, pytest.param(100, marks=pytest.mark.long)])
+def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
+    both = calibration([*LINK, *POOLS], seed=1)
+    found = fitted(both, resamples)
+    for name in (field.name for field in fields(Walker)):
+        value = found["value"][name]
+        assert value == pytest.approx(getattr(KNOWN, name), rel=0.15), name
+        assert resamples == 3 or found["ci_low"][name] <= value <= found["ci_high"][name]
+    small = both.work[:, WORK.index("entries")] <= FARTHEST_HELD
+    for cases in (calibration(), both.only(small)):  # without pools, or with small ones alone
+        assert np.isnan(fitted(cases)["value"]["walk"])

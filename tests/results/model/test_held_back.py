@@ -37,10 +37,5 @@ def test_a_third_of_the_others_is_held_back() -> None:
     assert beyond == [OUTSIDE, *uses[:7], OUTSIDE]
 
 
-def test_every_value_of_a_short_sweep_is_held_back_somewhere() -> None:
-    occupancy = [case for case, use in HELD.values() if use == INSIDE and case.values.get("blocks")]
-    assert {case["in_flight"] for case in occupancy} == {1, 2, 4}
-
-
 def test_only_calibrations_hold_cases_back() -> None:
     assert {use for v in GATHER.variants for use in held_back(GATHER, v)} == {FITTED}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.results.model.terms import TERMS, WORK, term_seconds, work_of
+from analysis.results.model.terms import TERMS, WORK, predicted_seconds, term_seconds, work_of
 from analysis.study.access import Access
 from tests.linked import MIB, SMS, TRUE, rows
 
@@ -21,7 +21,6 @@ def terms(*accesses: Access) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]
     [
         (Access("contiguous", 172 * 10**6, in_flight_bytes=2048), 51.0),
         (Access("copy_engine", 172 * 10**6), 54.8),
-        (rows(640), 51.0),
         (rows(656), 48.5),
     ],
 )
@@ -32,11 +31,14 @@ def test_link_term_gives_the_ceilings_that_were_measured(
     assert rate / 1e9 == pytest.approx(gigabytes_per_second, rel=0.003)
 
 
-def test_several_sets_of_parameters_equal_single_evaluations() -> None:
+def test_a_time_is_the_start_and_the_largest_limit_for_each_set_of_parameters() -> None:
     work = np.array([work_of(rows(512), SMS), work_of(Access("copy_engine", MIB), SMS)])
     sets = np.array([TRUE.values(), replace(TRUE, link_rate=1e9, start_up=1e-3).values()])
-    expected = [term_seconds(work, parameters) for parameters in sets]
-    np.testing.assert_array_equal(term_seconds(work, sets), expected)
+    for parameters, terms, times in zip(
+        sets, term_seconds(work, sets), predicted_seconds(work, sets), strict=True
+    ):
+        np.testing.assert_array_equal(term_seconds(work, parameters), terms)
+        assert [*times] == pytest.approx([max(limits) + start for *limits, start in terms])
 
 
 def test_few_warps_are_bound_by_bytes_in_flight() -> None:

@@ -1,16 +1,20 @@
-"""Bytes of rows, calculated by hand: requests, sectors, completions, bytes on the link."""
+"""Bytes of rows: requests, sectors, completions, bytes on the link."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
 from analysis.results.model.traffic import (
     LOAD_BYTES,
     Traffic,
-    line_requests,
+    half_lines,
     row_requests,
     row_traffic,
     traffic_of,
@@ -20,48 +24,39 @@ from tests.linked import GATHER, MIB, rows
 from tests.repository import STUDIES
 
 
-def sizes(start: int, length: int) -> list[int]:
-    return [request.data_bytes for request in line_requests(start, length)]
-
-
-def test_requests_are_the_lines_touched_with_their_whole_sectors() -> None:
-    assert sizes(0, 128) == [128]
-    assert sizes(0, 1) == [32]
-    assert sizes(31, 2) == [64]
-    assert sizes(96, 64) == [32, 32]
-    assert sizes(16, 128) == [128, 32]
-    assert sizes(0, 640) == [128] * 5
-    # 656 bytes are six lines and 21 sectors at every offset of 16 bytes.
-    assert {(len(sizes(n, 656)), sum(sizes(n, 656))) for n in range(0, 128, 16)} == {(6, 672)}
+@given(
+    start=st.integers(0, 200),
+    length=st.integers(1, 900),
+    load_bytes=st.sampled_from([16, 64, 512]),
+    alone=st.booleans(),
+)
+def test_requests_are_the_lines_touched_with_their_whole_sectors(
+    start: int, length: int, load_bytes: int, alone: bool
+) -> None:
+    expected: list[list[int]] = []
+    known: set[int] = set()
+    for begin in reversed(range(start, start + length, load_bytes)):
+        touched = {byte // 32 for byte in range(begin, min(begin + load_bytes, start + length))}
+        lines = groupby(sorted(touched - known), key=lambda sector: sector // 4)
+        expected += [[*sectors] for _, sectors in lines]
+        known = set() if alone else touched
+    requests = row_requests(start, length, load_bytes, alone=alone)
+    assert [[*request] for request in requests] == expected
+    for request in requests:
+        of_host_lines = Counter(sector // 2 for sector in request)
+        assert half_lines(request) == [*of_host_lines.values()].count(1)
 
 
 def test_line_shared_by_two_loads_is_requested_twice_unless_both_are_in_flight() -> None:
-    # The second load begins at 512 + offset. It asks for the whole line where it begins in the
-    # line's first sector, so that nothing is left for the first load.
-    requests = [row_requests(offset, 656, LOAD_BYTES) for offset in range(0, 128, 16)]
-    assert [len(asked) for asked in requests] == [6, 6, 7, 7, 7, 7, 7, 7]
-    assert all(sum(request.data_bytes for request in asked) == 672 for asked in requests)
-    assert all(len(row_requests(offset, 656, 656)) == 6 for offset in range(0, 128, 16))
     one_by_one = rows(656, in_flight_bytes=512)
     assert traffic_of(one_by_one).completions / one_by_one.rows == 6.75
     assert traffic_of(rows(656)).completions / rows(656).rows == 6
 
 
-def test_half_lines_of_the_host() -> None:
-    assert sum(request.half_lines for request in line_requests(0, 64)) == 0
-    assert sum(request.half_lines for request in line_requests(32, 64)) == 2
-    assert sum(request.half_lines for request in line_requests(0, 96)) == 1
-    # The loads meet in the line at 512 + 32: halves there are whole, unless one waits for another.
-    assert row_traffic(640, 1024, 32, LOAD_BYTES, 640).half_lines == 2
-    assert row_traffic(640, 1024, 32, LOAD_BYTES, 512).half_lines == 4
-
-
 def test_rows_average_over_the_starts_they_have() -> None:
     # Packed rows of 48 bytes start at 0, 48, 96, 16, 64, 112, 32, 80 within a line.
-    sectors = [2, 2, 2, 1 + 1, 2, 2, 2, 2]
     row = row_traffic(48, 48, 0, LOAD_BYTES, 48)
-    assert row.sectors == sum(sectors) / 8
-    assert row.completions == (1 + 1 + 2 + 1 + 1 + 2 + 1 + 1) / 8
+    assert (row.sectors, row.completions) == (2, (1 + 1 + 2 + 1 + 1 + 2 + 1 + 1) / 8)
     assert row_traffic(48, 128, 0, LOAD_BYTES, 48) == Traffic(1, 64)
     assert row_traffic(48, 128, 96, LOAD_BYTES, 48).completions == 2
 
@@ -80,7 +75,6 @@ def test_adjacent_rows_share_sectors_and_host_lines() -> None:
 @pytest.mark.parametrize(
     ("access", "payload_share", "counted_share"),
     [
-        (rows(640), 128 / 148, 140 / 128),
         (rows(656), 656 / (672 + 6 * 20), (672 + 6 * 12) / 656),
         (Access("contiguous", MIB, in_flight_bytes=2048), 128 / 148, 140 / 128),
         (Access("copy_engine", MIB), 256 / 276, 268 / 256),
@@ -99,33 +93,24 @@ def test_one_thread_per_row_merges_no_requests() -> None:
 
 
 def test_every_link_of_every_study_can_be_worked_out() -> None:
-    for study in STUDIES.values():
-        for variant in study.variants:
-            for case in variant.cases:
-                access = access_of(variant, case)
-                assert (access is None) == (variant.link is None)
-                if access is None or variant.link is None:
-                    continue
-                assert traffic_of(access).data_bytes >= access.payload_bytes
-                says_what_crosses = "payload_bytes" in variant.link
-                assert says_what_crosses or access.payload_bytes == case.payload_bytes
+    cells = [(v, case) for s in STUDIES.values() for v in s.variants if v.link for case in v.cases]
+    for variant, case in cells:
+        access = access_of(variant, case)
+        assert access is not None and traffic_of(access).data_bytes >= access.payload_bytes
 
 
 @pytest.mark.parametrize(
-    ("link", "named"),
+    ("keys", "named"),
     [
-        ({"reads": "warp_rows"}, "row_bytes"),
-        ({"reads": "copy_engine", "warps": 1}, "warps"),
-        ({"reads": "warp_rows", "row_bytes": "no_such_key"}, "no_such_key"),
-        ({"reads": "warp_rows", "row_bytes": 0}, "row_bytes"),
-        ({"reads": "warp_rows", "row_bytes": 16, "warps": -1}, "warps"),
-        ({"reads": "warp_rows", "row_bytes": 16, "layout": "spiral"}, "layout: expected scattered"),
-        ({"reads": "warp_rows", "row_bytes": 16, "layout": "pages_0"}, "pages_<rows>"),
-        ({"reads": "warp_rows", "row_bytes": 16, "layout": "contiguous"}, "stretch_rows above 0"),
-        ({"reads": "warp_rows", "row_bytes": 16, "order": "falling"}, "order: expected random or"),
+        ({}, "row_bytes"),
+        ({"row_bytes": "no_such_key"}, "no_such_key"),
+        ({"row_bytes": 16, "warps": -1}, "warps"),
+        ({"row_bytes": 16, "layout": "pages_0"}, "pages_<rows>"),
+        ({"row_bytes": 16, "layout": "contiguous"}, "stretch_rows above 0"),
+        ({"row_bytes": 16, "order": "falling"}, "order: expected random or"),
     ],
 )
-def test_faults_of_a_link_are_named(link: dict[str, str | int], named: str) -> None:
-    variant = GATHER.variants[0]
+def test_faults_of_a_link_are_named(keys: dict[str, str | int], named: str) -> None:
+    variant = replace(GATHER.variants[0], link={"reads": "warp_rows", **keys})
     with pytest.raises(FieldError, match=named):
-        access_of(replace(variant, link=link), variant.cases[0])
+        access_of(variant, variant.cases[0])

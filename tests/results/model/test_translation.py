@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis.results.model.fit import FARTHEST_HELD, NAMES, Calibration
 from analysis.results.model.terms import (
     TERMS,
     TRANSLATION,
-    WORK,
     predicted_seconds,
     term_seconds,
     work_of,
@@ -21,12 +19,10 @@ from analysis.results.model.translation import (
     ENTRY_BYTES,
     LAUNCHES_BEFORE,
     REGION_BYTES,
-    Walker,
     walks_of,
 )
 from analysis.study.access import Access
 from tests.linked import SMS, TRUE, rows
-from tests.results.model.test_fit import calibration, fitted
 
 GIB = 2**30
 KNOWN = replace(
@@ -121,37 +117,3 @@ def test_order_gains_nothing_where_rows_are_far_apart_or_few() -> None:
 
 def test_streaming_rows_leave_the_page_tables_in_the_cache() -> None:
     assert seconds(gather(4 * GIB, streaming=1)) < seconds(gather(4 * GIB)) * 0.9
-
-
-def of_pools(parameters: Any, seed: int = 1) -> Calibration:
-    """A run of a calibration of translation, with 1 % of noise in its times."""
-    accesses = [
-        gather(int(pool * GIB), row, order=order, streaming=streaming)
-        for pool in (0.25, 0.75, 1, 1.5, 2, 4, 8, 16, 24, 40)
-        for row in (128, 256, 656)
-        for order in ("random", "ascending")
-        for streaming in (0, 1)
-    ]
-    work = np.array([work_of(access, SMS) for access in accesses])
-    errors = np.full(len(work), 0.01)
-    noise = np.exp(np.random.default_rng(seed).normal(0, errors))
-    seconds = predicted_seconds(work, parameters.values()) * noise
-    return Calibration(work, seconds, errors, np.full(len(work), 4.0))
-
-
-# Intervals take hundreds of fits.
-@pytest.mark.parametrize("resamples", [3, pytest.param(100, marks=pytest.mark.long)])
-def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
-    both = Calibration(*map(np.concatenate, zip(calibration(), of_pools(KNOWN), strict=True)))
-    found = fitted(both, resamples)
-    for name in (field.name for field in fields(Walker)):
-        true, value = getattr(KNOWN, name), getattr(found.parameters, name)
-        assert value == pytest.approx(true, rel=0.15), name
-        if resamples > 3:
-            assert getattr(found.low, name) <= value <= getattr(found.high, name)
-    of_the_link = fitted(calibration())
-    assert np.isnan(of_the_link.parameters.walk)  # without pools
-    assert found.parameters.link_rate == of_the_link.parameters.link_rate
-    assert dict(zip(NAMES, found.runs, strict=True))["walk"] == 4
-    small = both.work[:, WORK.index("entries")] <= FARTHEST_HELD
-    assert np.isnan(fitted(both.only(small)).parameters.walk)  # with small pools alone

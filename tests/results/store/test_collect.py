@@ -10,8 +10,7 @@ import pytest
 
 from analysis.results.collect import COLUMNS, collect
 from analysis.results.store.runs import machines
-from analysis.results.tables.medians import chosen
-from analysis.results.tables.summary import rounds
+from analysis.results.tables.summary import chosen, round_table
 from tests.synthetic import (
     CALLS,
     COPY,
@@ -131,5 +130,5 @@ def test_disturbances_and_the_copy_rate_of_a_core_around_a_round_are_known(tmp_p
     assert list(new["core_copies"]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
     assert old["core_copies"].isna().all()
     # Of the shown case, the rounds whose core was measured.
-    assert [*rounds(found, STUDIES)["round"].unique()] == [0, 1]
+    assert [*round_table(found, STUDIES)["round"].unique()] == [0, 1]
     assert list(new["disturbed"]) == [False, True, False] and not old["disturbed"].any()

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.results.collect import collect
 from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.counters import counts
+from analysis.results.tables.links import counts
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
