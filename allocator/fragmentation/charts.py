@@ -41,7 +41,7 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     """
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)
-        for row in facts.figures.fresh(*BYTES)
+        for row in facts.fresh(*BYTES)
     ]
     keys = ["machine", "variant", "pattern"]
     long = pd.DataFrame(rows, columns=[*keys, "metric", "bytes"])

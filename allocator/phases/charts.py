@@ -89,7 +89,7 @@ def latency(facts: StudyFacts) -> Chart | None:
             "seconds": row.median,
             "label": quantity(row.median, "s"),
         }
-        for row in facts.figures.fresh(*PERCENTILES)
+        for row in facts.fresh(*PERCENTILES)
         if row.variant in TIMED
     ]
     if not rows:

@@ -29,5 +29,5 @@ from analysis.site.facts.addresses import samples_address, samples_addresses
 from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.links import chips
-from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts

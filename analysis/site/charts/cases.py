@@ -19,7 +19,7 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
 
     None where nothing is measured, or no key with numbers varies.
     """
-    value = "rate" if facts.figures.are_rates else "seconds"
+    value = "rate" if facts.are_rates else "seconds"
     points = default_points(facts)
     points = points[points[value].notna() & (points["state"] != "published")]
     keys = varying_keys(points)

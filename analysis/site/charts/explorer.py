@@ -21,9 +21,12 @@ LOG_SPAN: Final = 20
 """A longer axis is logarithmic."""
 
 
-def first_choice(facts: StudyFacts, wanted: Mapping[str, str]) -> Choice | None:
+def first_choice(studies: Mapping[str, StudyFacts], wanted: Mapping[str, str]) -> Choice | None:
     """The choice that `wanted` names: all values of the keys `x` and `colour`, otherwise those of
     the headline case, on the machine with the most figures. None without a figure."""
+    facts = studies.get(wanted["study"])
+    if facts is None:
+        return None
     choice: dict[str, Any] = {"machine": None, **parse_case(facts.study.headline), **wanted}
     choice |= {choice["x"]: None, choice["colour"]: None}
     machines = _rows(facts, choice)["machine"].value_counts().sort_index()

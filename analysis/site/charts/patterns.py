@@ -77,9 +77,9 @@ def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
     pattern, paired by rounds; of the cases replayed in C++."""
     metric, subjects = "op_time", {variant.name for variant in facts.study.subjects}
     rows = []
-    for row in facts.figures.fresh(metric):
-        paired = facts.figures.ratios.get((row.machine, row.variant, over, row.case, metric))
-        theirs = facts.figures.find(row.machine, over, row.case, metric)
+    for row in facts.fresh(metric):
+        paired = facts.ratios.get((row.machine, row.variant, over, row.case, metric))
+        theirs = facts.find(row.machine, over, row.case, metric)
         if "." in row.case or row.variant not in subjects or paired is None or theirs is None:
             continue
         rows.append(

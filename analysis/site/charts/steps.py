@@ -9,7 +9,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL
-from analysis.site.charts.lines import clipped, run_by_run
+from analysis.results.tables.rows import RUN_SEPARATOR
+from analysis.site.charts.lines import clipped
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
@@ -42,7 +43,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
 
     Bars are rates where the study's operations deliver bytes, else dots are times.
     """
-    is_rate = facts.figures.are_rates
+    is_rate = facts.are_rates
     value = "rate" if is_rate else "seconds"
     points = default_points(facts)
     if is_rate:
@@ -95,7 +96,11 @@ def _marks(points: pd.DataFrame, x: alt.X, *, is_rate: bool) -> list[Any]:
     dots = steps.mark_point(filled=True, size=70, **place)
     kinds = [words for role, words in ROLES.items() if role != "ceiling"]
     legend = alt.Legend(title=None, values=present(kinds, points["kind"]))
-    runs = run_by_run(base).mark_point(filled=True, size=12, color="gray", **place)
+    # A figure without an interval is drawn with its runs.
+    runs = base.transform_filter("datum.by_run && !isValid(datum.begin)")
+    runs = runs.transform_calculate(each=f"split(datum.by_run, '{RUN_SEPARATOR}')")
+    runs = runs.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")
+    runs = runs.mark_point(filled=True, size=12, color="gray", **place)
     marks = [
         (bars if is_rate else dots).encode(
             color=colour("kind", kinds, legend), opacity=faded_if_stale()

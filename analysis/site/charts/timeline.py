@@ -60,7 +60,7 @@ def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     whether stale."""
     frames = [pd.DataFrame()]
     for variant, machine in product(facts.study.variants, facts.machines):
-        capture = facts.captures.find(machine, variant, "timeline")
+        capture = facts.capture(machine, variant, "timeline")
         if not capture.is_there:
             continue
         events = capture.events.sort_values("start").head(MAX_EVENTS)

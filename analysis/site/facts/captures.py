@@ -14,8 +14,6 @@ import pycxxfilt
 from analysis.base.records import columns, read_records
 from analysis.results.collect import taken_of
 from analysis.results.store.records import CAPTURED as CAPTURED
-from analysis.results.store.records import HOST_CALL as HOST_CALL
-from analysis.results.store.records import KERNEL as KERNEL
 from analysis.results.store.records import Counter, Event
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Study, Variant
@@ -81,23 +79,18 @@ class Capture:
         return rows[rows["variant"] == self.variant]
 
 
-@dataclass(frozen=True)
-class Captures:
-    """Captures of a study, and why others are missing."""
-
-    inputs: Inputs
-    study: Study
-
-    def find(self, machine: str, variant: Variant, kind: str) -> Capture:
-        """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
-        key = machine, self.study.name, variant.name
-        taken = taken_of(self.inputs.captures, key, kind, fingerprint(self.study, variant))
-        if taken is None:
-            return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
-        if not taken.is_captured:
-            return Capture(MISSING, taken.variant.status.partition(": ")[2])
-        state = CAPTURED if taken.is_fresh else STALE
-        return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
+def find_capture(
+    inputs: Inputs, study: Study, machine: str, variant: Variant, kind: str
+) -> Capture:
+    """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
+    key = machine, study.name, variant.name
+    taken = taken_of(inputs.captures, key, kind, fingerprint(study, variant))
+    if taken is None:
+        return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
+    if not taken.is_captured:
+        return Capture(MISSING, taken.variant.status.partition(": ")[2])
+    state = CAPTURED if taken.is_fresh else STALE
+    return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
 
 @lru_cache(maxsize=8)

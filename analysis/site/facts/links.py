@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from analysis.study.access import Access, access_of
 COPY_BYTES: Final = 2**30
 IN_FLIGHT_BYTES: Final = 2048
 """Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
-OF_EACH_FIT: Final = ("link_rate", "walk")
-"""A parameter of the fit to the link, and one of that to translation."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +37,7 @@ class Chip:
         return float(predicted_seconds(work, self.parameters.values())[0])
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """The calibrated machine and its link; predictions combine its chip with other links."""
-
-    machine: str
-    chip: Chip
-    link: Link
-
-    def measured_values(self) -> dict[str, float]:
-        """The values of OF_THE_MACHINE on this machine."""
-        parameters = self.chip.parameters
-        efficiency = parameters.link_rate / self.link.packet_rate
-        return {"efficiency": efficiency, "latency": parameters.latency}
-
-
-@dataclass(frozen=True)
-class HeldAgainst:
+class HeldAgainst(NamedTuple):
     """A published rate of a large copy over a link, and the predicted one, both in B/s.
     `is_calibrated` is the link of the calibrated machine, whose figures then count."""
 
@@ -70,19 +52,10 @@ class HeldAgainst:
         return self.published.rate / self.predicted - 1
 
     @property
-    def is_refuted(self) -> bool:
-        return not self.is_calibrated and abs(self.difference) > EQUAL_WITHIN
-
-
-def fit_bases(inputs: Inputs) -> dict[str, str]:
-    """The calibration cases and runs behind the parameters of each calibrated machine."""
-    table = inputs.tables["model_parameters"]
-    fits = table[table["parameter"].isin(OF_EACH_FIT) & table["value"].notna()]
-    of_machines = fits.groupby("machine").agg({"cases": "sum", "runs": "max"})
-    return {
-        str(machine): f"{cases} cases of {runs} run{'s' * (runs > 1)}"
-        for machine, cases, runs in of_machines.itertuples()
-    }
+    def verdict(self) -> str:
+        if self.is_calibrated:
+            return "measured here"
+        return "refuted" if abs(self.difference) > EQUAL_WITHIN else "not refuted"
 
 
 def chips(inputs: Inputs) -> dict[str, Chip]:
@@ -99,27 +72,28 @@ def chips(inputs: Inputs) -> dict[str, Chip]:
     return found
 
 
-def calibrated_machine(inputs: Inputs) -> Calibrated | None:
-    """The first machine with calibrated parameters and a known link; None without one."""
+def calibrated_link(inputs: Inputs) -> tuple[Chip, Link] | None:
+    """The first machine with calibrated parameters and a known link; None without one. Predictions
+    combine its chip with other links."""
     for machine, chip in chips(inputs).items():
         about = inputs.machines[machine]
         pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
         if link := next((link for link in read_links() if link.pcie == pcie), None):
-            return Calibrated(machine, chip, link)
+            return chip, link
     return None
 
 
 def held_against(inputs: Inputs) -> list[HeldAgainst]:
     """Every published rate beside the predicted one; empty without a calibrated machine."""
-    known = calibrated_machine(inputs)
+    known = calibrated_link(inputs)
     if known is None:
         return []
-    held = []
+    (chip, calibrated), held = known, []
     for link in read_links():
-        parameters = behind(link, known.chip.parameters, known.link)
+        parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, known.chip.sms, link, parameters).seconds
-            held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == known.link))
+            seconds = predict(access, chip.sms, link, parameters).seconds
+            held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == calibrated))
     return held

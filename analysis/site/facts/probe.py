@@ -59,12 +59,7 @@ class Agreement(NamedTuple):
     unit: str
     by_study: float
     by_probe: float
-    is_current: bool = True
-
-    @property
-    def difference(self) -> float:
-        """Of the probe's figure, as a share of the study's."""
-        return self.by_probe / self.by_study - 1
+    is_current: bool
 
 
 def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
@@ -78,10 +73,9 @@ def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
                 name = _gather(probe["row_bytes"], pool)
                 figures[name] = measured, "B/s"
                 figures[f"{name}, predicted"] = (predicted if probe["held"] else None), "B/s"
+            place, current = (probe["pool_bytes"], machine), is_current(path)
             found += [
-                Agreement(
-                    probe["pool_bytes"], machine, name, unit, known[name], value, is_current(path)
-                )
+                Agreement(*place, name, unit, known[name], value, current)
                 for name, (value, unit) in figures.items()
                 if name in known and value is not None
             ]

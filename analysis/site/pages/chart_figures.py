@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.base.errors import FieldError, require_known
 from analysis.site.charts.explorer import first_choice
 from analysis.site.charts.theme import CONFIGURATION
-from analysis.site.charts.widgets import read_table
+from analysis.site.charts.widgets import widget_rows
 from analysis.site.pages.html import PARTS, table
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.staging import ALL
@@ -57,11 +57,9 @@ def widget(page: Page, name: str, caption: str) -> Markup:
     caption: one or two sentences below it
     """
     study = page.facts.study.name
-    found = read_table(page.staged.drawn / study, name)
-    if found is None:
+    shown = table(widget_rows(page.staged.drawn / study, name), numeric=())
+    if not shown:
         raise page.missing(f"data of widget {name}")
-    rows = (dict(zip(found["columns"], row, strict=True)) for row in found["rows"])
-    shown = table(rows, numeric=())
     return PARTS.widget(name, f"charts/{study}/{name}", page.root, shown, caption)
 
 
@@ -92,8 +90,6 @@ def explorer(page: Page) -> Markup:
         for name, facts in studies.items()
         if not facts.summary.empty
     }
-    wanted = page.extra["explorer_start"]
-    facts = studies.get(wanted["study"])
-    start = first_choice(facts, wanted) if facts else None
+    start = first_choice(studies, page.extra["explorer_start"])
     given = map(json.dumps, (about, page.inputs.machine_names, start or {}, CONFIGURATION))
     return PARTS.explorer(*given, page.root, page.staged.charts[ALL]["explorer"])

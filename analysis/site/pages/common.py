@@ -14,11 +14,9 @@ from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
 from analysis.base.reading import read_yaml
 from analysis.site.charts import draw_study
-from analysis.site.charts.engine import write_engine
 from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.writing import write_charts
-from analysis.site.facts.comparison import Comparison
+from analysis.site.charts.writing import write_charts, write_engine
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.interface import SAMPLE_TYPES
@@ -27,8 +25,6 @@ from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover
 
 FIGURES: Final = "figures that charts and pages can be made of"
-EXPLORER: Final = "explorer"
-"""The explorer's first chart."""
 SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 
@@ -40,11 +36,10 @@ def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
 
     def draw(known: Inputs) -> None:
         studies = facts_of(known, study_groups(navigation(pages), known.studies))
-        facts = studies.get(wanted["study"])
-        choice = first_choice(facts, wanted) if facts else None
+        choice = first_choice(studies, wanted)
         charts = {
-            "machines": machines_chart(Comparison(known, studies)),
-            EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
+            "machines": machines_chart(known, studies.values()),
+            "explorer": choice and explorer_chart(studies[wanted["study"]], choice),
         }
         write_charts(charts, folder, known.machine_names)
 

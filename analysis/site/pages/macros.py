@@ -6,15 +6,11 @@ here; the others are below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from markupsafe import Markup
 
 from analysis import ROOT
 from analysis.base.errors import require_known
-from analysis.base.quantities import listing, whole
-from analysis.base.reading import read_yaml
+from analysis.base.quantities import whole
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
     chart_figures,
@@ -26,12 +22,10 @@ from analysis.site.pages import (
     model,
     reference,
     source,
-    study_pages,
     tables,
 )
 from analysis.site.pages.html import fenced, link
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study import Study
 
 
 @macro()
@@ -70,15 +64,3 @@ def file(page: Page, path: str, language: str = "text") -> str:
 def repository(page: Page) -> str:
     """The address of the repository by docs/mkdocs.yml; `ADDRESS` where it has none."""
     return page.extra["repository"] or "ADDRESS"
-
-
-def footer(studies: Iterable[Study]) -> dict[str, Any]:
-    """Authors, licence and write-ups, for the footer of every page. The address of a
-    write-up is empty if it has no public one."""
-    known = read_yaml(ROOT / "CITATION.cff")
-    write_ups = {one.write_up.title: one.write_up.address for one in studies if one.write_up}
-    return {
-        "authors": listing([one["name"] for one in known["authors"]]),
-        "licence": known["license"],
-        "write_ups": [{"title": title, "address": at or ""} for title, at in write_ups.items()],
-    }

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 import pandas as pd
 from markupsafe import Markup
@@ -22,12 +21,10 @@ from analysis.base.quantities import (
     whole,
 )
 from analysis.base.statistics import estimate
+from analysis.results.tables.rows import RepeatabilityRow, rows_of
 from analysis.site.facts.probe import agreements
-from analysis.site.facts.rows import RepeatabilityRow, rows_of
-from analysis.site.pages.html import NO_HTML, table
+from analysis.site.pages.html import table
 from analysis.site.pages.page import Page, macro
-
-DIFFERENT: Final = ("faster", "slower")
 
 
 @macro()
@@ -37,14 +34,15 @@ def agreement(page: Page) -> Markup:
     rows = []
     for (machine, study), repeats in page.inputs.tables["repeats"].groupby(["machine", "study"]):
         between = repeats["between_verdict"][repeats["between_verdict"] != ""]
-        least, most = (float(repeats["ratio"].agg(end)) for end in ("min", "max"))
         rows.append(
             {
                 "machine": page.inputs.called(str(machine)),
                 "study": str(study),
                 "within a run": str(len(repeats)),
                 "false alarms": _alarms(repeats["verdict"]),
-                "range of ratios": f"{ratio(least)} to {ratio(most)}",
+                "range of ratios": " to ".join(
+                    ratio(float(repeats["ratio"].agg(end))) for end in ("min", "max")
+                ),
                 "between runs": str(len(between)) if len(between) else "",
                 "false alarms between": _alarms(between),
             }
@@ -56,7 +54,7 @@ def _alarms(verdicts: pd.Series[str]) -> str:
     """`3 (1.2 %)`; empty where nothing was compared."""
     if verdicts.empty:
         return ""
-    is_different = verdicts.isin(DIFFERENT)
+    is_different = verdicts.isin(["faster", "slower"])
     return f"{int(is_different.sum())} ({percent(float(is_different.mean()))})"
 
 
@@ -97,29 +95,24 @@ def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
 @macro()
 def measuring(page: Page) -> Markup:
     """The budget of each study, and the duration of each machine's newest default run."""
-    budgets = {name: float(study.budget_s) for name, study in page.inputs.studies.items()}
-    columns: dict[str, dict[str, float]] = {"budget": budgets}
+    seconds: dict[str, dict[str, float]] = {}
     for run in page.inputs.runs:
         if run.grid == "default" and run.rounds and not run.asked:
             end, begin = (datetime.fromisoformat(time) for time in (run.end, run.start))
-            of_machine = columns.setdefault(page.inputs.called(run.machine), {})
-            of_machine[run.study] = (end - begin).total_seconds()
-    machines = sorted({*columns} - {"budget"})
-    measured = [name for name in budgets if any(name in columns[one] for one in machines)]
-    if not measured:
-        return NO_HTML
-    measured.sort(key=lambda name: -columns[machines[0]].get(name, 0.0))
-    named = ("budget", *machines)
-    rows = [
-        {
-            "study": name,
-            **{one: quantity(columns[one].get(name, math.nan), "s") for one in named},
-        }
-        for name in measured
-    ]
-    totals = {one: sum(columns[one].get(name, 0) for name in measured) for one in named}
-    rows.append({"study": "all", **{one: quantity(total, "s") for one, total in totals.items()}})
-    return table(rows)
+            of_study = seconds.setdefault(run.study, {})
+            of_study[page.inputs.called(run.machine)] = (end - begin).total_seconds()
+    budgets = {name: float(study.budget_s) for name, study in page.inputs.studies.items()}
+    machines = sorted({machine for of_study in seconds.values() for machine in of_study})
+    measured = [name for name in budgets if name in seconds]
+    measured.sort(key=lambda name: -seconds[name].get(machines[0], 0.0))
+    columns = {name: {"budget": budgets[name], **seconds[name]} for name in measured}
+    names = ("budget", *machines)
+    totals = {one: sum(of_study.get(one, 0.0) for of_study in columns.values()) for one in names}
+    columns |= {"all": totals} if columns else {}
+    return table(
+        {"study": name, **{one: quantity(of_study.get(one, math.nan), "s") for one in names}}
+        for name, of_study in columns.items()
+    )
 
 
 @macro()
@@ -132,7 +125,7 @@ def reach_agreement(page: Page) -> Markup:
             "figure": one.name,
             "the study": _quantity(one.by_study, one.unit),
             "reach.cu": _quantity(one.by_probe, one.unit),
-            "difference": signed_percent(one.difference),
+            "difference": signed_percent(one.by_probe / one.by_study - 1),
             "note": "" if one.is_current else "by an earlier version of the file",
         }
         for one in agreements(page.inputs)

@@ -1,11 +1,11 @@
-"""The macro `source`: a variant's code and its difference from the step before, what the compiler
-made of it, its figures and counters, folded."""
+"""A variant's code and its difference from the step before, what the compiler made of it, its
+figures and counters, folded; and the folded end of a study's page."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -20,13 +20,47 @@ from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.counters import counter_table
 from analysis.site.pages.html import NO_HTML, code, element, joined, prose, table
-from analysis.site.pages.page import Page, macro, root_from
-from analysis.site.pages.tables import metric_rows
+from analysis.site.pages.ledger import claims
+from analysis.site.pages.page import MACROS, Page, macro, root_from
+from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
 
 LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
 SMOKE: Final = ROOT / "build" / "smoke"
 """Folder of all output of the smoke grid."""
+SAMPLES: Final = (
+    "[Data](../data.md) lists the samples of every variant, with commit, compiler and command."
+)
+
+
+@macro()
+def evidence(
+    page: Page,
+    caption: str = "",
+    charts: Mapping[str, str] | None = None,
+    tables: Sequence[str] = (),
+) -> str:
+    """The folded end of a study's page: every claim with its verdict, charts and tables that the
+    text does not show, every variant's source and figures, and missing results.
+
+    caption: axes of the chart of all cases; without it, there is no such chart
+    charts: captions by names of charts
+    tables: names as of `table`
+    """
+    drawn = {**(charts or {}), **({"cases": caption} if caption else {})}
+    shown = [
+        *(MACROS["table"](page, name) for name in tables),
+        *(MACROS["chart"](page, name, text) for name, text in drawn.items()),
+    ]
+    parts = {
+        "Claims and verdicts {: #claims .fold }": claims(page),
+        "The printed figures beside ours {: #as-published .fold }": published(page),
+        "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
+        "Source, machine code and figures of each variant {: #sources .fold }": source(page),
+        "Missing results {: #missing-results .fold }": missing(page.facts),
+        "Samples {: .fold }": SAMPLES,
+    }
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
 
 
 @macro()
@@ -96,17 +130,15 @@ def setting_difference(study: Study, variant: Variant) -> list[str]:
     if variant.after is None:
         return []
     before = study.variant(variant.after)
-    changes = []
-    if variant.flags != before.flags:
-        changes.append(f"flags `{' '.join(variant.flags) or 'none'}`")
     settings = {**variant.constants, **variant.options}
     earlier = {**before.constants, **before.options}
-    changes += [
+    changes = [
         f"`{name} = {value}` instead of `{earlier.get(name, 'unset')}`"
         for name, value in settings.items()
         if earlier.get(name) != value
     ]
-    return changes
+    flags = f"flags `{' '.join(variant.flags) or 'none'}`"
+    return [flags, *changes] if variant.flags != before.flags else changes
 
 
 def highlighted(text: str, language: str = "diff") -> Markup:
@@ -140,7 +172,7 @@ def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        built = facts.machine_code(name)
+        built = facts.inputs.machine_code.get((facts.study.name, name))
         if built is None:
             continue
         if built.reason:

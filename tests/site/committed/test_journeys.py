@@ -22,9 +22,9 @@ def test_a_share_is_of_the_clock_of_its_journey(committed: Inputs, name: str) ->
     shares = {step.variant: step.share for step in journey.steps if step.share is not None}
     assert bool(shares) == (journey.limit is not None)
     for variant, share in shares.items():
-        row = facts.figures.metric(journey.machine, variant, journey.metric)
+        row = facts.metric(journey.machine, variant, journey.metric)
         assert row is not None and is_headline(row)
         if journey.limit and journey.limit.variant in facts.study.variants:
             place = journey.machine, variant, journey.limit.variant, journey.metric
-            ratio = facts.figures.ratio(*place)
+            ratio = facts.ratio(*place)
             assert ratio is not None and ratio.ratio == share

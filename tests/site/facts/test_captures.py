@@ -63,11 +63,11 @@ def test_a_capture_has_its_state_and_a_missing_one_its_reason(tmp_path: Path) ->
     root = captured_root(tmp_path)
     facts = StudyFacts(make_inputs(root), discover(root)["copy"])
     steps = facts.study.with_role("step")
-    captures = [facts.captures.find("box", step, "counters") for step in steps[:5]]
+    captures = [facts.capture("box", step, "counters") for step in steps[:5]]
     states = ["captured", "captured", "stale", "not captured", "not captured"]
     assert [one.state for one in captures] == states
     assert captures[0].counters and captures[3].reason == "counters need <permission>"
     assert captures[4].reason == UNTRIED
     unwanted = replace(steps[4], captures=("timeline",))
-    assert facts.captures.find("box", unwanted, "counters").reason == UNWANTED
-    assert facts.captures.find("box", steps[0], "timeline").events["start"].min() == 0
+    assert facts.capture("box", unwanted, "counters").reason == UNWANTED
+    assert facts.capture("box", steps[0], "timeline").events["start"].min() == 0

@@ -76,7 +76,7 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
     used = used or dict(list(named.items())[-1:])
     with TemporaryDirectory() as folder:
         facts = facts_of(Path(folder), runs)
-        row = facts.figures.time("box", STEP)
+        row = facts.time("box", STEP)
         if not used:
             assert row is None
             return
@@ -91,7 +91,7 @@ def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
             not used[newest].is_fresh,
         )
         assert row.hosts == len({one.host for one in used.values()})
-        by_run = [(run.begun, seconds) for run, seconds in facts.figures.by_run(row)]
+        by_run = [(run.begun, seconds) for run, seconds in facts.by_run(row)]
         assert by_run == (list(zip(used, times, strict=True)) if is_known else [])
 
 
