@@ -7,7 +7,8 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, by_pattern, heat, worse_to_better
+from allocator.pattern_charts import by_pattern, heat
+from analysis.api.charts import Chart, StudyFacts, worse_to_better
 from analysis.api.quantities import quantity, ratio
 
 REFERENCE: Final = "torch_caching"

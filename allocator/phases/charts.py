@@ -7,6 +7,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
+from allocator.pattern_charts import heat
 from analysis.api.charts import (
     HEIGHT_PX,
     MARK_PX,
@@ -14,7 +15,6 @@ from analysis.api.charts import (
     Select,
     StudyFacts,
     colour,
-    heat,
     log_scale,
     present,
     row_chart,

@@ -26,12 +26,13 @@ _IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILI
 @dataclass(frozen=True)
 class PageTable:
     """A table with a header row; `numeric` columns are set right. Without rows, the page shows the
-    sentence `empty_text`."""
+    sentence `empty_text` if the table `may_be_empty`, and is otherwise not built."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     empty_text: str
     numeric: Sequence[str] = ()
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,12 +13,8 @@ import pandas as pd
 import pycxxfilt
 
 from analysis.base.records import columns, read_records
-from analysis.results.collect import taken_of
 from analysis.results.store.records import CAPTURED as CAPTURED
 from analysis.results.store.records import Counter, Event
-from analysis.site.facts.inputs import Inputs
-from analysis.study import Study, Variant
-from analysis.study.source import fingerprint
 
 STALE: Final = "stale"
 MISSING: Final = "not captured"
@@ -28,6 +25,7 @@ _KERNEL: Final = re.compile(
     r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
 )
 """Kernels return void and are not members, so only namespaces precede the name."""
+_DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
 _LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 
@@ -79,18 +77,12 @@ class Capture:
         return rows[rows["variant"] == self.variant]
 
 
-def find_capture(
-    inputs: Inputs, study: Study, machine: str, variant: Variant, kind: str
-) -> Capture:
-    """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
-    key = machine, study.name, variant.name
-    taken = taken_of(inputs.captures, key, kind, fingerprint(study, variant))
-    if taken is None:
-        return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
-    if not taken.is_captured:
-        return Capture(MISSING, taken.variant.status.partition(": ")[2])
-    state = CAPTURED if taken.is_fresh else STALE
-    return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
+def walk_reads(counters: Mapping[str, float]) -> float:
+    """Reads of page tables: requests for device memory from neither an SM nor the other half of
+    the L2. KeyError if they were not counted."""
+    names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
+    every, from_sms, fabric = (counters[name] for name in names)
+    return max(0.0, every - from_sms - fabric)
 
 
 @lru_cache(maxsize=8)

@@ -203,7 +203,5 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         refused=refused,
         machines={machine: host.described() for machine, host in hosts.items() if host},
         runs=runs,
-        captures=[
-            one for one in captures if one.path.with_name(one.about.file_name) not in bad
-        ],
+        captures=[one for one in captures if one.path.with_name(one.about.file_name) not in bad],
     )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from analysis.compare.judge import EQUAL_WITHIN
-from analysis.results.model.hardware import Link, PublishedRate, behind, predict, read_links
 from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Variant
-from analysis.study.access import Access, access_of
+from analysis.study.access import access_of
 
 COPY_BYTES: Final = 2**30
 IN_FLIGHT_BYTES: Final = 2048
@@ -37,27 +35,6 @@ class Chip:
         return float(predicted_seconds(work, self.parameters.values())[0])
 
 
-class HeldAgainst(NamedTuple):
-    """A published rate of a large copy over a link, and the predicted one, both in B/s.
-    `is_calibrated` is the link of the calibrated machine, whose figures then count."""
-
-    link: Link
-    published: PublishedRate
-    predicted: float
-    is_calibrated: bool
-
-    @property
-    def difference(self) -> float:
-        """Published over predicted rate, minus 1."""
-        return self.published.rate / self.predicted - 1
-
-    @property
-    def verdict(self) -> str:
-        if self.is_calibrated:
-            return "measured here"
-        return "refuted" if abs(self.difference) > EQUAL_WITHIN else "not refuted"
-
-
 def chips(inputs: Inputs) -> dict[str, Chip]:
     """The calibrated machines, by name."""
     found = {}
@@ -70,30 +47,3 @@ def chips(inputs: Inputs) -> dict[str, Chip]:
             values = (known.get(one.name, math.nan) for one in fields(Parameters))
             found[machine] = Chip(sms, Parameters(*values))
     return found
-
-
-def calibrated_link(inputs: Inputs) -> tuple[Chip, Link] | None:
-    """The first machine with calibrated parameters and a known link; None without one. Predictions
-    combine its chip with other links."""
-    for machine, chip in chips(inputs).items():
-        about = inputs.machines[machine]
-        pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
-        if link := next((link for link in read_links() if link.pcie == pcie), None):
-            return chip, link
-    return None
-
-
-def held_against(inputs: Inputs) -> list[HeldAgainst]:
-    """Every published rate beside the predicted one; empty without a calibrated machine."""
-    known = calibrated_link(inputs)
-    if known is None:
-        return []
-    (chip, calibrated), held = known, []
-    for link in read_links():
-        parameters = behind(link, chip.parameters, calibrated)
-        for published in link.published:
-            in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0
-            access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, chip.sms, link, parameters).seconds
-            held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == calibrated))
-    return held

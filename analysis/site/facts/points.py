@@ -163,5 +163,5 @@ def _values(facts: StudyFacts, case: Case, seconds: float, low: float, high: flo
     interval = quantity_interval(seconds, low, high, "s")
     return values | {
         "short": _short(facts, case, seconds),
-        "interval": digits_interval(*rates[1:]) if _is_rate(facts, case) else interval,
+        "interval": digits_interval(rates[1], rates[2]) if _is_rate(facts, case) else interval,
     }

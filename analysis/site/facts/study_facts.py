@@ -11,16 +11,18 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from analysis.base.statistics import verdict
+from analysis.results.collect import taken_of
 from analysis.results.model.judge import judged, uses
 from analysis.results.store.published import PublishedRow, best_statement
 from analysis.results.tables.rows import RatioRow, rows_of, runs_text
 from analysis.site.facts.basis import figures_by_run, without_unsupported_intervals
-from analysis.site.facts.captures import Capture, find_capture
+from analysis.site.facts.captures import CAPTURED, MISSING, STALE, UNTRIED, UNWANTED, Capture
 from analysis.site.facts.claims import Verdicts
 from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
 from analysis.study import Case, Study, Variant
+from analysis.study.source import fingerprint
 from analysis.toolchain.ptxas import KernelResources
 
 WHOLE: Final = ("gpu_time", "host_time")
@@ -65,19 +67,9 @@ class StudyFacts:
         return without_unsupported_intervals(self.table("summary"))
 
     @property
-    def rounds(self) -> pd.DataFrame:
-        """Times of shown cases by round, with the speed of the host, by RoundRow."""
-        return self.table("rounds")
-
-    @property
     def skipped(self) -> pd.DataFrame:
         """Cases that were skipped or failed, by SkippedRow."""
         return self.table("skipped")
-
-    @property
-    def repeats(self) -> pd.DataFrame:
-        """Ratios between repeated entries of one program, by RepeatRow."""
-        return self.table("repeats").reset_index(drop=True)
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -124,7 +116,9 @@ class StudyFacts:
         """Ratios by machine, variant, against, case and metric; ratios of payload rates if the two
         deliver different bytes."""
         table = self.table("ratios")
-        by_rate = pd.DataFrame(map(self._by_rate, rows_of(table, RatioRow)), columns=table.columns)
+        by_rate = pd.DataFrame(
+            [*map(self._by_rate, rows_of(table, RatioRow))], columns=table.columns
+        )
         return {
             (row.machine, row.variant, row.against, row.case, row.metric): row
             for row in rows_of(without_unsupported_intervals(by_rate), RatioRow)
@@ -211,8 +205,15 @@ class StudyFacts:
         return min(shares, default=None)
 
     def capture(self, machine: str, variant: Variant, kind: str) -> Capture:
-        """The capture of this kind, `counters` or `timeline`."""
-        return find_capture(self.inputs, self.study, machine, variant, kind)
+        """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
+        key, now = (machine, self.study.name, variant.name), fingerprint(self.study, variant)
+        taken = taken_of(self.inputs.captures, key, kind, now)
+        if taken is None:
+            return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
+        if not taken.is_captured:
+            return Capture(MISSING, taken.variant.status.partition(": ")[2])
+        state = CAPTURED if taken.is_fresh else STALE
+        return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
     def derived(self, table: str) -> pd.DataFrame | None:
         """A table of the study's tables.py; None where it is absent."""

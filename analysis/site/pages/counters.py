@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,26 +10,16 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.base.quantities import digits, percent, quantity, whole
-from analysis.site.facts.captures import STALE, Capture
+from analysis.site.facts.captures import STALE, Capture, walk_reads
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, joined, link, table
-from analysis.site.pages.page import Page, macro
-from analysis.study import Variant, parse_case
+from analysis.study import Variant
 
 SHOWN_STALLS: Final = 2
 _STALL: Final = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 _MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
-_DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
 Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""
-
-
-def walk_reads(c: Counters) -> float:
-    """Reads of page tables: requests for device memory from neither an SM nor the other half of
-    the L2. KeyError if they were not counted."""
-    names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
-    every, from_sms, fabric = (c[name] for name in names)
-    return max(0.0, every - from_sms - fabric)
 
 
 def _stalls(c: Counters) -> str:
@@ -77,7 +66,7 @@ def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
         if not newest.is_there:
             continue
         shown = {_titled(one, it): it.counters for one, it in found.items() if it.is_there}
-        rows: dict[str, dict[str, object]] = {}
+        rows: dict[str, dict[str, str]] = {}
         for title, write in QUANTITIES.items():
             for name, counters in shown.items():
                 with suppress(KeyError, ZeroDivisionError):
@@ -93,32 +82,3 @@ def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
 
 def _titled(variant: Variant, capture: Capture) -> str:
     return f"{variant.name}, stale" if capture.state == STALE else variant.name
-
-
-@macro()
-def page_table_reads(page: Page, key: str, each: str) -> Markup:
-    """Reads of page tables by each variant, from hardware counters.
-
-    key: numeric key of the profiled case: reads are also divided by its value
-    each: name of one unit of `key`, such as `row`
-    """
-    facts, rows = page.facts, []
-    for machine in facts.machines:
-        for variant in facts.study.variants:
-            capture = facts.capture(machine, variant, "counters")
-            with suppress(KeyError):
-                counters = capture.counters if capture.is_there else {}
-                count = walk_reads(counters)
-                rows.append(
-                    {
-                        "variant": _titled(variant, capture),
-                        "machine": facts.inputs.called(machine),
-                        "case": capture.case,
-                        "reads of page tables": whole(count),
-                        f"for each {each}": digits(count / int(parse_case(capture.case)[key])),
-                        "GPU memory read": quantity(
-                            counters.get("dram__bytes_read.sum", math.nan), "B"
-                        ),
-                    }
-                )
-    return table(rows)

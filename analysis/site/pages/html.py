@@ -145,13 +145,6 @@ def _is_number(cell: object) -> bool:
     return not text or bool(_NUMBER.match(text))
 
 
-def folded_tables(groups: Mapping[str, Sequence[Mapping[str, object]]]) -> Markup:
-    """A table for each of some groups of rows, folded below the group's name and its number of
-    rows."""
-    folds = (folded(f"{name} ({len(rows)})", table(rows)) for name, rows in groups.items())
-    return joined("", folds)
-
-
 def wide(content: Markup) -> Markup:
     """A table whose last column is prose, which stays readable on a narrow screen."""
     return element("div", content, class_="hp-prose")

@@ -12,23 +12,18 @@ from markupsafe import Markup
 from analysis.base.quantities import (
     INTERVAL,
     listing,
-    percent,
     ratio,
     ratio_interval,
     speed,
-    with_interval,
 )
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
-from analysis.site.facts.basis import basis_phrase, is_headline
 from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
 from analysis.site.facts.inputs import RunFile
-from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
 from analysis.site.pages.html import (
     NO_HTML,
     code,
     element,
-    folded_tables,
     joined,
     link,
     plain,
@@ -36,7 +31,6 @@ from analysis.site.pages.html import (
 )
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
-from analysis.study import Variant
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
 """Meaning and unit of the last word of a key of a host."""
@@ -227,37 +221,6 @@ def _pair(row: Any, called: Sequence[str]) -> dict[str, object]:
         "times as fast": ratio(value),
         INTERVAL: ratio_interval(*ends),
     }
-
-
-@macro()
-def machine_figures(page: Page) -> Markup:
-    """Every variant's figure on every machine, with its share of that machine's ceiling, folded by
-    study."""
-    groups: dict[str, Sequence[Mapping[str, object]]] = {}
-    machines = {page.inputs.called(one): one for one in sorted(page.inputs.machines)}
-    for facts in page.staged.studies.values():
-        rows = []
-        for variant in facts.study.subjects:
-            cells = {name: _cell(facts, one, variant) for name, one in machines.items()}
-            if any(cells.values()):
-                rows.append({"variant": code(variant.name), **cells})
-        if rows:
-            groups[facts.study.title] = rows
-    return folded_tables(groups)
-
-
-def _cell(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """The rate or time in the shown case, and its share of the fastest ceiling there."""
-    row = facts.time(machine, variant)
-    if row is None:
-        return ""
-    case = facts.study.shown_case(variant)
-    figure = speed(delivered_bytes(case, row.metric), row.median)
-    share = facts.limit_share(machine, variant, case, row.metric)
-    notes = [f"{percent(share.share)} of the ceiling"] if share else []
-    notes += [] if is_headline(row) else [basis_phrase(row)]
-    notes += ["stale"] * bool(row.stale)
-    return with_interval(figure, ", ".join(notes))
 
 
 @macro()

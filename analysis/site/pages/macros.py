@@ -6,20 +6,20 @@ here; the others are below.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import Markup
 
 from analysis import ROOT
+from analysis.base import statistics
 from analysis.base.errors import require_known
-from analysis.base.quantities import whole
+from analysis.base.quantities import digits, digits_interval, whole
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
     chart_figures,
-    counters,
     inline,
     ledger,
     machines,
-    method,
-    model,
     reference,
     source,
     tables,
@@ -48,6 +48,17 @@ def constant(page: Page, name: str) -> str:
     if isinstance(value, str):
         return value
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
+
+
+@macro()
+def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
+    """The interval of an example.
+
+    kind: of its values, as analysis/base/statistics.py calls it
+    runs: the rounds of each run
+    """
+    _, low, high = statistics.estimate(runs, getattr(statistics, kind))
+    return digits(low) if low == high else digits_interval(low, high)
 
 
 @macro()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
-from analysis import ROOT
 from analysis.base.keys import adapter
 from analysis.site.interface import FILES
 from analysis.site.pages.html import code, fenced, prose, table, wide
@@ -24,6 +20,11 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
+_COMPARISON: Final = {
+    "title": "Comparison",
+    "description": "A kind, its subjects, and the threshold that its figure must meet.",
+    "type": "object",
+}
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -57,19 +58,11 @@ def _plain(schema: Any, definitions: Schema) -> Any:
         schema = {**schema.pop("anyOf")[0], **schema}
     if "discriminator" in schema:
         schema.pop("discriminator")
-        compared: dict[str, Any] = {}
-        for kind in schema.pop("oneOf"):
-            compared |= kind["properties"]
-        compared["kind"] = {"description": "What is compared.", "enum": list(KINDS)}
-        about = "A kind, its subjects, and the threshold that its figure must meet."
-        schema = {
-            "title": "Comparison",
-            "description": about,
-            "type": "object",
-            "properties": compared,
-            "required": ["kind"],
-            **schema,
+        compared = {
+            key: one for kind in schema.pop("oneOf") for key, one in kind["properties"].items()
         }
+        compared["kind"] = {"description": "What is compared.", "enum": list(KINDS)}
+        schema = {**_COMPARISON, "properties": compared, "required": ["kind"], **schema}
     return schema
 
 
@@ -122,12 +115,13 @@ def schema_reference(schema: Schema) -> str:
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """(path, schema) of every mapping with named keys, from the outside in."""
-    if "properties" in schema:
+    keys = schema.get("properties", {})
+    if keys:
         yield path, schema
-    inner = {f"{path}.{key}".strip("."): one for key, one in schema.get("properties", {}).items()}
-    inner |= {f"{path}.<name>": one for one in _values(schema)}
-    inner |= {f"{path}[]": schema["items"]} if "items" in schema else {}
-    for place, part in inner.items():
+    inner = [(f"{path}.{key}".strip("."), one) for key, one in keys.items()]
+    inner += [(f"{path}.<name>", one) for one in _values(schema)]
+    inner += [(f"{path}[]", schema["items"])] if "items" in schema else []
+    for place, part in inner:
         yield from _mappings(part, place)
 
 
@@ -208,17 +202,3 @@ def macro_list(page: Page) -> str:
         about = fenced(inspect.getdoc(function) or "", "text")
         parts.append(f"### `{name}({written})` {{#macro-{name}}}\n\n{about}")
     return "\n\n".join(parts)
-
-
-@macro()
-def parts(page: Page) -> Markup:
-    """Every part of the package from the top layer, with its purpose."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    layers = settings["contracts"][0]["layers"]
-    rows = []
-    for above, layer in enumerate(layers):
-        for name in layer.split(" | "):
-            about = " ".join((importlib.import_module(f"analysis.{name}").__doc__ or "").split())
-            purpose = re.split(r"(?<=\.)\s", about)[0]
-            rows.append({"layer": str(len(layers) - above), "part": code(name), "purpose": purpose})
-    return table(rows)

@@ -37,7 +37,7 @@ from analysis.study import Variant, parse_case
 
 VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= same", "unclear": "?"}
 """Of a step over the one before it, from enough runs."""
-OF_STUDIES: Final = ("steps", "metrics", "published", "claims", "page_table_reads", "misses")
+OF_STUDIES: Final = ("steps", "metrics", "published", "claims")
 """Tables of any study, each a macro by itself."""
 PAIRED: Final = "gains are paired by rounds, so they may differ from the quotient of two figures"
 
@@ -48,8 +48,8 @@ Cells = dict[str, object]
 def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
     """A table of the study's results.
 
-    name: `steps`, `metrics`, `published`, `claims`, `page_table_reads` or `misses`, each
-        also a macro by itself; or a function of TABLES in the study's page_tables.py
+    name: `steps`, `metrics`, `published` or `claims`, each also a macro by itself; or a function
+        of TABLES in the study's page_tables.py
     parts: as of the macro of that name
     options: as of the macro of that name
     """
@@ -60,10 +60,14 @@ def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
         require_known("table", name, [*OF_STUDIES, *computed])
         return MACROS[name](page, *parts, **options)
     made = read_page_table(folder, name)
+    if not made.rows and made.may_be_empty:
+        return element("p", made.empty_text, data_table=f"{study}/{name}{SUFFIX}")
     if not made.rows:
         raise page.missing(f"a row of table {name}: {made.empty_text}")
     rows = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
-    return element("div", html.table(rows, numeric=made.numeric), data_table=f"{study}/{name}{SUFFIX}")
+    return element(
+        "div", html.table(rows, numeric=made.numeric), data_table=f"{study}/{name}{SUFFIX}"
+    )
 
 
 @macro()
