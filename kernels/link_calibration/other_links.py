@@ -80,7 +80,9 @@ def calibrated(facts: StudyFacts) -> Calibrated | None:
 def held_against(facts: StudyFacts) -> list[HeldAgainst]:
     """Every published rate beside the predicted one, by the calibrated chip behind that link."""
     known, held = calibrated(facts), []
-    for link in read_links() if known else ():
+    if known is None:
+        return []
+    for link in read_links():
         parameters = behind(link, known.parameters, known.link)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0

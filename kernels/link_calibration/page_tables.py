@@ -16,15 +16,18 @@ def judgement(facts: StudyFacts) -> PageTable:
     """The errors of the model where the link clearly binds, by machine and use."""
     columns = ["machine", "use", "points", "judged", WITHIN, "worst judged", "case"]
     rows = []
-    groups = facts.predictions.groupby(["machine", "use"])
-    for machine, use in sorted(groups.groups, key=lambda key: (key[0], USES.index(key[1]))):
-        points = groups.get_group((machine, use))
+    groups = {
+        (str(machine), str(use)): points
+        for (machine, use), points in facts.predictions.groupby(["machine", "use"])
+    }
+    for machine, use in sorted(groups, key=lambda key: (key[0], USES.index(key[1]))):
+        points = groups[machine, use]
         judged = points[points["judged"]]
         sizes = judged["residual"].abs()
         near = int((sizes <= judged["binding"].map(JUDGED_WITHIN)).sum())
         row = [facts.inputs.called(machine), use, str(len(points)), str(len(judged))]
         if len(judged):
-            worst = judged.loc[sizes.idxmax()]
+            worst = judged.iloc[int(sizes.to_numpy().argmax())]
             row.append(f"{near} ({percent(near / len(judged))})")
             row += [signed_percent(worst["residual"]), f"{worst['variant']} {worst['case']}"]
         rows.append([*row, *[""] * (len(columns) - len(row))])

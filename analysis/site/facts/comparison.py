@@ -36,28 +36,28 @@ def machine_ratios(studies: Iterable[StudyFacts], machine: str, other: str) -> p
     geometric means over runs, with its interval. Where either has too few runs, the row is not
     judged.
     """
-    rows, runs = [], {}
+    pairs: dict[tuple[str, ...], tuple[StudyFacts, MeasuredRow, MeasuredRow]] = {}
     for facts in studies:
         for variant in facts.study.subjects:
-            pair = _pair(facts, variant, machine, other)
-            if pair is None:
-                continue
-            case, metric = facts.study.shown_case(variant), pair[0].metric
-            place = (facts.study.name, variant.name, variant.title, case.id)
-            clock = facts.study.metrics[metric].label
-            times = [row.median for row in pair]
-            rows.append((*place, clock, metric, case.payload_bytes, *times))
-            if all(map(is_headline, pair)):
-                runs[place[:2]] = tuple([*map(Run, figures_by_run(row))] for row in pair)
-    decided = {judged.row: judged for judged in judge(runs)} if runs else {}
+            if pair := _pair(facts, variant, machine, other):
+                pairs[facts.study.name, variant.name] = facts, *pair
+    runs = {
+        key: ([*map(Run, figures_by_run(of))], [*map(Run, figures_by_run(against))])
+        for key, (_, of, against) in pairs.items()
+        if is_headline(of) and is_headline(against)
+    }
+    decided = {judged.row: judged for judged in judge(runs)}
     found = []
-    for row in rows:
-        judged = decided.get(row[:2])
-        value = judged.ratio if judged else row[-1] / row[-2]
+    for key, (facts, of, against) in pairs.items():
+        variant, metric = facts.study.variant(of.variant), facts.study.metrics[of.metric]
+        place = (*key, variant.title, of.case, metric.label, of.metric)
+        times = (facts.study.shown_case(variant).payload_bytes, of.median, against.median)
+        judged = decided.get(key)
+        value = judged.ratio if judged else against.median / of.median
         words = {DIFFERENT: FASTER if value > 1 else SLOWER, IS_EQUAL: EQUAL, UNDECIDED: UNCLEAR}
         interval = (judged.low, judged.high) if judged else (math.nan, math.nan)
         verdict = words[judged.verdict if judged else UNDECIDED]
-        found.append((*row, value, *interval, verdict, judged is not None))
+        found.append((*place, *times, value, *interval, verdict, judged is not None))
     return by_rank(pd.DataFrame(found, columns=COLUMNS))
 
 
@@ -66,7 +66,8 @@ def by_rank(table: pd.DataFrame) -> pd.DataFrame:
     its size."""
     is_different = table["verdict"].isin([FASTER, SLOWER])
     is_judged = table["is_judged"].astype(bool)
-    order = np.lexsort([-np.log(table["ratio"].astype(float)).abs(), ~is_judged, ~is_different])
+    sizes = np.abs(np.log(table["ratio"].astype(float)))
+    order = np.lexsort([-sizes, ~is_judged, ~is_different])
     return table.iloc[order].reset_index(drop=True)
 
 

@@ -242,8 +242,9 @@ def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, stale or missing captures, and
     tables of the code; nothing if all exist."""
     found: list[tuple[str, str, str, str, str]] = []
-    skipped = facts.skipped.groupby(["machine", "status", "reason", "variant"])["case"].agg(list)
-    for (machine, status, reason, variant), cases in skipped.items():
+    columns = ["machine", "status", "reason", "variant"]
+    groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
+    for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
         where = "all" if is_all else "; ".join(cases)
         found.append((machine, "results", f"{status}: {reason}", where, variant))
@@ -289,7 +290,7 @@ def journeys(page: Page, *names: str) -> Markup:
             figure(speed(payload, time.median), time)
             for payload, time in zip(payloads, times, strict=True)
         )
-        gain = facts.ratio(journey.machine, *reversed(pair), journey.metric)
+        gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
         few = min(times, key=lambda time: time.runs)
         address = page.address(f"studies/{name}/") if name in page.staged.pages else ""
         rows.append(
