@@ -67,7 +67,7 @@ class HeldAgainst(NamedTuple):
         return "refuted" if abs(self.difference) > EQUAL_WITHIN else "not refuted"
 
 
-def calibrated(facts: StudyFacts) -> Calibrated | None:
+def calibrated_machine(facts: StudyFacts) -> Calibrated | None:
     """The first machine with calibrated parameters and a known link; None without one."""
     for machine, chip in chips(facts.inputs).items():
         about = facts.inputs.machines[machine]
@@ -79,7 +79,7 @@ def calibrated(facts: StudyFacts) -> Calibrated | None:
 
 def held_against(facts: StudyFacts) -> list[HeldAgainst]:
     """Every published rate beside the predicted one, by the calibrated chip behind that link."""
-    known, held = calibrated(facts), []
+    known, held = calibrated_machine(facts), []
     if known is None:
         return []
     for link in read_links():
@@ -112,7 +112,7 @@ def predicted_links(facts: StudyFacts) -> PageTable:
 
 def stated_links(facts: StudyFacts) -> PageTable:
     """The parameters of those links, each with its source."""
-    known = calibrated(facts)
+    known = calibrated_machine(facts)
     values = known.values if known else {}
     rows = [
         [

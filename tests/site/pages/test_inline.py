@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
+from analysis.results.tables.rows import ParameterRow
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.rows import ParameterRow
 from analysis.site.pages.page import MACROS, Page
 from tests.roots import make_inputs, make_root, settled, without_data
 from tests.site.pages.conftest import page_in
@@ -108,17 +108,15 @@ def test_what_a_macro_cannot_give_stops_the_build_unless_it_is_a_trial(inputs: I
         (("claims", "none"), "claim: expected one of"),
         (("constant", "NONE"), "constant: expected one of"),
         (("drawing", "none", ""), "drawing: expected files none.wide.svg"),
+        (("figure", "vectors", "", {"no_such_key": 1}), "case of vectors: expected one of"),
         (("ratio", "bytewise", "vectors"), r"bytewise over vectors .* the faster variant first"),
     ],
 )
 def test_an_error_of_an_author_is_named(inputs: Inputs, call: Any, message: str) -> None:
+    name, *arguments = call
+    named = arguments.pop() if isinstance(arguments[-1], dict) else {}
     with pytest.raises(FieldError, match=message):
-        shown(call[0], on(inputs, "box"), *call[1:])
-
-
-def test_a_case_that_was_not_measured_is_an_error(inputs: Inputs) -> None:
-    with pytest.raises(FieldError, match="case of vectors: expected one of"):
-        shown("figure", on(inputs), "vectors", no_such_key=1)
+        shown(name, on(inputs, "box"), *arguments, **named)
 
 
 def test_a_ratio_is_in_words(inputs: Inputs) -> None:
