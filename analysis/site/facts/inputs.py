@@ -27,7 +27,7 @@ from analysis.results.store.runs import (
     read_captures,
     read_runs,
 )
-from analysis.results.store.samples import SAMPLE_TYPES
+from analysis.results.store.samples import SAMPLE_TYPES as SAMPLE_TYPES
 from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study

@@ -16,8 +16,7 @@ from analysis.site.charts import draw_study
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.writing import write_charts, write_engine
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
-from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.interface import SAMPLE_TYPES
+from analysis.site.facts.inputs import SAMPLE_TYPES, Inputs, load_inputs
 from analysis.site.pages.navigation import navigation, study_groups
 from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover

@@ -143,8 +143,3 @@ def _is_number(cell: object) -> bool:
     """Whether a cell is empty or begins with a number."""
     text = cell.striptags() if isinstance(cell, Markup) else str(cell)
     return not text or bool(_NUMBER.match(text))
-
-
-def wide(content: Markup) -> Markup:
-    """A table whose last column is prose, which stays readable on a narrow screen."""
-    return element("div", content, class_="hp-prose")

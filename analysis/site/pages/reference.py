@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from analysis.base.keys import adapter
 from analysis.site.interface import FILES
-from analysis.site.pages.html import code, fenced, prose, table, wide
+from analysis.site.pages.html import code, element, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
 from analysis.study.claims.kinds import BOUNDS, KINDS, Bounded
@@ -109,8 +109,13 @@ def schema_reference(schema: Schema) -> str:
             for key, part in mapping["properties"].items()
         ]
         heading = f"### `{path}`\n\n" if path else ""
-        shown.setdefault(str(mapping["properties"]), heading + wide(table(rows)))
+        shown.setdefault(str(mapping["properties"]), heading + _wide(rows))
     return "\n\n".join(shown.values())
+
+
+def _wide(rows: Sequence[Mapping[str, object]]) -> Markup:
+    """A table whose last column is prose, which stays readable on a narrow screen."""
+    return element("div", table(rows), class_="hp-prose")
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
@@ -179,7 +184,7 @@ def claim_kinds(page: Page) -> Markup:
                 "meaning": prose(inspect.getdoc(kind) or ""),
             }
         )
-    return wide(table(rows))
+    return _wide(rows)
 
 
 @macro()

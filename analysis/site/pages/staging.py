@@ -11,11 +11,11 @@ from typing import Final
 
 from analysis import ROOT
 from analysis.base.reading import read_bytes
+from analysis.results.tables.rows import OFFERED
 from analysis.site.charts.writing import ENGINE, INDEX, ChartSummary, read_index
 from analysis.site.facts.guarding import LEFT_OUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.interface import OFFERED
 from analysis.site.pages.navigation import STUDIES
 
 ALL: Final = "all"
@@ -71,7 +71,7 @@ def stage(
     shutil.copy(ROOT / "CITATION.cff", folder)
     data = folder / "data"
     data.mkdir()
-    for name in (*OFFERED, SAMPLES):
+    for name in (*(f"{table}.csv" for table in OFFERED), SAMPLES):
         shutil.copy(tables / name, data)
     for machine, study in sorted({key[:2] for key in inputs.runs_of}):
         (data / machine / study).mkdir(parents=True)
