@@ -14,8 +14,8 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.site.charts import COMMON
+from analysis.site.facts.inputs import load_inputs
 from analysis.site.pages import __main__ as report
-from analysis.site.pages.site import build_site
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import (
@@ -135,11 +135,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def build_again(root: Path) -> None:
-    """Build the site of a repository with its tables."""
-    draw_and_build(root)
-
-
 @pytest.mark.parametrize(
     ("slip", "message"),
     [
@@ -155,16 +150,18 @@ def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
-        build_again(measured)
+        draw_and_build(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
 
 
-def test_missing_tables_name_the_command_that_makes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_missing_tables_and_results_name_the_command_that_makes_them(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
+    monkeypatch.setattr("sys.argv", ["report", "--tables", str(measured / "none")])
     with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables in it; run `snakemake"):
         report.main()
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
+        load_inputs(measured / "build", measured / "none", discover(measured))
 
 
 @pytest.mark.parametrize("name", ["build/report", ""])
@@ -177,14 +174,8 @@ def test_unwritable_folder_is_reported_first(
     monkeypatch.setattr(os, "access", lambda path, mode: path != folder and access(path, mode))
     before = sorted(measured.rglob("*"))
     with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
-        build_again(measured)
+        draw_and_build(measured)
     assert sorted(measured.rglob("*")) == before
-
-
-def test_missing_tables_of_results_are_rejected(measured: Path) -> None:
-    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
-        build_site(measured / "build", measured / "none", measured / "never", measured)
-    assert not (measured / "never").exists()
 
 
 def test_disturbed_rounds_and_runs_unlike_the_others_are_marked(tmp_path: Path) -> None:

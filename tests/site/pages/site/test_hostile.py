@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 import pytest
@@ -40,8 +41,8 @@ DANGEROUS = r"""
 """
 PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
-RANDOM, FEW_RANDOM = 100, 50
-"""Number of machines with random changes, with and without --long."""
+RANDOM: Final = 50
+"""Number of machines with random changes."""
 EVERYTHING = """
 {{ chart('timeline', 'Calls.') }}
 
@@ -66,15 +67,14 @@ def at_random(every: Sequence[Sequence[Edit]]) -> dict[str, Change]:
 
 
 @pytest.fixture(scope="module")
-def root(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A machine for each mutation, for some at random and for each bad name, and one where all was
     skipped."""
     root = make_root(tmp_path_factory.mktemp("hostile"))
     study = discover(root)["calls"]
-    number = RANDOM if pytestconfig.getoption("--long") else FEW_RANDOM
     changes = {f"m{index}": one for index, one in enumerate(MUTATIONS.values())}
     renamed = {f"n{index}": lambda _machine: None for index in range(len(NAMES))}
-    results = write_changed(root, study, changes | at_random(drawn(number)) | renamed)
+    results = write_changed(root, study, changes | at_random(drawn(RANDOM)) | renamed)
     for old, new in zip(renamed, NAMES, strict=True):
         (results / old).rename(results / new)
     write_whole_machine(results, "skipped-box", study)
