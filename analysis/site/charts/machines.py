@@ -74,7 +74,7 @@ def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | Non
     )
     marks = alt.Chart().encode(x=x, color=colour)
     # A line through all rows would cross the names of variants.
-    even = alt.Chart().mark_tick(style="limit", height=18, yOffset=MARK_PX)
+    even = alt.Chart().mark_tick(style="limit", height=14, yOffset=MARK_PX)
     drawing = row_chart(
         "row",
         [*dict.fromkeys(table["row"])],

@@ -66,20 +66,13 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         published=points[value].where(is_published),
         **{value: points[value].mask(is_published)},
     )
+    x = alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
     if is_rate:
         scale = alt.Scale(zero=True)
         x = alt.X("rate:Q", title="payload rate, GB/s", scale=scale, stack=None)
-    else:
-        x = alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
-    drawing = row_chart(
-        "variant",
-        order,
-        *_marks(points, x, is_rate=is_rate),
-        name="name",
-        figure="figure",
-        through=_rules(facts, points, x),
-    )
+    marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
+    drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
     description = (
         f"{facts.study.title}: {'payload rate in GB/s' if is_rate else 'time'} of every variant"
         f" in one case, with its {INTERVAL}."
@@ -158,11 +151,10 @@ def with_keys(points: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def case_selects(points: pd.DataFrame, keys: Sequence[str], facts: StudyFacts) -> list[Select]:
     """A menu for each of `keys`, which begins at the headline case or, without the key there, at
     NO_KEY or the last value."""
-    headline = parse_case(facts.study.headline)
-    selects = []
+    headline, selects = parse_case(facts.study.headline), []
     for key in keys:
-        if not (values := points[key].dropna()).empty:
-            name = key.removeprefix(CASE_PREFIX)
+        values, name = points[key].dropna(), key.removeprefix(CASE_PREFIX)
+        if not values.empty:
             otherwise = NO_KEY if NO_KEY in set(values) else values.iloc[-1]
             selects.append(Select(key, name.replace("_", " "), headline.get(name, otherwise)))
     return selects

@@ -93,12 +93,16 @@ def form_data(
     return {"label": label, "fields": fields, "axes": axes, "columns": columns, "tables": of_tables}
 
 
+def load_if_any(facts: StudyFacts, name: str) -> Any:
+    """The study's module of this name; None without one."""
+    is_there = (facts.study.folder / f"{name}.py").exists()
+    return load_python(facts.study, name) if is_there else None
+
+
 def write_page_tables(facts: StudyFacts, folder: Path) -> None:
     """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
-    if not (facts.study.folder / "page_tables.py").exists():
-        return
-    tables: Mapping[str, Callable[[StudyFacts], PageTable]]
-    tables = load_python(facts.study, "page_tables").TABLES
+    module = load_if_any(facts, "page_tables")
+    tables: Mapping[str, Callable[[StudyFacts], PageTable]] = module.TABLES if module else {}
     for name, make in tables.items():
         made = make(facts)
         rows = [[escape(cell) for cell in row] for row in made.rows]
@@ -118,10 +122,8 @@ def read_page_table(folder: Path, name: str) -> PageTable:
 
 def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
     """`widgets(facts)` of the study's widgets.py, by name; None is one without data."""
-    if not (facts.study.folder / "widgets.py").exists():
-        return {}
-    widgets: Mapping[str, Widget | None] = load_python(facts.study, "widgets").widgets(facts)
-    return widgets
+    module = load_if_any(facts, "widgets")
+    return module.widgets(facts) if module else {}
 
 
 def write_widgets(facts: StudyFacts, folder: Path) -> None:

@@ -168,8 +168,8 @@ def _require_numbers(where: str, rows: Sequence[Mapping[str, Any]], numbers: set
     if not 0 < len(rows) <= MAX_ROWS:
         raise FieldError(where, f"1 to {MAX_ROWS} rows to draw", str(len(rows)))
     values = {field: [row[field] for row in rows if row[field] is not None] for field in numbers}
-    for field in sorted(numbers):
-        if any(isinstance(value, str) for value in values[field]):
+    for field, found in sorted(values.items()):
+        if any(isinstance(value, str) for value in found):
             raise FieldError(where, f"numbers in the column {field}", "text")
     if numbers and not any(values.values()):
         raise FieldError(where, f"numbers in one of {', '.join(sorted(numbers))}", "none")
