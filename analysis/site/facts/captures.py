@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-import pycxxfilt
 
 from analysis.base.records import columns, read_records
 from analysis.results.store.records import CAPTURED as CAPTURED
@@ -21,12 +19,7 @@ MISSING: Final = "not captured"
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study requests none"
 
-_KERNEL: Final = re.compile(
-    r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
-)
-"""Kernels return void and are not members, so only namespaces precede the name."""
 _DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
-_LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 
 @dataclass(frozen=True)
@@ -90,19 +83,3 @@ def _records(path: Path, kind: Any, written_ns: int) -> pd.DataFrame:
     """All records of a file, which is read once for all of its variants."""
     records = [asdict(record) for record in read_records(path, kind)]
     return pd.DataFrame(records, columns=list(columns(kind)))
-
-
-def kernel_name(symbol: str) -> str:
-    """Short kernel name from a mangled one: copy_rows<4, Wide>.
-
-    Template arguments are left out unless each is a number or one word. A name that is not mangled
-    is returned unchanged.
-    """
-    try:
-        demangled = pycxxfilt.itanium_demangle(symbol)
-    except ValueError:  # it only begins like a mangled name
-        return symbol
-    name = _KERNEL.match(demangled or "")
-    if name is None:
-        return symbol
-    return name["name"] + _LITERAL.sub(r"\1", name["arguments"] or "")

@@ -10,7 +10,6 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.errors import require_known
 from analysis.base.quantities import runs_phrase, with_interval
 from analysis.results.tables.rows import ClaimRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
@@ -39,33 +38,24 @@ def ledger(page: Page) -> str:
             parts.append(f"## {facts.study.title} {{: #{name} .fold }}")
             if name in page.staged.pages:
                 parts.append(f"[The study](studies/{name}.md)")
-            parts.append(_list(page, facts, facts.study.claims, anchored=True))
+            parts.append(claim_lines(page, facts, facts.study.claims))
     return "\n\n".join(parts)
 
 
-@macro(may_be_empty=True)
-def claims(page: Page, *ids: str) -> Markup:
+def claims(page: Page) -> Markup:
     """The claims of the study, each on a line with its verdict and figure on each machine; those
-    of a write-up first.
-
-    ids: some of the claims; all if omitted
-    """
+    of a write-up first."""
     known = page.facts.study.claims
-    for one in ids:
-        require_known("claim", one, [claim.id for claim in known])
-    shown = [one for one in known if not ids or one.id in ids]
-    # Only the complete list has anchors, because an anchor must be unique on a page.
-    return _list(page, page.facts, sorted(shown, key=lambda one: one.ours), anchored=not ids)
+    return claim_lines(page, page.facts, sorted(known, key=lambda claim: claim.ours))
 
 
-def _list(page: Page, facts: StudyFacts, claims: Sequence[Claim], *, anchored: bool) -> Markup:
-    lines = [_line(page, facts, claim, anchored=anchored) for claim in claims]
-    if not lines:
-        return NO_HTML
-    return element("div", *lines, class_="hp-claims", data_search_exclude="")
+def claim_lines(page: Page, facts: StudyFacts, claims: Sequence[Claim]) -> Markup:
+    """A line for each claim; nothing without claims."""
+    lines = [_line(page, facts, claim) for claim in claims]
+    return element("div", *lines, class_="hp-claims", data_search_exclude="") if lines else NO_HTML
 
 
-def _line(page: Page, facts: StudyFacts, claim: Claim, *, anchored: bool) -> Markup:
+def _line(page: Page, facts: StudyFacts, claim: Claim) -> Markup:
     """A line with the claim and its verdicts, which unfolds into its figures and reasons."""
     study, verdicts = facts.study.name, facts.verdicts
     path = f"evidence/{study}/claims/{claim.id}.html"
@@ -107,7 +97,7 @@ def _line(page: Page, facts: StudyFacts, claim: Claim, *, anchored: bool) -> Mar
         summary,
         claim.says,
         element("p", " ".join(about)) + table(lines),
-        anchor=claim_anchor(study, claim.id) if anchored else "",
+        anchor=claim_anchor(study, claim.id),
         study=study,
         by="ours" if claim.ours else "write-up",
         verdicts=json.dumps(judged),

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from analysis.base.quantities import (
     INTERVAL,
-    listing,
     ratio,
     ratio_interval,
     speed,
@@ -42,6 +41,7 @@ WRITTEN: Final = {
     "nvlinks": "NVLinks",
 }
 """Words of those keys as the field writes them."""
+MAX_PAIRED: Final = 12
 _WORD: Final = re.compile(r"[^ ,]+")
 
 
@@ -186,15 +186,13 @@ def samples(page: Page) -> Markup:
 
 
 @macro()
-def machine_pairs(page: Page, most: int = 12) -> Markup:
-    """The variants that differ most between every two machines; a select shows one pair.
-
-    most: number of rows of each table
-    """
+def machine_pairs(page: Page) -> Markup:
+    """The MAX_PAIRED variants that differ most between every two machines; a select shows one
+    pair."""
     inputs, found = page.inputs, []
     for pair in combinations(sorted(inputs.machines), 2):
         ratios = machine_ratios(page.staged.studies.values(), *pair)
-        shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:most]
+        shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:MAX_PAIRED]
         called = [*map(inputs.called, pair)]
         if len(shown):
             caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
@@ -221,23 +219,3 @@ def _pair(row: Any, called: Sequence[str]) -> dict[str, object]:
         "times as fast": ratio(value),
         INTERVAL: ratio_interval(*ends),
     }
-
-
-@macro()
-def machine_hosts(page: Page) -> Markup:
-    """The hosts of each machine, with their runs."""
-    rows = []
-    for machine in sorted(page.inputs.machines):
-        runs = page.inputs.runs_on(machine)
-        for number, host in enumerate(sorted({run.host.id for run in runs}), start=1):
-            of_host = [run for run in runs if run.host.id == host]
-            rows.append(
-                {
-                    "machine": page.inputs.called(machine),
-                    "host": f"host {number}",
-                    "measured on": listing(sorted({run.start[:10] for run in of_host})),
-                    "runs": str(len({run.start for run in of_host})),
-                    "CPU": str(of_host[-1].host.described().get("cpu", "")),
-                }
-            )
-    return table(rows)

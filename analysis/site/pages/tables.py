@@ -32,66 +32,49 @@ from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
 from analysis.site.pages.navigation import JOURNEYS
-from analysis.site.pages.page import MACROS, Page, macro
+from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= same", "unclear": "?"}
 """Of a step over the one before it, from enough runs."""
-OF_STUDIES: Final = ("steps", "metrics", "published", "claims")
-"""Tables of any study, each a macro by itself."""
 PAIRED: Final = "gains are paired by rounds, so they may differ from the quotient of two figures"
 
 Cells = dict[str, object]
 
 
 @macro()
-def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
+def table(page: Page, name: str, **options: Any) -> Markup:
     """A table of the study's results.
 
-    name: `steps`, `metrics`, `published` or `claims`, each also a macro by itself; or a function
-        of TABLES in the study's page_tables.py
-    parts: as of the macro of that name
-    options: as of the macro of that name
+    name: `steps`, the running table of steps; or a function of TABLES in the study's page_tables.py
+    options: of `steps`: `roles`, one or several of `step`, `reference`, `ceiling` and `beyond`;
+        and `changes`, what a variant changes, by its name
     """
+    if name == "steps":
+        return steps(page, **options)
     study = page.facts.study.name
-    folder = page.staged.drawn / study
-    computed = page_table_names(folder)
-    if name not in computed:
-        require_known("table", name, [*OF_STUDIES, *computed])
-        return MACROS[name](page, *parts, **options)
+    folder, file = page.staged.drawn / study, f"{study}/{name}{SUFFIX}"
+    require_known("table", name, ["steps", *page_table_names(folder)])
     made = read_page_table(folder, name)
     if not made.rows and made.may_be_empty:
-        return element("p", made.empty_text, data_table=f"{study}/{name}{SUFFIX}")
+        return element("p", made.empty_text, data_table=file)
     if not made.rows:
         raise page.missing(f"a row of table {name}: {made.empty_text}")
     rows = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
-    return element(
-        "div", html.table(rows, numeric=made.numeric), data_table=f"{study}/{name}{SUFFIX}"
-    )
+    return element("div", html.table(rows, numeric=made.numeric), data_table=file)
 
 
-@macro()
 def steps(
     page: Page,
-    names: Sequence[str] = (),
     roles: Sequence[str] = ("step", "beyond"),
     changes: Mapping[str, str] | None = None,
-    machine: str = "",
 ) -> Markup:
-    """The running table: what each variant changes, its figure, share of the limit, and gain.
-
-    names: the variants; by default all of some `roles` that a machine could run
-    roles: one or several of `step`, `reference`, `ceiling` and `beyond`
-    changes: what a variant changes, by its name; by default the first sentence of its idea
-    machine: as of `figure`
-    """
-    facts, changed = page.facts, changes or {}
-    for name in [*names, *changed]:
+    """The running table: what each variant of some `roles` that a machine could run changes (by
+    default the first sentence of its idea), its figure, share of the limit, and gain."""
+    facts, changed, machine = page.facts, changes or {}, page.machine
+    for name in changed:
         require_known("variant", name, facts.study.variant_names)
-    variants = [facts.study.variant(name) for name in names] or [
-        one for one in facts.study.with_role(*roles) if one.name not in facts.unreached
-    ]
-    machine = machine or page.machine
+    variants = [one for one in facts.study.with_role(*roles) if one.name not in facts.unreached]
     times = {one: facts.time(machine, one) for one in variants}
     measured = [basis_phrase(time) for time in times.values() if time is not None]
     if not measured:
@@ -209,7 +192,6 @@ def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) ->
     }
 
 
-@macro()
 def published(page: Page) -> Markup:
     """The write-up's figures in SI units, beside the measured ones."""
     facts, rows = page.facts, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -37,9 +38,9 @@ def measure(root: Path, machine: str, factors: Sequence[float], hosts: int = 9) 
         add_run(root / "results", machine, COPY.name, STEP.name, samples, provenance)
 
 
-def ratios(root: Path) -> pd.DataFrame:
+def ratios(root: Path) -> list[Any]:
     inputs = make_inputs(root, {COPY.name: COPY})
-    return machine_ratios([StudyFacts(inputs, COPY)], "box", "other-box")
+    return [*machine_ratios([StudyFacts(inputs, COPY)], "box", "other-box").itertuples()]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_machines_are_compared_by_their_runs(
 ) -> None:
     measure(tmp_path, "box", STEADY)
     measure(tmp_path, "other-box", [factor * (1 + spread * (one - 1)) for one in STEADY])
-    (one,) = ratios(tmp_path).itertuples()
+    (one,) = ratios(tmp_path)
     assert one.verdict == verdict and one.is_judged
     assert one.ratio == pytest.approx(factor, rel=0.01) and one.low < one.ratio < one.high
 
@@ -65,9 +66,9 @@ def test_machines_are_compared_by_their_runs(
 def test_too_few_runs_give_no_verdict_and_stale_ones_no_ratio(tmp_path: Path) -> None:
     measure(tmp_path, "box", STEADY)
     measure(tmp_path, "other-box", [2.0, 2.0, 2.0], hosts=1)
-    (one,) = ratios(tmp_path).itertuples()
+    (one,) = ratios(tmp_path)
     assert (one.is_judged, one.verdict) == (False, UNCLEAR)
     assert one.ratio == pytest.approx(2, rel=0.01) and pd.isna(one.low) and pd.isna(one.high)
     for file in files_of(tmp_path / "results", "other-box", COPY.name):
         make_stale(file)
-    assert ratios(tmp_path).empty
+    assert ratios(tmp_path) == []

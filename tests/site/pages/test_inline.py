@@ -88,7 +88,7 @@ def test_what_a_macro_cannot_give_stops_the_build_unless_it_is_a_trial(inputs: I
         ("figure", "vectors"),
         ("ratio", "vectors", "bytewise"),
         ("measured", "vectors"),
-        ("steps",),
+        ("table", "steps"),
         ("metrics",),
     ):
         with pytest.raises(FieldError, match="copy: expected a "):
@@ -102,10 +102,7 @@ def test_what_a_macro_cannot_give_stops_the_build_unless_it_is_a_trial(inputs: I
         (("figure", "vector"), "variant: expected one of"),
         (("figure", "vectors", "no_such_metric"), "metric: expected one of"),
         (("holds", "vector"), "claim: expected one of"),
-        (("steps", ["none"]), "variant: expected one of"),
         (("table", "none"), r"table: expected one of .*'steps'"),
-        (("source", "none"), "variant: expected one of"),
-        (("claims", "none"), "claim: expected one of"),
         (("constant", "NONE"), "constant: expected one of"),
         (("drawing", "none", ""), "drawing: expected files none.wide.svg"),
         (("figure", "vectors", "", {"no_such_key": 1}), "case of vectors: expected one of"),
@@ -121,11 +118,10 @@ def test_an_error_of_an_author_is_named(inputs: Inputs, call: Any, message: str)
 
 def test_a_ratio_is_in_words(inputs: Inputs) -> None:
     assert ">2.0 times</a>" in shown("ratio", on(inputs, "box"), "vectors", "bytewise")
-    assert ">100 %</a>" in shown("ratio", on(inputs), "vectors", "bytewise", percent=True)
 
 
-def test_equal_verdicts_are_one_mark_and_contradictions_stop_the_build(inputs: Inputs) -> None:
-    marks = shown("verdict", on(inputs, "box"), "vectors", expect="holds")
+def test_equal_verdicts_are_one_mark(inputs: Inputs) -> None:
+    marks = shown("verdict", on(inputs, "box"), "vectors")
     assert marks.count(">✓</a>") == 1 and 'href="../../ledger/#copy-vectors"' in marks
     failed = on(changed(inputs, "claims", verdict="does not hold"), "box")
     assert shown("verdict", failed, "vectors").count(">✗</a>") == 1
@@ -134,8 +130,6 @@ def test_equal_verdicts_are_one_mark_and_contradictions_stop_the_build(inputs: I
     ]
     marks = shown("verdict", on(changed(inputs, "claims", verdict=differing), "box"), "vectors")
     assert ">✗\u00a0box</a>" in marks and marks.count(">✓\u00a0") == 1
-    with pytest.raises(FieldError, match="verdict of vectors: expected holds"):
-        shown("verdict", failed, "vectors", expect="holds")
     assert (
         shown("holds", on(inputs), "vectors") == "yes" and shown("holds", failed, "vectors") == ""
     )

@@ -51,6 +51,14 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     v0, v1, v2, v3, v4 = study.with_role("step")
     write_machine(results, "whole-box", study, variants=[v0, v1, v2])
     write_machine(results, "torn-box", study, variants=[v0])
+    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
+    for day in range(2, 5):
+        run = f"2026-01-0{day}T00:00:00Z"
+        factor = 6 if day == 4 else 1
+        samples = samples_of(study, v1, run=run)
+        samples = [replace(one, value=(one.value or 0) * factor) for one in samples]
+        noted = provenance_of(study, v1, run=run) | {"disturbed": [note]}
+        add_run(results, "whole-box", "copy", v1.name, samples, noted)
     for variant, status, reason in (
         (v3, "skipped", "needs sm_999 <or later>"),
         (v4, "failed", "illegal address"),
@@ -69,6 +77,9 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum: expected", home
     )
     assert "torn-box" not in page
+    evidence = text_of(site / "evidence" / "copy" / f"{v1.name}.html")
+    assert "disturbed in 3 of 32 rounds" in evidence and "1 of 4 runs outside" in evidence
+    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
     assert "stale" in text_of(site / "evidence" / "copy" / f"{v2.name}.html")
     assert f"skipped: needs sm_999 &lt;or later&gt; all {v3.name}" in page
     assert f"failed: illegal address all {v4.name}" in page
@@ -176,25 +187,3 @@ def test_unwritable_folder_is_reported_first(
     with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
         draw_and_build(measured)
     assert sorted(measured.rglob("*")) == before
-
-
-def test_disturbed_rounds_and_runs_unlike_the_others_are_marked(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    study = discover(root)["copy"]
-    results = root / "results"
-    first, second = study.with_role("step")[:2]
-    write_machine(results, "noisy-box", study, variants=[first, second])
-    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
-    for day in range(2, 5):
-        jumping = [
-            replace(s, value=(s.value or 0) * (6 if day == 4 else 1))
-            for s in samples_of(study, second, run=f"2026-01-0{day}T00:00:00Z")
-        ]
-        run = f"2026-01-0{day}T00:00:00Z"
-        noted = provenance_of(study, second, run=run)
-        add_run(results, "noisy-box", "copy", second.name, jumping, noted | {"disturbed": [note]})
-    site = build(root)
-    page = text_of(site / "studies" / "copy" / "index.html")
-    assert "disturbed in 3 of 32 rounds" in page
-    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
-    assert "1 of 4 runs outside" in page
