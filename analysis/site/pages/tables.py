@@ -47,8 +47,8 @@ def table(page: Page, name: str, **options: Any) -> Markup:
     """A table of the study's results.
 
     name: `steps`, the running table of steps; or a function of TABLES in the study's page_tables.py
-    options: of `steps`: `roles`, one or several of `step`, `reference`, `ceiling` and `beyond`;
-        and `changes`, what a variant changes, by its name
+    options: of `steps`: `names`, the variants, or else `roles`, one or several of `step`,
+        `reference`, `ceiling` and `beyond`; and `changes`, what a variant changes, by its name
     """
     if name == "steps":
         return steps(page, **options)
@@ -66,15 +66,19 @@ def table(page: Page, name: str, **options: Any) -> Markup:
 
 def steps(
     page: Page,
+    names: Sequence[str] = (),
     roles: Sequence[str] = ("step", "beyond"),
     changes: Mapping[str, str] | None = None,
 ) -> Markup:
-    """The running table: what each variant of some `roles` that a machine could run changes (by
-    default the first sentence of its idea), its figure, share of the limit, and gain."""
+    """The running table: what each variant changes, by default the first sentence of its idea; its
+    figure, share of the limit, and gain. Without `names`, it has all of some `roles` that a machine
+    could run."""
     facts, changed, machine = page.facts, changes or {}, page.machine
-    for name in changed:
+    for name in [*names, *changed]:
         require_known("variant", name, facts.study.variant_names)
-    variants = [one for one in facts.study.with_role(*roles) if one.name not in facts.unreached]
+    variants = [facts.study.variant(name) for name in names] or [
+        one for one in facts.study.with_role(*roles) if one.name not in facts.unreached
+    ]
     times = {one: facts.time(machine, one) for one in variants}
     measured = [basis_phrase(time) for time in times.values() if time is not None]
     if not measured:
