@@ -22,7 +22,7 @@ from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.check import Fault
 from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.facts.rows import runs_text
+from analysis.results.tables.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.common import draw_all, write_samples
 from analysis.site.pages.site import build_site

@@ -7,7 +7,8 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
-from analysis.api.charts import Chart, StudyFacts, by_pattern, heat, worse_to_better
+from allocator.pattern_charts import by_pattern, heat
+from analysis.api.charts import Chart, StudyFacts, worse_to_better
 from analysis.api.quantities import quantity, ratio
 
 REFERENCE: Final = "torch_caching"
@@ -41,7 +42,7 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     """
     rows = [
         (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)
-        for row in facts.figures.fresh(*BYTES)
+        for row in facts.fresh(*BYTES)
     ]
     keys = ["machine", "variant", "pattern"]
     long = pd.DataFrame(rows, columns=[*keys, "metric", "bytes"])

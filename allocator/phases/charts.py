@@ -7,6 +7,7 @@ from typing import Final
 import altair as alt
 import pandas as pd
 
+from allocator.pattern_charts import heat
 from analysis.api.charts import (
     HEIGHT_PX,
     MARK_PX,
@@ -14,7 +15,6 @@ from analysis.api.charts import (
     Select,
     StudyFacts,
     colour,
-    heat,
     log_scale,
     present,
     row_chart,
@@ -88,7 +88,7 @@ def latency(facts: StudyFacts) -> Chart | None:
             "seconds": row.median,
             "label": quantity(row.median, "s"),
         }
-        for row in facts.figures.fresh(*PERCENTILES)
+        for row in facts.fresh(*PERCENTILES)
         if row.variant in TIMED
     ]
     if not rows:

@@ -61,7 +61,7 @@ def medians(facts: StudyFacts, metric: str) -> pd.DataFrame:
     its interval."""
     rows = [
         (row.machine, row.variant, row.case.removeprefix(KEY), row.median, row.ci_low, row.ci_high)
-        for row in facts.figures.fresh(metric)
+        for row in facts.fresh(metric)
     ]
     return pd.DataFrame(rows, columns=["machine", "variant", "case", "value", "low", "high"])
 

@@ -2,7 +2,7 @@
 
 from analysis.site.charts.lines import line_chart
 from analysis.site.charts.parts import part_chart, part_rows
-from analysis.site.charts.patterns import by_pattern, heat, map_chart, two_digits, worse_to_better
+from analysis.site.charts.patterns import map_chart, two_digits, worse_to_better
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
@@ -27,7 +27,8 @@ from analysis.site.charts.widgets import (
 )
 from analysis.site.facts.addresses import samples_address, samples_addresses
 from analysis.site.facts.basis import figures_by_run
+from analysis.site.facts.captures import STALE, walk_reads
+from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.links import chips
-from analysis.site.facts.rows import MeasuredRow
 from analysis.site.facts.study_facts import StudyFacts

@@ -1,7 +1,19 @@
 """The model of the link and of address translation."""
 
+from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
-from analysis.results.model.judge import PREDICTED
+from analysis.results.model.hardware import (
+    MEANING,
+    OF_THE_MACHINE,
+    Link,
+    Parameter,
+    PublishedRate,
+    behind,
+    predict,
+    read_links,
+)
+from analysis.results.model.judge import JUDGED_WITHIN, PREDICTED, USES
+from analysis.results.model.terms import ABOUT, Parameters
 from analysis.results.model.traffic import traffic_of
-from analysis.results.model.translation import ENTRY_BYTES
+from analysis.results.model.translation import ENTRY_BYTES, Walker, walk_seconds
 from analysis.study.calibration import is_third

@@ -9,6 +9,7 @@ from analysis.base.quantities import (
     ratio,
     ratio_interval,
     runs_phrase,
+    signed_percent,
     whole,
 )
 from analysis.base.statistics import SAME_WITHIN

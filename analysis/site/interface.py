@@ -56,9 +56,3 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "machine_code.csv": sass.COLUMNS,
 }
 """Columns of every file that others may read, by its name as the contract has it."""
-
-OFFERED: Final = tuple(f"{name}.csv" for name in rows.OFFERED)
-"""Tables that the site has for download, in data/."""
-
-SAMPLE_TYPES: Final = samples.SAMPLE_TYPES
-"""Types of the columns of samples, one a row."""

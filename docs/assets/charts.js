@@ -59,6 +59,7 @@ class Chart {
     this.part = (name) => figure.querySelector(`.hp-${name}`);
     this.selects = [...this.part("controls").querySelectorAll("select")];
     for (const select of this.selects) select.disabled = false;
+    this.part("quiet")?.removeAttribute("hidden"); // a picture has no marks to click
     this.part("controls").addEventListener("change", () => this.onSelect());
     this.part("data").addEventListener("toggle", () => this.describe()); // printing opens it, too
     for (const kind of ["pointerenter", "pointerdown", "focusin"]) figure.addEventListener(kind, () => this.touch());
@@ -171,9 +172,7 @@ class Chart {
       svg: async () => file(await this.titled((view) => view.toSVG()), "image/svg+xml"),
       csv: () => file(csvOf(this.rows, this.address.href), "text/csv"),
     };
-    const hint = this.spec.encoding.href ? ["A click on a mark shows its samples. "] : [];
     this.part("tools").append(
-      ...hint,
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
       ...Object.entries(formats).map(([kind, make]) =>
         button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),

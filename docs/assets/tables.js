@@ -20,7 +20,9 @@ function arrange(table) {
   if (!room || rooms.get(table) === room) return;
   rooms.set(table, room);
   table.removeAttribute("data-stacked");
-  const fits = Math.max(table.offsetWidth, box.scrollWidth) <= room;
+  // A sentence in a cell of one word's width fits, but nobody can read it.
+  const isSqueezed = [...table.querySelectorAll("tbody td")].some((cell) => cell.textContent.length > 30 && cell.clientWidth < 100);
+  const fits = !(NARROW.matches && isSqueezed) && Math.max(table.offsetWidth, box.scrollWidth) <= room;
   if (!fits) box.tabIndex = 0; // what scrolls can be reached by keys
   const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
   if (!names.length || !NARROW.matches || fits) return;

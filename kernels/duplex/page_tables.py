@@ -39,7 +39,7 @@ def by_blocks(facts: StudyFacts) -> PageTable:
 
 def _figure(facts: StudyFacts, machine: str, case: str, metric: str) -> str:
     """The median of fresh runs, empty without runs."""
-    runs = facts.figures.by_fresh_run(machine, VARIANT, case, metric)
+    runs = facts.by_fresh_run(machine, VARIANT, case, metric)
     if not runs:
         return ""
     figure = statistics.median(runs)

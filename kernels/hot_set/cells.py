@@ -60,7 +60,7 @@ def step_names(facts: StudyFacts) -> list[str]:
 def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:
     """Fresh cells whose cases have the usual keys and, at most, `layers`."""
     found = []
-    for row in facts.figures.fresh(metric):
+    for row in facts.fresh(metric):
         keys = parse_case(row.case)
         if keys.keys() - {"layers"} != USUAL_KEYS:
             continue

@@ -60,7 +60,7 @@ def policy_results(facts: StudyFacts) -> list[PolicyResult]:
         if "policy" in variant.options
     }
     by_case: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for row in facts.figures.fresh(METRIC):
+    for row in facts.fresh(METRIC):
         by_case[row.machine, row.case][policies[row.variant]] = row.median
     rates = _seconds_per_byte(facts)
     found = []

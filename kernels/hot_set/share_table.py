@@ -26,7 +26,7 @@ ByRun = dict[int | None, list[float]]
 def shares(facts: StudyFacts) -> PageTable:
     """Time with the chosen share and with the best given one, by machine and case."""
     seconds: dict[tuple[str, str], dict[int | None, float]] = defaultdict(dict)
-    for row in facts.figures.fresh(CLOCK):
+    for row in facts.fresh(CLOCK):
         if row.variant == SHARING:
             case, _, share = row.case.partition(f",{GIVEN}=")
             seconds[row.machine, case][int(share) if share else None] = row.median
@@ -54,7 +54,7 @@ def repeated_shares(facts: StudyFacts) -> PageTable:
     """Hits of the chosen share, and of the share that was the best one in the other runs, by
     machine. Each run of each case counts once."""
     cases: dict[str, dict[str, ByRun]] = defaultdict(lambda: defaultdict(dict))
-    for row in facts.figures.fresh(CLOCK):
+    for row in facts.fresh(CLOCK):
         if row.variant == SHARING:
             case, _, share = row.case.partition(f",{GIVEN}=")
             cases[row.machine][case][int(share) if share else None] = figures_by_run(row)

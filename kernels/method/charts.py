@@ -47,7 +47,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 def agreement(facts: StudyFacts) -> Chart | None:
     """Ratios between repeats of one program in this study; None where there are none."""
-    table = facts.repeats
+    table = facts.table("repeats").reset_index(drop=True)
     if table.empty:
         return None
     ends = zip(table["ci_low"], table["ci_high"], strict=True)

@@ -75,7 +75,7 @@ def _rows(facts: StudyFacts, names: Mapping[str, str]) -> pd.DataFrame:
     the metric in words."""
     rows = [
         _row(facts, row, names[row.metric])
-        for row in facts.figures.measured.values()
+        for row in facts.measured.values()
         if row.metric in names
     ]
     keys = ["mib", "beside", "calls", "chunk_mib", "threads"]

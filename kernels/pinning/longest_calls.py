@@ -106,7 +106,7 @@ def _measured(facts: StudyFacts, machine: str, case: str, action: str) -> Iterat
     call, chunk = METRICS[action]
 
     def by_run(metric: str) -> list[float]:
-        return facts.figures.by_fresh_run(machine, VARIANT, case, metric)
+        return facts.by_fresh_run(machine, VARIANT, case, metric)
 
     longest = by_run(call)
     needed = ["alone_worst", chunk, *(f"{call}_{name}" for name in PARTS)]

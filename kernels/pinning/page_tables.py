@@ -87,7 +87,7 @@ def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[
         chunks = int(parse_case(CASE)["mib"]) / mib
         for action, metrics in WAITS.items():
             longest, every = (
-                facts.figures.by_fresh_run(machine, variant, CASE, metric) for metric in metrics
+                facts.by_fresh_run(machine, variant, CASE, metric) for metric in metrics
             )
             if longest and len(longest) == len(every):
                 pairs = zip(longest, every, strict=True)
@@ -110,7 +110,7 @@ def large(facts: StudyFacts) -> PageTable:
 def _way(facts: StudyFacts, machine: str, variant: str) -> list[str]:
     """Empty without runs that have all times."""
     metrics = ("host_time", "call_worst", "unpin_worst")
-    found = [facts.figures.by_fresh_run(machine, variant, CASE, metric) for metric in metrics]
+    found = [facts.by_fresh_run(machine, variant, CASE, metric) for metric in metrics]
     if not found[0] or len({len(by_run) for by_run in found}) > 1:
         return []
     within = sum(max(waits) <= LIMIT_S for waits in zip(*found[1:], strict=True))

@@ -314,7 +314,7 @@ def _hosts(facts: StudyFacts) -> Chart | None:
     """A point a round: payload rates of packing and its baselines, over the copy rate of one core
     around the round."""
     shown = (BASE, PACKED, BOTH, CEILING)
-    rows = facts.rounds
+    rows = facts.table("rounds")
     rows = rows[rows["variant"].isin(shown) & (rows["metric"] == "host_time")]
     if rows.empty:
         return None

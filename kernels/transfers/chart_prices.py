@@ -63,7 +63,7 @@ def price_table(facts: StudyFacts) -> pd.DataFrame:
 
 def _prices(facts: StudyFacts) -> Iterator[tuple[str, str, int, str, MeasuredRow]]:
     """(machine, variant, size, metric, summary row) of every part of every price."""
-    for row in facts.figures.fresh(*PARTS):
+    for row in facts.fresh(*PARTS):
         if row.variant.endswith("_price"):
             yield row.machine, row.variant, int(parse_case(row.case)["size"]), row.metric, row
 

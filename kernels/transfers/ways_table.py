@@ -59,7 +59,7 @@ def _usual(study: Study) -> set[tuple[int, int]]:
 def _bases(facts: StudyFacts) -> Mapping[tuple[str, str, int, int], str]:
     """Machine, runs and hosts of a host time, by machine, variant, size and number."""
     found = {}
-    for row in facts.figures.fresh(METRIC):
+    for row in facts.fresh(METRIC):
         values = parse_case(row.case)
         if PIECE_KEYS <= set(values) <= {*PIECE_KEYS, *PLACE_KEYS}:
             key = row.machine, row.variant, int(values["size"]), int(values["count"])

@@ -155,7 +155,7 @@ def _volume_times(facts: StudyFacts, machine: str, variant: Variant) -> dict[int
         case.number("src"): row
         for case in variant.cases
         if case.payload_bytes == VOLUME
-        and (row := facts.figures.find(machine, variant.name, case.id, "gpu_time")) is not None
+        and (row := facts.find(machine, variant.name, case.id, "gpu_time")) is not None
     }
 
 

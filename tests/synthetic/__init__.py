@@ -33,7 +33,7 @@ from analysis.results.store.keys import (
 from analysis.results.store.records import CAPTURED
 from analysis.results.store.runs import add, described, read_runs
 from analysis.results.store.samples import Metric, Row, read_rows, to_text
-from analysis.site.facts.rows import MeasuredRow
+from analysis.site.facts.inputs import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint

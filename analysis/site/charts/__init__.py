@@ -12,13 +12,12 @@ from analysis.site.charts.model import model_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.timeline import timeline_chart
-from analysis.site.charts.widgets import write_page_tables, write_widgets
+from analysis.site.charts.widgets import load_if_any, write_page_tables, write_widgets
 from analysis.site.charts.writing import write_charts
 from analysis.site.facts.guarding import guarded, write_left_out
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.toolchain.modules import load_python
 
 COMMON: Final = {
     "steps": steps_chart,
@@ -34,9 +33,8 @@ def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     `charts(facts)` of a study's charts.py may add charts, or replace a common one by its name.
     See `theme.Chart` for what a chart consists of.
     """
-    added: Mapping[str, Chart | None] = {}
-    if (facts.study.folder / "charts.py").exists():
-        added = load_python(facts.study, "charts").charts(facts)
+    module = load_if_any(facts, "charts")
+    added: Mapping[str, Chart | None] = module.charts(facts) if module else {}
     return {name: make(facts) for name, make in COMMON.items() if name not in added} | {**added}
 
 

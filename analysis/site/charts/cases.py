@@ -19,36 +19,32 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
 
     None where nothing is measured, or no key with numbers varies.
     """
-    value = "rate" if facts.figures.are_rates else "seconds"
+    value = "rate" if facts.are_rates else "seconds"
     points = default_points(facts)
     points = points[points[value].notna() & (points["state"] != "published")]
     keys = varying_keys(points)
     headline = parse_case(facts.study.headline)
-    is_usual = pd.DataFrame(
-        {
-            key: points[key].isna() | (points[key] == wanted)
-            if (wanted := headline.get(key.removeprefix(CASE_PREFIX))) is not None
-            else True
-            for key in keys
-        },
-        index=points.index,
-    )
-    values = {
-        key: (points[key][is_usual.drop(columns=key).all(axis=1)].nunique(), points[key].nunique())
-        for key in keys
-        if pd.api.types.is_numeric_dtype(points[key])
-    }
-    swept = max(values, key=lambda key: values[key], default=None)
+
+    def values(key: str) -> tuple[int, int]:
+        """Number of values with all other keys as in the headline case, and in all cases."""
+        usual = points
+        for other in keys:
+            wanted = headline.get(other.removeprefix(CASE_PREFIX))
+            if other != key and wanted is not None:
+                usual = usual[usual[other].isna() | (usual[other] == wanted)]
+        return usual[key].nunique(), points[key].nunique()
+
+    numbers = [key for key in keys if pd.api.types.is_numeric_dtype(points[key])]
+    swept = max(numbers, key=values, default=None)
     if swept is None:
         return None
     others = [key for key in keys if key != swept]
     points = with_keys(points[points[swept].notna()], others)
-    measured = [v for v in facts.study.variants if v.name in set(points["variant"])]
-    ceilings = [v.name for v in measured if v.role == "ceiling"]
-    sizes = points.groupby("variant")[swept].nunique()
-    steps = [v.name for v in measured if v.role in ("step", "beyond") and sizes[v.name] > 1]
+    sizes = points.groupby("variant")[swept].nunique().to_dict()
     fastest = points.sort_values("seconds").drop_duplicates(["machine", swept, *others])
     wins = fastest["variant"].value_counts()
+    ceilings = [one.name for one in facts.study.with_role("ceiling") if one.name in sizes]
+    steps = [v.name for v in facts.study.with_role("step", "beyond") if sizes.get(v.name, 0) > 1]
     steps.sort(key=lambda name: -int(wins.get(name, 0)))
     names = [*ceilings[:1], *steps[: MAX_LINES - 1]]
     rows = points[points["variant"].isin(names)]

@@ -1,4 +1,4 @@
-"""Lines over a quantity, with their names at their ends; intervals and single runs of figures."""
+"""Lines over a quantity, with their names at their ends; intervals of figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pandas as pd
 from analysis.base.errors import FieldError
 from analysis.results.model.judge import PREDICTED
 from analysis.site.charts.theme import HEIGHT_PX, MAX_LINES, colour, faded_if_stale, present
-from analysis.site.facts.rows import RUN_SEPARATOR
 
 LABEL_PX: Final = 16
 """Minimum distance of two names at the ends of lines."""
@@ -124,10 +123,3 @@ def clipped(table: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
         begin=np.maximum(table[f"{value}_low"], least),
         reach=np.minimum(table[f"{value}_high"], most),
     )
-
-
-def run_by_run(measured: Any) -> Any:
-    """A row for each run of `measured` figures without an interval, with the run's `of_run`."""
-    by_run = measured.transform_filter("datum.by_run && !isValid(datum.begin)")
-    split = by_run.transform_calculate(each=f"split(datum.by_run, '{RUN_SEPARATOR}')")
-    return split.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")

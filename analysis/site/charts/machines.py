@@ -3,6 +3,7 @@ differ most first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import permutations
 from typing import Final
 
@@ -12,8 +13,17 @@ import pandas as pd
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import Chart, Select, log_scale
-from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, Comparison, Ratio
+from analysis.site.facts.addresses import samples_addresses
+from analysis.site.facts.comparison import (
+    EQUAL,
+    FASTER,
+    SLOWER,
+    UNCLEAR,
+    by_rank,
+    machine_ratios,
+)
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
 
 COLOURS: Final = {
     FASTER: "light-dark(#0a8f72,#3cc4a0)",
@@ -34,33 +44,44 @@ COLUMNS: Final = {
 }
 
 
-def machines_chart(comparison: Comparison) -> Chart | None:
+def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | None:
     """Every machine against all it can be held against, one study at a time; None where there is
     nothing."""
-    pairs = permutations(comparison.machines, 2)
-    ratios = [one for pair in pairs for one in comparison.ratios(*pair)]
-    if not ratios:
+    studies = [*studies]
+    tables = [
+        machine_ratios(studies, one, other).assign(machine=one, against=inputs.called(other))
+        for one, other in permutations(sorted(inputs.machines), 2)
+    ]
+    if not any(map(len, tables)):
         return None
-    ranked = sorted(ratios, key=lambda one: one.rank, reverse=True)
-    table = pd.DataFrame([_row(comparison, one) for one in ranked])
-    x = alt.X(
-        "ratio:Q", title="times as fast as the other", scale=log_scale(), axis=alt.Axis(format="~g")
+    table = by_rank(pd.concat(tables, ignore_index=True))
+    titles = {facts.study.name: facts.study.title for facts in studies}
+    table = table.assign(
+        row=table["title"],
+        href=samples_addresses(table),
+        study=table["study"].map(titles),
+        label=table["ratio"].map(ratio),
+        interval=[*map(ratio_interval, table["low"], table["high"])],
+        figure=[*map(speed, table["payload_bytes"], table["seconds"])],
+        other=[*map(speed, table["payload_bytes"], table["other_seconds"])],
     )
+    title, axis = "times as fast as the other", alt.Axis(format="~g")
+    x = alt.X("ratio:Q", title=title, scale=log_scale(), axis=axis)
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=[*COLOURS], range=[*COLOURS.values()]),
         legend=alt.Legend(title=None),
     )
     marks = alt.Chart().encode(x=x, color=colour)
-    even = alt.Chart(pd.DataFrame({"one": [1]})).mark_rule(style="limit", strokeDash=[4, 3])
-    ends = marks.mark_rule(strokeWidth=1.4, yOffset=MARK_PX)
+    # A line through all rows would cross the names of variants.
+    even = alt.Chart().mark_tick(style="limit", height=14, yOffset=MARK_PX)
     drawing = row_chart(
         "row",
         [*dict.fromkeys(table["row"])],
-        ends.encode(x="ratio_low:Q", x2="ratio_high:Q"),
+        even.encode(x=alt.datum(1)),
+        marks.mark_rule(strokeWidth=1.4, yOffset=MARK_PX).encode(x="low:Q", x2="high:Q"),
         marks.mark_point(filled=True, size=45, yOffset=MARK_PX, opacity=1),
         figure="label",
-        through=[even.encode(x="one:Q")],
     )
     description = (
         "Speed of each variant on one machine relative to another, the largest certain difference"
@@ -68,27 +89,3 @@ def machines_chart(comparison: Comparison) -> Chart | None:
     )
     selects = [Select("against", "against"), Select("study", "study")]
     return Chart(drawing, table, description, COLUMNS, selects)
-
-
-def _row(comparison: Comparison, one: Ratio) -> dict[str, object]:
-    study = comparison.studies[one.of.study].study
-    variant, case = one.of.variant, one.of.case
-    low, high = one.interval
-    return {
-        "machine": one.base.name,
-        "against": comparison.called(one.other),
-        "study": study.title,
-        "variant": variant.name,
-        "row": variant.title,
-        "case": case,
-        "clock": study.metrics[one.of.metric].label,
-        "verdict": one.verdict,
-        "ratio": one.value,
-        "ratio_low": low,
-        "ratio_high": high,
-        "label": ratio(one.value),
-        "interval": ratio_interval(low, high),
-        "figure": speed(one.of.payload_bytes, one.of.seconds),
-        "other": speed(one.against.payload_bytes, one.against.seconds),
-        "href": samples_address(one.base.name, study.name, variant.name, case, one.of.metric),
-    }

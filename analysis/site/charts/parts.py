@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from analysis.site.charts.rows import MARK_PX, row_chart
@@ -25,28 +24,28 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
     `seconds` are the part's, `whole` those of all parts together, `share` the one over the other.
     """
     parts = [metric for metric in facts.study.metrics.values() if metric.part_of]
-    orders = {metric.name: order for order, metric in enumerate(parts)}
+    order = {metric.name: place for place, metric in enumerate(parts)}
     variants = {variant.name: variant for variant in facts.study.subjects}
     pairs = [(name, case.id) for name, one in variants.items() for case in one.cases]
-    rows = facts.summary
-    rows = rows[rows["metric"].isin(orders)]
-    keys = zip(rows["variant"], rows["case"], strict=True)
-    rows = rows.loc[np.array([key in pairs for key in keys], dtype=bool)]
+    places = pd.Series(range(len(pairs)), pd.MultiIndex.from_tuples(pairs), name="place")
+    rows = facts.summary[facts.summary["metric"].isin(order)]
+    rows = rows.join(places, on=["variant", "case"], how="inner")
+    whole = rows.groupby(["machine", "variant", "case"])["median"].transform("sum")
+    rows, whole = rows[whole > 0], whole[whole > 0]
+    share = rows["median"] / whole
     rows = rows.assign(
         seconds=rows["median"],
-        whole=rows.groupby(["machine", "variant", "case"])["median"].transform("sum"),
-        order=rows["metric"].map(orders),
+        whole=whole,
+        share=share,
+        percent=[f"{100 * one:.1f} %" for one in share],
+        order=rows["metric"].map(order),
         part=rows["metric"].map({metric.name: metric.label for metric in parts}),
         name=[variants[name].title for name in rows["variant"]],
         role=[variants[name].role for name in rows["variant"]],
         state=rows["stale"].map({0: "measured", 1: "stale"}),
         href=samples_addresses(rows),
     )
-    rows = rows[rows["whole"] > 0]
-    rows = rows.assign(share=rows["seconds"] / rows["whole"])
-    rows = rows.assign(percent=[f"{100 * share:.1f} %" for share in rows["share"]])
-    place = [pairs.index(key) for key in zip(rows["variant"], rows["case"], strict=True)]
-    return rows.assign(place=place).sort_values(["place", "machine", "order"])[PART_COLUMNS]
+    return rows.sort_values(["place", "machine", "order"])[PART_COLUMNS]
 
 
 def part_chart(

@@ -9,7 +9,8 @@ import altair as alt
 import pandas as pd
 
 from analysis.base.quantities import INTERVAL
-from analysis.site.charts.lines import clipped, run_by_run
+from analysis.results.tables.rows import RUN_SEPARATOR
+from analysis.site.charts.lines import clipped
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
@@ -42,7 +43,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
 
     Bars are rates where the study's operations deliver bytes, else dots are times.
     """
-    is_rate = facts.figures.are_rates
+    is_rate = facts.are_rates
     value = "rate" if is_rate else "seconds"
     points = default_points(facts)
     if is_rate:
@@ -65,20 +66,13 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         published=points[value].where(is_published),
         **{value: points[value].mask(is_published)},
     )
+    x = alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
     if is_rate:
         scale = alt.Scale(zero=True)
         x = alt.X("rate:Q", title="payload rate, GB/s", scale=scale, stack=None)
-    else:
-        x = alt.X("seconds:Q", title="time", scale=log_scale(), axis=si_axis("s"))
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
-    drawing = row_chart(
-        "variant",
-        order,
-        *_marks(points, x, is_rate=is_rate),
-        name="name",
-        figure="figure",
-        through=_rules(facts, points, x),
-    )
+    marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
+    drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
     description = (
         f"{facts.study.title}: {'payload rate in GB/s' if is_rate else 'time'} of every variant"
         f" in one case, with its {INTERVAL}."
@@ -95,7 +89,11 @@ def _marks(points: pd.DataFrame, x: alt.X, *, is_rate: bool) -> list[Any]:
     dots = steps.mark_point(filled=True, size=70, **place)
     kinds = [words for role, words in ROLES.items() if role != "ceiling"]
     legend = alt.Legend(title=None, values=present(kinds, points["kind"]))
-    runs = run_by_run(base).mark_point(filled=True, size=12, color="gray", **place)
+    # A figure without an interval is drawn with its runs.
+    runs = base.transform_filter("datum.by_run && !isValid(datum.begin)")
+    runs = runs.transform_calculate(each=f"split(datum.by_run, '{RUN_SEPARATOR}')")
+    runs = runs.transform_flatten(["each"]).transform_calculate(of_run="toNumber(datum.each)")
+    runs = runs.mark_point(filled=True, size=12, color="gray", **place)
     marks = [
         (bars if is_rate else dots).encode(
             color=colour("kind", kinds, legend), opacity=faded_if_stale()
@@ -153,11 +151,10 @@ def with_keys(points: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def case_selects(points: pd.DataFrame, keys: Sequence[str], facts: StudyFacts) -> list[Select]:
     """A menu for each of `keys`, which begins at the headline case or, without the key there, at
     NO_KEY or the last value."""
-    headline = parse_case(facts.study.headline)
-    selects = []
+    headline, selects = parse_case(facts.study.headline), []
     for key in keys:
-        if not (values := points[key].dropna()).empty:
-            name = key.removeprefix(CASE_PREFIX)
+        values, name = points[key].dropna(), key.removeprefix(CASE_PREFIX)
+        if not values.empty:
             otherwise = NO_KEY if NO_KEY in set(values) else values.iloc[-1]
             selects.append(Select(key, name.replace("_", " "), headline.get(name, otherwise)))
     return selects

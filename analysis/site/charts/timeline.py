@@ -11,8 +11,8 @@ import pandas as pd
 from analysis.base.quantities import quantity
 from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, present
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.toolchain.kernel_names import kernel_name
 
 LANE_PX: Final = 44
 HOST: Final = "host"
@@ -60,7 +60,7 @@ def timeline_events(facts: StudyFacts) -> pd.DataFrame:
     whether stale."""
     frames = [pd.DataFrame()]
     for variant, machine in product(facts.study.variants, facts.machines):
-        capture = facts.captures.find(machine, variant, "timeline")
+        capture = facts.capture(machine, variant, "timeline")
         if not capture.is_there:
             continue
         events = capture.events.sort_values("start").head(MAX_EVENTS)

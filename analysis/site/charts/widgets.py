@@ -7,22 +7,18 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
 from analysis import ROOT
-from analysis.base.errors import FieldError, require_known
+from analysis.base.errors import FieldError
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
-TABLES: Final = "page_tables"
-WIDGETS: Final = "widgets"
-"""Modules of a study."""
 SUFFIX: Final = ".page_table.json"
-TABLE: Final = ".table.json"
 FORM: Final = ROOT / "docs" / "assets" / "form.js"
 _IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILINE)
 
@@ -30,12 +26,13 @@ _IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILI
 @dataclass(frozen=True)
 class PageTable:
     """A table with a header row; `numeric` columns are set right. Without rows, the page shows the
-    sentence `empty_text`."""
+    sentence `empty_text` if the table `may_be_empty`, and is otherwise not built."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     empty_text: str
     numeric: Sequence[str] = ()
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,32 +93,37 @@ def form_data(
     return {"label": label, "fields": fields, "axes": axes, "columns": columns, "tables": of_tables}
 
 
+def load_if_any(facts: StudyFacts, name: str) -> Any:
+    """The study's module of this name; None without one."""
+    is_there = (facts.study.folder / f"{name}.py").exists()
+    return load_python(facts.study, name) if is_there else None
+
+
 def write_page_tables(facts: StudyFacts, folder: Path) -> None:
     """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
-    if not (facts.study.folder / f"{TABLES}.py").exists():
-        return
-    tables: Mapping[str, Callable[[StudyFacts], PageTable]]
-    tables = load_python(facts.study, TABLES).TABLES
+    module = load_if_any(facts, "page_tables")
+    tables: Mapping[str, Callable[[StudyFacts], PageTable]] = module.TABLES if module else {}
     for name, make in tables.items():
         made = make(facts)
         rows = [[escape(cell) for cell in row] for row in made.rows]
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
 
 
+def page_table_names(folder: Path) -> list[str]:
+    """The names of the tables that `write_page_tables` wrote."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+
+
 def read_page_table(folder: Path, name: str) -> PageTable:
-    """A table that `write_page_tables` wrote. FieldError for another name."""
-    known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
-    require_known("table", name, known)
-    found = PageTable(**json.loads((folder / f"{name}{SUFFIX}").read_text()))
-    return replace(found, rows=[[*map(Markup, row)] for row in found.rows])
+    """A table that `write_page_tables` wrote."""
+    made: dict[str, Any] = json.loads((folder / f"{name}{SUFFIX}").read_text())
+    return PageTable(**{**made, "rows": [[*map(Markup, row)] for row in made["rows"]]})
 
 
 def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
     """`widgets(facts)` of the study's widgets.py, by name; None is one without data."""
-    if not (facts.study.folder / f"{WIDGETS}.py").exists():
-        return {}
-    widgets: Mapping[str, Widget | None] = load_python(facts.study, WIDGETS).widgets(facts)
-    return widgets
+    module = load_if_any(facts, "widgets")
+    return module.widgets(facts) if module else {}
 
 
 def write_widgets(facts: StudyFacts, folder: Path) -> None:
@@ -135,8 +137,8 @@ def write_widgets(facts: StudyFacts, folder: Path) -> None:
         for module in _modules(script):
             shutil.copy(module, folder / (f"{name}.js" if module == script else module.name))
         (folder / f"{name}.widget.json").write_text(json.dumps(widget.data, allow_nan=False))
-        table = {"columns": widget.columns, "rows": widget.rows}
-        (folder / f"{name}{TABLE}").write_text(json.dumps(table))
+        rows = [dict(zip(widget.columns, row, strict=True)) for row in widget.rows]
+        (folder / f"{name}.table.json").write_text(json.dumps(rows))
 
 
 def _modules(script: Path) -> Iterator[Path]:
@@ -146,8 +148,8 @@ def _modules(script: Path) -> Iterator[Path]:
         yield from _modules(script.with_name(name))
 
 
-def read_table(folder: Path, name: str) -> Mapping[str, Any] | None:
-    """The columns and rows of a widget that `write_widgets` wrote; None if it has no data."""
-    path = folder / f"{name}{TABLE}"
-    found: Mapping[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
-    return found
+def widget_rows(folder: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a widget's table that `write_widgets` wrote; none if it has no data."""
+    path = folder / f"{name}.table.json"
+    rows: list[dict[str, str]] = json.loads(path.read_text()) if path.exists() else []
+    return rows

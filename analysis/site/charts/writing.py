@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import altair as alt
@@ -17,6 +17,8 @@ import vl_convert
 from analysis.base.errors import FieldError
 from analysis.site.charts.theme import CONFIGURATION, Chart, Select
 
+ENGINE: Final = "vega.js"
+"""Vega and Vega-Lite as one script of the site, which draws the charts in the browser."""
 WIDTHS: Final = {"wide": 700, "narrow": 326}
 """Pixels of the picture for windows of 1280 and of 390."""
 FIT: Final = {"type": "fit-x", "contains": "padding"}
@@ -34,12 +36,26 @@ _SIZE: Final = re.compile(r'<svg [^>]*\bwidth="([\d.]+)"[^>]*\bheight="([\d.]+)"
 class ChartSummary(NamedTuple):
     """Description of a chart, its menus, and width and height of its pictures by name, px.
 
-    A menu has a `label`, `column`, `options`, and the index that is `chosen`.
+    A menu has a `label`, `column`, `options`, and the index that is `chosen`. `has_links` if a mark
+    leads to its samples.
     """
 
     description: str
-    choices: Sequence[Mapping[str, Any]] = ()
-    sizes: Mapping[str, Sequence[int]] = MappingProxyType({})
+    choices: Sequence[Mapping[str, Any]]
+    sizes: Mapping[str, Sequence[int]]
+    has_links: bool
+
+
+def write_engine(folder: Path) -> None:
+    """Write ENGINE to `folder`."""
+    (folder / ENGINE).write_text(_bundle())
+
+
+@cache
+def _bundle() -> str:
+    """To bundle the script takes seconds."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
 
 
 def write_charts(
@@ -84,11 +100,8 @@ def write_chart(
     table = table[[column for column in table.columns if column in words]]
     # By default, it rounds to a tenth of a nanosecond.
     rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
-    shown = [
-        row
-        for row in rows
-        if all(row[menu["column"]] in (None, menu["options"][menu["chosen"]]) for menu in menus)
-    ]
+    start = {menu["column"]: (None, menu["options"][menu["chosen"]]) for menu in menus}
+    shown = [row for row in rows if all(row[column] in fits for column, fits in start.items())]
     _require_numbers(f"chart {name}", shown, numbers)
     folder.mkdir(parents=True, exist_ok=True)
     sizes = {}
@@ -113,7 +126,7 @@ def write_chart(
         "usermeta": {"selects": menus, "columns": list(chart.columns.items())},
     }
     (folder / f"{name}.json").write_text(json.dumps(live))
-    return ChartSummary(chart.description, menus, sizes)
+    return ChartSummary(chart.description, menus, sizes, bool(links))
 
 
 def quantities(part: Any) -> set[str]:
@@ -133,18 +146,11 @@ def _menus(
     nearest to their starts."""
     menus: list[dict[str, Any]] = []
     for select in selects:
-        values = table[select.column].dropna().drop_duplicates()
-        options = [one.item() if hasattr(one, "item") else one for one in values]
+        options = table[select.column].dropna().drop_duplicates().tolist()
         if len(options) > 1:
             chosen = options.index(select.start) if select.start in options else 0
-            menus.append(
-                {
-                    "column": select.column,
-                    "label": select.label,
-                    "options": options,
-                    "chosen": chosen,
-                }
-            )
+            about = {"column": select.column, "label": select.label}
+            menus.append({**about, "options": options, "chosen": chosen})
     numbered = table[table[sorted(numbers)].notna().any(axis=1)]
     if menus and not numbered.empty:
         fits = [
@@ -162,8 +168,8 @@ def _require_numbers(where: str, rows: Sequence[Mapping[str, Any]], numbers: set
     if not 0 < len(rows) <= MAX_ROWS:
         raise FieldError(where, f"1 to {MAX_ROWS} rows to draw", str(len(rows)))
     values = {field: [row[field] for row in rows if row[field] is not None] for field in numbers}
-    for field in sorted(numbers):
-        if any(isinstance(value, str) for value in values[field]):
+    for field, found in sorted(values.items()):
+        if any(isinstance(value, str) for value in found):
             raise FieldError(where, f"numbers in the column {field}", "text")
     if numbers and not any(values.values()):
         raise FieldError(where, f"numbers in one of {', '.join(sorted(numbers))}", "none")

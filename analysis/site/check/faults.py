@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from analysis.site.facts.inputs import Inputs
 from analysis.study.claims.verdicts import MISSING
+
+_CASE: Final = re.compile(r"\w+=[\w.]+(?:,\w+=[\w.]+)*")
+"""Name of a case."""
 
 
 class Fault(NamedTuple):
@@ -24,12 +28,19 @@ class Fault(NamedTuple):
         return ": ".join(filter(None, [self.machine, place, self.what]))
 
     def sentence(self, inputs: Inputs) -> str:
-        """For readers, with names in words."""
-        parts = [inputs.called(self.machine)]
-        if study := inputs.studies.get(self.study):
-            titles = {variant.name: variant.title for variant in study.variants}
-            titles |= {f"claim {claim.id}": f"“{claim.says}”" for claim in study.claims}
-            parts += [study.title, titles.get(self.part, self.part)]
-        else:
-            parts.append(self.part)
-        return f"{', '.join(filter(None, parts))}: {self.what.replace(MISSING, '')}"
+        """For readers, with names of machines, variants, claims and cases in words."""
+        machine, what, part = inputs.called(self.machine), self.what.replace(MISSING, ""), self.part
+        study = inputs.studies.get(self.study)
+        if study:
+            titles = {variant.name: f"“{variant.title}”" for variant in study.variants}
+            claims = {f"claim {claim.id}": f"“{claim.says}”" for claim in study.claims}
+            part = {**titles, **claims}.get(part, part)
+            what = re.sub(r"\w+", lambda word: titles.get(word[0], word[0]), what)
+        what = _CASE.sub(_in_words, what)
+        where = ", ".join(filter(None, [machine, study.title if study else "", part]))
+        return f"{where}: {what}"
+
+
+def _in_words(case: re.Match[str]) -> str:
+    """`pool mib 188, rows 2048` for `pool_mib=188,rows=2048`."""
+    return case[0].replace("=", " ").replace(",", ", ").replace("_", " ")

@@ -48,7 +48,12 @@ caption."""
 
 def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
     """Faults of all pages of a finished site, and of their charts."""
-    pages = {_name(path, site): path.read_text() for path in sorted(site.glob("**/*.html"))}
+    # `studies/pinning` of a page's file
+    names = {path: path.relative_to(site).as_posix() for path in sorted(site.glob("**/*.html"))}
+    pages = {
+        name.removesuffix("index.html").rstrip("/") or "home": path.read_text()
+        for path, name in names.items()
+    }
     for name, text in pages.items():
         study = name.removeprefix("studies/") if name.startswith("studies/") else ""
         place = "page" if study else f"page {name}"
@@ -60,11 +65,6 @@ def page_faults(site: Path, inputs: Inputs) -> Iterator[Fault]:
             lacks = [*_absent_sections(inputs.studies[name], page)]
             lacks += _unused_parts(site / "charts" / name, used)
             yield from (Fault("page", f"expected {part}, got none", "", name) for part in lacks)
-
-
-def _name(path: Path, site: Path) -> str:
-    """`studies/pinning` of a page's file."""
-    return path.relative_to(site).as_posix().removesuffix("index.html").rstrip("/") or "home"
 
 
 def _of_page(site: Path, text: str) -> Iterator[str]:

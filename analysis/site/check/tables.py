@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +17,11 @@ from analysis.results.model import METRIC
 from analysis.results.model.fit import NAMES
 from analysis.results.model.terms import BINDS, TRANSLATION
 from analysis.results.store import MIN_UNWARMED_S
+from analysis.results.tables.rows import ClaimRow, rows_of
 from analysis.site.check.faults import Fault
 from analysis.site.facts.basis import figures_by_run
-from analysis.site.facts.figures import WHOLE, Figures
-from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.rows import ClaimRow, MeasuredRow, rows_of
+from analysis.site.facts.inputs import Inputs, MeasuredRow
+from analysis.site.facts.study_facts import WHOLE, StudyFacts
 from analysis.study import Case, Study, Variant, calibrating
 from analysis.study.access import access_of
 from analysis.study.calibration import OF_WALKS, determined
@@ -75,15 +74,24 @@ def _absent_cases(known: _Known) -> Iterator[Fault]:
     measured = {cell[:2] for cell in cells}
     for machine, study in product(inputs.machines, inputs.studies.values()):
         if (machine, study.name) not in measured:
-            if _is_measured_by(study, inputs.machines[machine].get("gpus") or 1):
+            # A machine with several GPUs measures only studies of several.
+            gpus, needed = inputs.machines[machine].get("gpus") or 1, _gpus(study)
+            if needed <= gpus if gpus == 1 else needed > 1:
                 yield Fault("", "expected results, got none", machine, study.name)
             continue
         for variant in study.variants:
-            names = [case.id for case in variant.in_grid("default")]
             place = machine, study.name, variant.name
-            if gaps := [name for name in names if (*place, name) not in cells]:
-                what = f"expected a result or a reason in {_some(gaps)}, got none"
-                yield Fault(variant.name, what, machine, study.name)
+            names = [case.id for case in variant.in_grid("default")]
+            gaps = [name for name in names if (*place, name) not in cells]
+            yield from _absent(place, gaps, "a result or a reason")
+
+
+def _absent(place: tuple[str, str, str], cases: list[str], expected: str) -> Iterator[Fault]:
+    """A fault that names the first of some cases, and the number of the others."""
+    if cases:
+        machine, study, variant = place
+        some = f"{min(cases)} and {len(cases) - 1} more" if cases[1:] else cases[0]
+        yield Fault(variant, f"expected {expected} in {some}, got none", machine, study)
 
 
 def _unknown_parameters(known: _Known) -> Iterator[Fault]:
@@ -105,13 +113,12 @@ def _absent_predictions(known: _Known) -> Iterator[Fault]:
     calibrated = known.inputs.tables["model_parameters"]["machine"]
     timed = known.fresh[known.fresh["metric"] == METRIC]
     timed = timed[timed["machine"].isin(calibrated)]
-    absent: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    absent: dict[tuple[str, str, str], list[str]] = {}
     for cell in {*_cells(timed)} - {*_cells(known.inputs.tables["model"])}:
         if access_of(*known.cases[cell[1:]]):
-            absent[cell[:3]].append(cell[3])
-    for (machine, study, variant), names in absent.items():
-        what = f"expected a prediction in {_some(names)}, got none"
-        yield Fault(variant, what, machine, study)
+            absent.setdefault(cell[:3], []).append(cell[3])
+    for place, names in absent.items():
+        yield from _absent(place, names, "a prediction")
 
 
 def _untested_claims(known: _Known) -> Iterator[Fault]:
@@ -122,9 +129,8 @@ def _untested_claims(known: _Known) -> Iterator[Fault]:
         if row.verdict == NOT_TESTED and MISSING in row.reason:
             yield Fault(f"claim {row.claim}", row.reason, row.machine, row.study)
     judged = {(row.study, row.claim) for row in rows}
-    tables = (inputs.tables[name] for name in ("summary", "skipped"))
-    measured = {study for table in tables for study in table["study"]}
-    for study in (study for study in inputs.studies.values() if study.name in measured):
+    measured = {study for name in ("summary", "skipped") for study in inputs.tables[name]["study"]}
+    for study in (inputs.studies[name] for name in measured & {*inputs.studies}):
         for claim in study.claims:
             if (study.name, claim.id) not in judged:
                 yield Fault(f"claim {claim.id}", "expected a verdict, got none", "", study.name)
@@ -137,10 +143,9 @@ def _removed_claims(known: _Known) -> Iterator[Fault]:
     for machine, name, variant in {cell[:3] for cell in _cells(known.fresh)}:
         study = known.inputs.studies[name]
         names = {claim.id for claim in study.claims} | {*study.withdrawn}
-        bounds = {digest for claim in study.claims for digest in claim.bounds}
         for run in known.inputs.fresh_runs((machine, name, variant)):
             for claim, recorded in run.bounds.items():
-                if claim not in names and not bounds.issuperset(recorded):
+                if claim not in names and not study.bounds.issuperset(recorded):
                     gone[name, claim] = machine
     for (name, claim), machine in gone.items():
         what = "expected it in study.yaml, since runs recorded its bounds, got none"
@@ -194,7 +199,7 @@ def _beaten_ceilings(known: _Known) -> Iterator[Fault]:
     by the device time of copies alone."""
     cells = {*known.fresh[[*CELL, "metric"]].itertuples(index=False, name=None)}
     for study in known.inputs.studies.values():
-        for row in Figures(known.inputs, study).ratios.values():
+        for row in StudyFacts(known.inputs, study).ratios.values():
             variant = study.variant(row.variant)
             ceiling = next((c for c in study.ceilings_of(variant) if c.name == row.against), None)
             if ceiling is None or ceiling.name in variant.beats:
@@ -236,16 +241,8 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
     }
 
 
-def _some(cases: list[str]) -> str:
-    """The first of some cases, and the number of the others."""
-    return f"{min(cases)} and {len(cases) - 1} more" if cases[1:] else cases[0]
-
-
-def _is_measured_by(study: Study, gpus: int) -> bool:
-    """Whether a machine with this number of GPUs measures the study: one with several measures only
-    studies of several."""
-    needed = max(variant.gpus for variant in study.variants)
-    return needed <= gpus if gpus == 1 else needed > 1
+def _gpus(study: Study) -> int:
+    return max(variant.gpus for variant in study.variants)
 
 
 def _cell(row: MeasuredRow) -> Cell:
@@ -253,7 +250,7 @@ def _cell(row: MeasuredRow) -> Cell:
 
 
 def _cells(table: pd.DataFrame) -> list[Cell]:
-    return list(zip(*(table[name] for name in CELL), strict=True))
+    return list(table[CELL].itertuples(index=False, name=None))
 
 
 def _cases(studies: Mapping[str, Study]) -> dict[tuple[str, str, str], tuple[Variant, Case]]:

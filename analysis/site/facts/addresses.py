@@ -19,16 +19,14 @@ def samples_address(
     and metric if they are given."""
     chosen = {"samples.case": case, "samples.metric": metric}
     query = urlencode({key: value for key, value in chosen.items() if value})
-    query = f"?{query}" if query else ""
-    return f"data/{query}#{samples_anchor(machine, study, variant)}"
+    return f"data/{'?' * bool(query)}{query}#{samples_anchor(machine, study, variant)}"
 
 
 def samples_addresses(table: pd.DataFrame) -> list[str]:
     """Addresses of the samples for each row of a table with columns machine, study, variant, case
     and metric."""
-    columns = ["machine", "study", "variant", "case", "metric"]
-    keys = table[columns].itertuples(index=False, name=None)
-    return [samples_address(*key) for key in keys]
+    keys = table[["machine", "study", "variant", "case", "metric"]]
+    return [samples_address(*key) for key in keys.itertuples(index=False, name=None)]
 
 
 def claim_anchor(study: str, claim: str) -> str:

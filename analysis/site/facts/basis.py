@@ -13,16 +13,14 @@ import pandas as pd
 
 from analysis.base.quantities import INTERVAL, runs_phrase
 from analysis.base.statistics import MIN_RUNS
-from analysis.site.facts.rows import RUN_SEPARATOR, MeasuredRow
-from analysis.study import Metric
+from analysis.results.tables.rows import RUN_SEPARATOR
 
 MIN_HOSTS: Final = 2
 """Minimum number of hosts for an interval that is also for other hosts."""
-LISTED_RUNS: Final = 5
+MAX_LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
 SPREAD: Final = f"{INTERVAL} (or single runs)"
 """Title of the texts by `spread`."""
-FEW: Final = f"fewer than {MIN_RUNS} runs or {MIN_HOSTS} hosts"
 
 
 class Based(Protocol):
@@ -36,7 +34,7 @@ class Based(Protocol):
 
 def figures_by_run(row: Based) -> list[float]:
     """The figure of each run, oldest first."""
-    return [float(one) for one in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
+    return [float(figure) for figure in row.by_run.split(RUN_SEPARATOR)] if row.by_run else []
 
 
 def is_enough(runs: int, hosts: int) -> bool:
@@ -49,12 +47,10 @@ def is_headline(row: Based) -> bool:
     return not row.by_run or is_enough(len(figures_by_run(row)), row.hosts)
 
 
-def ruled(table: pd.DataFrame) -> pd.DataFrame:
+def without_unsupported_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """Rows by Based, without the intervals `ci_low` to `ci_high` that their runs do not allow."""
-    numbers = table["by_run"].str.count(rf"\{RUN_SEPARATOR}") + 1
-    pairs = zip(table["by_run"] == "", numbers, table["hosts"], strict=True)
-    allowed = [is_printed or is_enough(runs, hosts) for is_printed, runs, hosts in pairs]
-    is_allowed = pd.Series(allowed, index=table.index, dtype=bool)
+    runs = table["by_run"].str.count(rf"\{RUN_SEPARATOR}") + 1
+    is_allowed = (table["by_run"] == "") | (runs >= MIN_RUNS) & (table["hosts"] >= MIN_HOSTS)
     return table.assign(**{end: table[end].where(is_allowed) for end in ("ci_low", "ci_high")})
 
 
@@ -75,17 +71,6 @@ def spread(row: Based, interval: str, write: Callable[[float], str]) -> str:
     figures = figures_by_run(row)
     if interval or len(figures) < 2 or (is_headline(row) and min(figures) == max(figures)):
         return interval
-    if len(figures) > LISTED_RUNS:
+    if len(figures) > MAX_LISTED_RUNS:
         return f"runs: {write(min(figures))} to {write(max(figures))}"
     return f"runs: {', '.join(map(write, figures))}"
-
-
-def metric_spread(row: MeasuredRow, metric: Metric) -> str:
-    """The interval of a summary's figure, or its runs."""
-    interval = metric.write_interval(row.median, row.ci_low, row.ci_high)
-    return spread(row, interval, metric.write)
-
-
-def with_basis(row: Based, interval: str, write: Callable[[float], str]) -> str:
-    """`1.20 to 1.41; 5 runs, 4 hosts`."""
-    return "; ".join(filter(None, [spread(row, interval, write), basis_phrase(row)]))

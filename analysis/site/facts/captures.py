@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-import pycxxfilt
 
 from analysis.base.records import columns, read_records
-from analysis.results.collect import taken_of
 from analysis.results.store.records import CAPTURED as CAPTURED
-from analysis.results.store.records import HOST_CALL as HOST_CALL
-from analysis.results.store.records import KERNEL as KERNEL
 from analysis.results.store.records import Counter, Event
-from analysis.site.facts.inputs import Inputs
-from analysis.study import Study, Variant
-from analysis.study.source import fingerprint
 
 STALE: Final = "stale"
 MISSING: Final = "not captured"
 UNTRIED: Final = "no profiler has been run"
 UNWANTED: Final = "the study requests none"
 
-_KERNEL: Final = re.compile(
-    r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
-)
-"""Kernels return void and are not members, so only namespaces precede the name."""
-_LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
+_DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
 
 
 @dataclass(frozen=True)
@@ -81,23 +70,12 @@ class Capture:
         return rows[rows["variant"] == self.variant]
 
 
-@dataclass(frozen=True)
-class Captures:
-    """Captures of a study, and why others are missing."""
-
-    inputs: Inputs
-    study: Study
-
-    def find(self, machine: str, variant: Variant, kind: str) -> Capture:
-        """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
-        key = machine, self.study.name, variant.name
-        taken = taken_of(self.inputs.captures, key, kind, fingerprint(self.study, variant))
-        if taken is None:
-            return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
-        if not taken.is_captured:
-            return Capture(MISSING, taken.variant.status.partition(": ")[2])
-        state = CAPTURED if taken.is_fresh else STALE
-        return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
+def walk_reads(counters: Mapping[str, float]) -> float:
+    """Reads of page tables: requests for device memory from neither an SM nor the other half of
+    the L2. KeyError if they were not counted."""
+    names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
+    every, from_sms, fabric = (counters[name] for name in names)
+    return max(0.0, every - from_sms - fabric)
 
 
 @lru_cache(maxsize=8)
@@ -105,19 +83,3 @@ def _records(path: Path, kind: Any, written_ns: int) -> pd.DataFrame:
     """All records of a file, which is read once for all of its variants."""
     records = [asdict(record) for record in read_records(path, kind)]
     return pd.DataFrame(records, columns=list(columns(kind)))
-
-
-def kernel_name(symbol: str) -> str:
-    """Short kernel name from a mangled one: copy_rows<4, Wide>.
-
-    Template arguments are left out unless each is a number or one word. A name that is not mangled
-    is returned unchanged.
-    """
-    try:
-        demangled = pycxxfilt.itanium_demangle(symbol)
-    except ValueError:  # it only begins like a mangled name
-        return symbol
-    name = _KERNEL.match(demangled or "")
-    if name is None:
-        return symbol
-    return name["name"] + _LITERAL.sub(r"\1", name["arguments"] or "")

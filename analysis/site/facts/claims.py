@@ -10,39 +10,22 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from analysis.results.store.runs import PUBLISHED as PUBLISHED
-from analysis.site.facts.basis import figures_by_run, in_few, is_enough, is_headline, ruled
+from analysis.results.tables.rows import ClaimPartRow, ClaimRow, rows_of
+from analysis.site.facts.basis import (
+    figures_by_run,
+    in_few,
+    is_enough,
+    is_headline,
+    without_unsupported_intervals,
+)
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.study import Study
-from analysis.study.claims import Claim
 from analysis.study.claims.kinds import Comparison
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
 Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)
 UNDECIDED: Final = "undecided"
 """Name on pages for an untested claim whose variants were all measured."""
-
-
-@dataclass(frozen=True)
-class ClaimResult:
-    """A claim's verdict on one machine, and the figures of its first comparison. `few` is `in 1 run
-    on 1 host` for a figure that may not be a headline; else empty."""
-
-    claim: Claim
-    row: ClaimRow
-    figures: ClaimRow | ClaimPartRow
-    few: str = ""
-
-    @property
-    def test(self) -> Comparison:
-        return self.claim.tests[0]
-
-    def write(self, value: float) -> str:
-        """A figure of the comparison in the format of its kind; empty for NaN."""
-        return "" if math.isnan(value) else self.test.write(value, self.figures.unit)
-
-    def interval(self) -> str:
-        return written_interval(self.test, self.figures)
 
 
 @dataclass(frozen=True)
@@ -58,7 +41,7 @@ class Verdicts:
         """Rows of claims.csv by claim, one per machine."""
         claims: defaultdict[str, list[ClaimRow]] = defaultdict(list)
         for row in self._rows("claims", ClaimRow):
-            claims[row.claim].append(_ruled(row, row))
+            claims[row.claim].append(_without_unsupported_verdict_interval(row, row))
         return dict(claims)
 
     @cached_property
@@ -69,12 +52,13 @@ class Verdicts:
         parts: defaultdict[tuple[str, str], list[ClaimPartRow]] = defaultdict(list)
         for row in self._rows("claim_parts", ClaimPartRow):
             key = row.claim, row.machine
-            parts[key].append(_ruled(row, claims[key]))
+            parts[key].append(_without_unsupported_verdict_interval(row, claims[key]))
         return dict(parts)
 
     def _rows(self, name: str, kind: type[Judged]) -> list[Judged]:
         table = self.inputs.tables[name]
-        return rows_of(ruled(table[table["study"] == self.study.name]), kind)
+        of_study = table[table["study"] == self.study.name]
+        return rows_of(without_unsupported_intervals(of_study), kind)
 
     def basis(self, row: ClaimRow) -> tuple[int, int]:
         """Least number of runs and of hosts of the figures of a claim; 0 and 0 for a claim on
@@ -101,15 +85,10 @@ class Verdicts:
         figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
 
-    def result(self, claim: Claim, machines: Sequence[str]) -> ClaimResult | None:
-        """The claim's first comparison on the first of some machines that has a verdict."""
-        rows = {row.machine: row for row in self.by_claim.get(claim.id, [])}
-        row = next((rows[machine] for machine in machines if machine in rows), None)
-        if row is None:
-            return None
-        parts = {one.part: one for one in self.parts.get((claim.id, row.machine), [])}
-        few = in_few(*self.basis(row)) if row.runs else ""
-        return ClaimResult(claim, row, parts.get(1, row), few)
+    def first_comparison(self, row: ClaimRow) -> ClaimRow | ClaimPartRow:
+        """The figures of a claim's first comparison on the machine of `row`."""
+        parts = {part.part: part for part in self.parts.get((row.claim, row.machine), [])}
+        return parts.get(1, row)
 
 
 def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
@@ -120,7 +99,7 @@ def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
     return test.write_interval(figures.measured, low, high, figures.unit)
 
 
-def _ruled(row: Judged, claim: ClaimRow) -> Judged:
+def _without_unsupported_verdict_interval(row: Judged, claim: ClaimRow) -> Judged:
     """A row of `claim` without the interval of its verdict if the runs do not allow that."""
     is_of_few = claim.judging and not is_enough(claim.judging, claim.judging_hosts)
     if is_of_few or not is_headline(row):

@@ -27,8 +27,8 @@ from analysis.results.store.runs import (
     read_captures,
     read_runs,
 )
-from analysis.results.store.samples import SAMPLE_TYPES
-from analysis.results.tables.rows import TABLES, ParameterRow, read_table, rows_of
+from analysis.results.store.samples import SAMPLE_TYPES as SAMPLE_TYPES
+from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_table, rows_of
 from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study
 from analysis.study.source import fingerprint
@@ -40,6 +40,14 @@ VariantKey = tuple[str, str, str]
 """machine, study, variant"""
 
 
+@dataclass(frozen=True)
+class MeasuredRow(SummaryRow):
+    """A row of the summary, with its newest run and its number of disturbed rounds."""
+
+    run: str
+    disturbed: int
+
+
 def place_of(about: RunFile | CaptureFile) -> str:
     """`<machine>/<study>`"""
     return f"{about.machine}/{about.study}"
@@ -49,10 +57,11 @@ def place_of(about: RunFile | CaptureFile) -> str:
 class Inputs:
     """Tables of the summary stage, their sources, and the current studies.
 
-    The tables have the rows of `analysis.site.facts.rows`: `summary` MeasuredRow, `resources`
-    KernelResources, the others the class of their name. `machine_code` is by study and variant.
-    `derived` are the tables of each study's tables.py by name, and `absent` the reasons for missing
-    ones. `machines` describes the host of each machine's newest run.
+    The tables have the rows of `analysis.results.tables.rows`, but `summary` those of MeasuredRow;
+    `resources` has KernelResources, and `machine_code` is by study and variant. `derived` are the
+    tables of each study's tables.py by name, and `absent` the reasons for missing ones. `machines`
+    describes the host of each machine's newest run, `refused` has the reasons for what was left
+    out, by its path under `results`.
     """
 
     studies: Mapping[str, Study]
@@ -171,18 +180,9 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
     bad = {results / name for name in refused}
     known = [machine for machine in machines(results) if machine not in refused]
     folders = [one for name in known for one in listed(results / name) if one not in bad]
-    runs = [
-        read_about(path, RunFile)
-        for folder in folders
-        for path in reversed(described(folder))
-        if path not in bad
-    ]
-    captures = [
-        one
-        for folder in folders
-        for one in read_captures(folder)
-        if folder / one.about.file_name not in bad
-    ]
+    abouts = [path for folder in folders for path in reversed(described(folder))]
+    captures = [one for folder in folders for one in read_captures(folder)]
+    runs = [read_about(path, RunFile) for path in abouts if path not in bad]
     made = {name: read_table(tables / f"{name}.csv", row) for name, row in TABLES.items()}
     if gone := sorted({*made["summary"]["machine"]} - {run.machine for run in runs}):
         raise HotpathError(
@@ -191,6 +191,7 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         )
     of_cell = ["machine", "study", "variant", "case"]
     of_code = {name: tables / "derived" / name for name in studies}
+    hosts = {machine: newest_host(results / machine, bad) for machine in known}
     return Inputs(
         studies=studies,
         results=results,
@@ -200,11 +201,7 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         derived={name: read_derived(folder) for name, folder in of_code.items()},
         absent={name: read_absent(folder) for name, folder in of_code.items()},
         refused=refused,
-        machines={
-            machine: host.described()
-            for machine in known
-            if (host := newest_host(results / machine, bad)) is not None
-        },
+        machines={machine: host.described() for machine, host in hosts.items() if host},
         runs=runs,
-        captures=captures,
+        captures=[one for one in captures if one.path.with_name(one.about.file_name) not in bad],
     )

@@ -1,72 +1,98 @@
-"""All facts about a study, for its page and its charts."""
+"""A study with its results on all machines: what its page and its charts ask for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final, NamedTuple
 
 import pandas as pd
 
+from analysis.base.statistics import verdict
+from analysis.results.collect import taken_of
 from analysis.results.model.judge import judged, uses
-from analysis.site.facts.basis import ruled
-from analysis.site.facts.captures import Captures
+from analysis.results.store.published import PublishedRow, best_statement
+from analysis.results.tables.rows import RatioRow, rows_of, runs_text
+from analysis.site.facts.basis import figures_by_run, without_unsupported_intervals
+from analysis.site.facts.captures import CAPTURED, MISSING, STALE, UNTRIED, UNWANTED, Capture
 from analysis.site.facts.claims import Verdicts
-from analysis.site.facts.figures import Figures
-from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.inputs import Inputs, MeasuredRow
+from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
-from analysis.site.facts.rows import CounterRow, KernelResources, PublishedRow, rows_of
-from analysis.study import Study
-from analysis.toolchain.sass import VariantCode
+from analysis.study import Case, Study, Variant
+from analysis.study.source import fingerprint
+from analysis.toolchain.ptxas import KernelResources
+
+WHOLE: Final = ("gpu_time", "host_time")
+"""Clocks that every study means alike: until the operation is complete."""
+
+
+def delivered_bytes(case: Case, metric: str) -> int:
+    """The payload that a time delivers: none if it is a part of the operation, as a CPU time is."""
+    return case.payload_bytes if metric in WHOLE else 0
+
+
+class LimitShare(NamedTuple):
+    """A rate as a share of that of `ceiling`, the fastest of the variant's in the same case."""
+
+    share: float
+    ceiling: str
 
 
 @dataclass(frozen=True, eq=False)
 class StudyFacts:
     """A study with its results: the argument of a study's charts.py. Tables are about variants that
-    the study has now."""
+    the study has now. Methods return None without a figure."""
 
     inputs: Inputs
     study: Study
 
-    @cached_property
-    def figures(self) -> Figures:
-        """Medians, ratios and absences by machine, variant and case."""
-        return Figures(self.inputs, self.study)
+    def table(self, name: str) -> pd.DataFrame:
+        """Rows of a table about variants that the study has now."""
+        table = self.inputs.tables[name]
+        is_known = table["variant"].isin(self.study.variant_names)
+        return table[(table["study"] == self.study.name) & is_known]
 
     @cached_property
-    def captures(self) -> Captures:
-        """Counters and timelines."""
-        return Captures(self.inputs, self.study)
+    def machines(self) -> list[str]:
+        """Machines with results of this study, skipped and failed cases included."""
+        return sorted({*self.table("summary")["machine"], *self.skipped["machine"]})
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Rows of the summary by MeasuredRow; an interval is missing if the runs do not allow
+        one."""
+        return without_unsupported_intervals(self.table("summary"))
+
+    @property
+    def skipped(self) -> pd.DataFrame:
+        """Cases that were skipped or failed, by SkippedRow."""
+        return self.table("skipped")
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Points of the charts, by `analysis.site.facts.points.points_table`."""
+        return points_table(self)
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """Times by the link model beside measured ones, by ModelRow.
+
+        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
+        """
+        table = self.table("model").reset_index(drop=True)
+        return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
 
     @cached_property
     def verdicts(self) -> Verdicts:
         return Verdicts(self.inputs, self.study)
 
     @cached_property
-    def points(self) -> pd.DataFrame:
-        """Points of the charts, by `analysis.site.facts.points.points_table`."""
-        return points_table(self.figures)
-
-    @property
-    def machines(self) -> list[str]:
-        """Machines with results of this study, skipped and failed cases included."""
-        return self.figures.machines
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """Rows of the summary by MeasuredRow; an interval is missing if the runs do not allow
-        one."""
-        return ruled(self.figures.table("summary"))
-
-    @property
-    def rounds(self) -> pd.DataFrame:
-        """Times of shown cases by round, with the speed of the host, by RoundRow."""
-        return self.figures.table("rounds")
-
-    @property
-    def skipped(self) -> pd.DataFrame:
-        """Cases that were skipped or failed, by SkippedRow."""
-        return self.figures.table("skipped")
+    def chips(self) -> Mapping[str, Chip]:
+        """The calibrated machines, by name."""
+        return chips(self.inputs)
 
     @cached_property
     def unreached(self) -> Mapping[str, str]:
@@ -79,37 +105,119 @@ class StudyFacts:
             if set(tried["status"]) == {"skipped"}
         }
 
+    @cached_property
+    def measured(self) -> Mapping[tuple[str, str, str, str], MeasuredRow]:
+        """Medians by machine, variant, case and metric."""
+        rows = rows_of(self.summary, MeasuredRow)
+        return {(row.machine, row.variant, row.case, row.metric): row for row in rows}
+
+    @cached_property
+    def ratios(self) -> Mapping[tuple[str, str, str, str, str], RatioRow]:
+        """Ratios by machine, variant, against, case and metric; ratios of payload rates if the two
+        deliver different bytes."""
+        table = self.table("ratios")
+        by_rate = pd.DataFrame(
+            [*map(self._by_rate, rows_of(table, RatioRow))], columns=table.columns
+        )
+        return {
+            (row.machine, row.variant, row.against, row.case, row.metric): row
+            for row in rows_of(without_unsupported_intervals(by_rate), RatioRow)
+        }
+
+    def _by_rate(self, row: RatioRow) -> RatioRow:
+        payload, other = self._payloads(row)
+        if payload == other or not payload or not other:
+            return row
+        by_run = [one * payload / other for one in figures_by_run(row)]
+        value, low, high = (one * payload / other for one in (row.ratio, row.ci_low, row.ci_high))
+        decided = verdict(value, low, high, by_run)
+        row = replace(row, ratio=value, ci_low=low, ci_high=high)
+        return replace(row, verdict=decided, by_run=runs_text(by_run))
+
+    def _payloads(self, row: RatioRow) -> list[int]:
+        """Bytes that both variants of a ratio deliver in its case; 0 for one without that case."""
+        names = (row.variant, row.against)
+        return [self.study.payloads.get((name, row.case), 0) for name in names]
+
     @property
     def published(self) -> list[PublishedRow]:
         """Published figures of the study."""
         return rows_of(self.inputs.published[self.study.name], PublishedRow)
 
     @cached_property
-    def predictions(self) -> pd.DataFrame:
-        """Times by the link model beside measured ones, by ModelRow.
+    def printed(self) -> list[PublishedRow]:
+        """Published times and rates of the study's variants: the best statement of each source for
+        a variant and case, by a metric of the study."""
+        study = self.study
+        return [
+            row if row.metric in study.metrics else replace(row, metric=study.time_metrics[0])
+            for row in rows_of(best_statement(self.inputs.published[study.name]), PublishedRow)
+            if row.variant in study.variant_names and not math.isnan(row.seconds)
+        ]
 
-        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
-        """
-        table = self.figures.table("model").reset_index(drop=True)
-        return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
+    @cached_property
+    def are_rates(self) -> bool:
+        """Whether every operation of every step delivers bytes, so that rates are shown."""
+        shown = self.study.with_role("step", "beyond") or self.study.variants
+        return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
-    @property
-    def predicted_counters(self) -> list[CounterRow]:
-        return rows_of(self.figures.table("model_counters"), CounterRow)
+    def fresh(self, *metrics: str) -> list[MeasuredRow]:
+        """Fresh figures by any of these metrics."""
+        rows = self.measured.values()
+        return [row for row in rows if row.metric in metrics and not row.stale]
 
-    @property
-    def repeats(self) -> pd.DataFrame:
-        """Ratios between repeated entries of one program, by RepeatRow."""
-        return self.figures.table("repeats").reset_index(drop=True)
+    def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
+        return self.measured.get((machine, variant, case, metric))
+
+    def by_fresh_run(self, machine: str, variant: str, case: str, metric: str) -> list[float]:
+        """The figure of each run, oldest first; empty if it is stale or was not measured."""
+        row = self.find(machine, variant, case, metric)
+        return figures_by_run(row) if row is not None and not row.stale else []
+
+    def metric(self, machine: str, variant: Variant, metric: str) -> MeasuredRow | None:
+        """One metric in the shown case."""
+        return self.find(machine, variant.name, self.study.shown_case(variant).id, metric)
+
+    def time(self, machine: str, variant: Variant) -> MeasuredRow | None:
+        """The time in the shown case, by the preferred metric that was measured."""
+        rows = (self.metric(machine, variant, name) for name in self.study.metrics_for(variant))
+        return next(filter(None, rows), None)
+
+    def ratio(self, machine: str, variant: Variant, other: Variant, metric: str) -> RatioRow | None:
+        """The ratio by one metric in the shown case."""
+        case = self.study.shown_case(variant).id
+        return self.ratios.get((machine, variant.name, other.name, case, metric))
+
+    def comparison(self, machine: str, variant: Variant, other: Variant) -> RatioRow | None:
+        """The ratio in the shown case, by the preferred metric that compares the two."""
+        metrics = self.study.metrics_for(variant, other)
+        rows = (self.ratio(machine, variant, other, metric) for metric in metrics)
+        return next(filter(None, rows), None)
+
+    def limit_share(
+        self, machine: str, variant: Variant, case: Case, metric: str
+    ) -> LimitShare | None:
+        """Rate of the variant as a share of its fastest ceiling's, paired within runs."""
+        names = [ceiling.name for ceiling in self.study.ceilings_of(variant)]
+        keys = ((machine, variant.name, name, case.id, metric) for name in names)
+        rows = [self.ratios[key] for key in keys if key in self.ratios]
+        shares = [LimitShare(row.ratio, row.against) for row in rows if all(self._payloads(row))]
+        return min(shares, default=None)
+
+    def capture(self, machine: str, variant: Variant, kind: str) -> Capture:
+        """The capture of this kind, `counters` or `timeline`; stale if the source has changed."""
+        key, now = (machine, self.study.name, variant.name), fingerprint(self.study, variant)
+        taken = taken_of(self.inputs.captures, key, kind, now)
+        if taken is None:
+            return Capture(MISSING, UNTRIED if kind in variant.captures else UNWANTED)
+        if not taken.is_captured:
+            return Capture(MISSING, taken.variant.status.partition(": ")[2])
+        state = CAPTURED if taken.is_fresh else STALE
+        return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
     def derived(self, table: str) -> pd.DataFrame | None:
         """A table of the study's tables.py; None where it is absent."""
         return self.inputs.derived[self.study.name].get(table)
-
-    @property
-    def absent(self) -> Mapping[str, str]:
-        """Reasons for missing tables of the study's tables.py, by table."""
-        return self.inputs.absent[self.study.name]
 
     def resources(self, variant: str) -> list[KernelResources]:
         """Compiler reports of the variant's kernels, one per kernel."""
@@ -117,7 +225,3 @@ class StudyFacts:
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
         kernels = table[of_variant].drop_duplicates(["arch", "kernel"])
         return rows_of(kernels, KernelResources)
-
-    def machine_code(self, variant: str) -> VariantCode | None:
-        """Machine code of the variant's kernels; None if it was not built."""
-        return self.inputs.machine_code.get((self.study.name, variant))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from analysis import ROOT
@@ -11,7 +10,7 @@ from analysis.base.errors import HotpathError
 from analysis.site.pages.site import build_site
 
 
-def command_line() -> argparse.ArgumentParser:
+def main() -> None:
     parser = program("analysis.site.pages", __doc__)
     parser.add_argument("--tables", type=Path, default=ROOT / "build", help="the summary's tables")
     parser.add_argument(
@@ -31,23 +30,12 @@ def command_line() -> argparse.ArgumentParser:
         metavar="MACHINE",
         help="machines whose faults, which the home page otherwise lists, stop the build",
     )
-    return parser
-
-
-def main() -> None:
-    arguments = command_line().parse_args()
-    if not (arguments.tables / "summary.csv").exists():
-        raise HotpathError(
-            f"--tables: {arguments.tables}: no tables in it; run `snakemake -c 8 summary`"
-        )
-    faults = build_site(
-        arguments.tables,
-        arguments.results,
-        arguments.charts,
-        arguments.site,
-        published=arguments.published,
-    )
-    for fault in faults:
+    given = parser.parse_args()
+    if not (given.tables / "summary.csv").exists():
+        hint = "no tables in it; run `snakemake -c 8 summary`"
+        raise HotpathError(f"--tables: {given.tables}: {hint}")
+    places = given.tables, given.results, given.charts, given.site
+    for fault in build_site(*places, published=given.published):
         print(f"warning: {fault}")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
 from analysis.base.errors import FieldError, require_known
-from analysis.site.charts.explorer import first_choice
 from analysis.site.charts.theme import CONFIGURATION
-from analysis.site.charts.widgets import read_table
+from analysis.site.charts.widgets import widget_rows
 from analysis.site.pages.html import PARTS, table
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.staging import ALL
@@ -57,11 +57,9 @@ def widget(page: Page, name: str, caption: str) -> Markup:
     caption: one or two sentences below it
     """
     study = page.facts.study.name
-    found = read_table(page.staged.drawn / study, name)
-    if found is None:
+    shown = table(widget_rows(page.staged.drawn / study, name), numeric=())
+    if not shown:
         raise page.missing(f"data of widget {name}")
-    rows = (dict(zip(found["columns"], row, strict=True)) for row in found["rows"])
-    shown = table(rows, numeric=())
     return PARTS.widget(name, f"charts/{study}/{name}", page.root, shown, caption)
 
 
@@ -80,20 +78,27 @@ def drawing(page: Page, name: str, caption: str) -> Markup:
 
 
 @macro()
-def explorer(page: Page) -> Markup:
-    """Selects and a chart of any metric over any key of any study, which a script fills."""
-    studies = page.staged.studies
+def explorer(page: Page, name: str, start: Mapping[str, str]) -> Markup:
+    """Selects and a chart of any metric over any key of any study, which a script fills.
+
+    name: a chart of the study that is shown until the reader touches it
+    start: what the selects begin with: `metric`, `as` (`figure` or `rate`), the keys `x` and
+        `colour`, and values of other keys that differ from the headline case
+    """
+    study = page.facts.study
     about = {
         name: {
             "title": facts.study.title,
             "headline": parse_case(facts.study.headline),
             "metrics": {key: metric.label for key, metric in facts.study.metrics.items()},
         }
-        for name, facts in studies.items()
+        for name, facts in page.staged.studies.items()
         if not facts.summary.empty
     }
-    wanted = page.extra["explorer_start"]
-    facts = studies.get(wanted["study"])
-    start = first_choice(facts, wanted) if facts else None
-    given = map(json.dumps, (about, page.inputs.machine_names, start or {}, CONFIGURATION))
-    return PARTS.explorer(*given, page.root, page.staged.charts[ALL]["explorer"])
+    # All values of the axis and of the colours.
+    every = dict.fromkeys((start["x"], start["colour"]))
+    begin = {**parse_case(study.headline), "machine": page.machine, **start, **every}
+    given = (about, page.inputs.machine_names, {"study": study.name, **begin}, CONFIGURATION)
+    summary = page.staged.charts[study.name][name]
+    path = f"charts/{study.name}/{name}"
+    return PARTS.explorer(*map(json.dumps, given), page.root, path, summary)

@@ -12,40 +12,27 @@ import duckdb
 from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.forked import forked_map
-from analysis.base.reading import read_yaml
 from analysis.site.charts import draw_study
-from analysis.site.charts.engine import write_engine
-from analysis.site.charts.explorer import explorer_chart, first_choice
 from analysis.site.charts.machines import machines_chart
-from analysis.site.charts.writing import write_charts
-from analysis.site.facts.comparison import Comparison
+from analysis.site.charts.writing import write_charts, write_engine
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
-from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.site.interface import SAMPLE_TYPES
-from analysis.site.pages.navigation import CONFIGURATION, navigation, study_groups
+from analysis.site.facts.inputs import SAMPLE_TYPES, Inputs, load_inputs
+from analysis.site.pages.navigation import navigation, study_groups
 from analysis.site.pages.staging import ALL, SAMPLES, facts_of
 from analysis.study import discover
 
 FIGURES: Final = "figures that charts and pages can be made of"
-EXPLORER: Final = "explorer"
-"""The explorer's first chart."""
 SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 
 def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
     """Write the charts about all studies to `folder`, without results that they cannot be made of.
-    The folder `pages` has mkdocs.yml, which chooses the explorer's first chart."""
+    The folder `pages` has mkdocs.yml, which orders the studies."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = read_yaml(pages / CONFIGURATION)["extra"]["explorer_start"]
 
     def draw(known: Inputs) -> None:
         studies = facts_of(known, study_groups(navigation(pages), known.studies))
-        facts = studies.get(wanted["study"])
-        choice = first_choice(facts, wanted) if facts else None
-        charts = {
-            "machines": machines_chart(Comparison(known, studies)),
-            EXPLORER: explorer_chart(facts, choice) if facts and choice else None,
-        }
+        charts = {"machines": machines_chart(known, studies.values())}
         write_charts(charts, folder, known.machine_names)
 
     _, used = guarded(inputs, draw, FIGURES)

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from markupsafe import Markup
 
 from analysis.base.quantities import digits, percent, quantity, whole
-from analysis.site.facts.captures import STALE, Capture
+from analysis.site.facts.captures import STALE, Capture, walk_reads
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, joined, link, table
-from analysis.site.pages.page import Page, macro
-from analysis.study import Variant, parse_case
+from analysis.study import Variant
 
 SHOWN_STALLS: Final = 2
 _STALL: Final = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 _MISS: Final = "lts__t_{}_srcunit_tex_aperture_sysmem_lookup_miss.sum"
-_DEVICE: Final = "lts__t_requests{}_aperture_device.sum"
 Counters = Mapping[str, float]
 """Values by the profiler's names, in the units it prints: bytes, ns, counts."""
-
-
-def walk_reads(c: Counters) -> float:
-    """Reads of page tables: requests for device memory from neither an SM nor the other half of
-    the L2. KeyError if they were not counted."""
-    names = [_DEVICE.format(source) for source in ("", "_srcnode_gpc", "_srcunit_ltcfabric")]
-    every, from_sms, fabric = (c[name] for name in names)
-    return max(0.0, every - from_sms - fabric)
 
 
 def _stalls(c: Counters) -> str:
@@ -42,14 +32,16 @@ def _stalls(c: Counters) -> str:
     return "; ".join(f"{name} {percent(waits[name] / total)}" for name in largest)
 
 
+def _over(part: str, whole: str) -> Callable[[Counters], str]:
+    return lambda c: digits(c[part] / c[whole])
+
+
 QUANTITIES: Final[Mapping[str, Callable[[Counters], str]]] = {
     "read over the link": lambda c: quantity(c["pcie__read_bytes.sum"], "B"),
     "written to the link": lambda c: quantity(c["pcie__write_bytes.sum"], "B"),
     "requests to host memory": lambda c: whole(c[_MISS.format("requests")]),
-    "bytes per request": lambda c: digits(c["pcie__read_bytes.sum"] / c[_MISS.format("requests")]),
-    "sectors per request": lambda c: digits(
-        c[_MISS.format("sectors")] / c[_MISS.format("requests")]
-    ),
+    "bytes per request": _over("pcie__read_bytes.sum", _MISS.format("requests")),
+    "sectors per request": _over(_MISS.format("sectors"), _MISS.format("requests")),
     "reads of page tables": lambda c: whole(walk_reads(c)),
     "GPU memory read": lambda c: quantity(c["dram__bytes_read.sum"], "B"),
     "GPU memory written": lambda c: quantity(c["dram__bytes_write.sum"], "B"),
@@ -63,66 +55,30 @@ QUANTITIES: Final[Mapping[str, Callable[[Counters], str]]] = {
 """Rows of the table of counters. KeyError or ZeroDivisionError: it was not counted."""
 
 
-def _written(write: Callable[[Counters], str], counters: Counters) -> str:
-    try:
-        return write(counters)
-    except (KeyError, ZeroDivisionError):
-        return ""
-
-
 def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
     """Counters of the variant beside those of the one before it, a table a machine that has them;
     `root` leads to the root of the site."""
-    if not variant.on_gpu:
-        return NO_HTML
-    compared = [variant, *([facts.study.variant(variant.after)] if variant.after else [])]
+    before = [facts.study.variant(variant.after)] if variant.after else []
     tables = []
-    for machine in facts.machines:
-        found = {one: facts.captures.find(machine, one, "counters") for one in compared}
+    for machine in facts.machines if variant.on_gpu else ():
+        found = {one: facts.capture(machine, one, "counters") for one in (*before, variant)}
         newest = found[variant]
         if not newest.is_there:
             continue
-        shown = {_titled(one, it): it for one, it in reversed(found.items()) if it.is_there}
-        rows = [
-            {"counter": title, **{name: _written(write, it.counters) for name, it in shown.items()}}
-            for title, write in QUANTITIES.items()
-        ]
+        shown = {_titled(one, it): it.counters for one, it in found.items() if it.is_there}
+        rows: dict[str, dict[str, str]] = {}
+        for title, write in QUANTITIES.items():
+            for name, counters in shown.items():
+                with suppress(KeyError, ZeroDivisionError):
+                    if text := write(counters):
+                        row = rows.setdefault(title, {"counter": title} | dict.fromkeys(shown, ""))
+                        row[name] = text
         file = newest.path.name
         address = f"{root}data/{machine}/{facts.study.name}/{file}"
         parts = [f"{facts.inputs.called(machine)}, case {newest.case} (", link(address, file), ")"]
-        filled = (row for row in rows if any(list(row.values())[1:]))
-        tables.append(table(filled, caption=joined("", parts), numeric=()))
+        tables.append(table(rows.values(), caption=joined("", parts), numeric=()))
     return NO_HTML.join(tables)
 
 
 def _titled(variant: Variant, capture: Capture) -> str:
     return f"{variant.name}, stale" if capture.state == STALE else variant.name
-
-
-@macro()
-def page_table_reads(page: Page, key: str, each: str) -> Markup:
-    """Reads of page tables by each variant, from hardware counters.
-
-    key: numeric key of the profiled case: reads are also divided by its value
-    each: name of one unit of `key`, such as `row`
-    """
-    facts, rows = page.facts, []
-    for machine in facts.machines:
-        for variant in facts.study.variants:
-            capture = facts.captures.find(machine, variant, "counters")
-            try:
-                count = walk_reads(capture.counters if capture.is_there else {})
-            except KeyError:
-                continue
-            read = capture.counters.get("dram__bytes_read.sum", math.nan)
-            rows.append(
-                {
-                    "variant": _titled(variant, capture),
-                    "machine": facts.inputs.called(machine),
-                    "case": capture.case,
-                    "reads of page tables": whole(count),
-                    f"for each {each}": digits(count / int(parse_case(capture.case)[key])),
-                    "GPU memory read": quantity(read, "B"),
-                }
-            )
-    return table(rows)

@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup, escape
 
-from analysis.site.facts.rows import MeasuredRow, RatioRow
+from analysis.results.tables.rows import RatioRow
+from analysis.site.facts.inputs import MeasuredRow
 
 NO_HTML: Final = Markup()
 _MARKDOWN: Final = re.compile(r"[][(){}`*_~^|!\\]")
@@ -61,13 +62,8 @@ def prose(text: str) -> Markup:
 
 def element(name: str, *content: object, **attributes: str) -> Markup:
     """An element with its content; `class_` is the attribute `class`, `data_x` is `data-x`."""
-    given = joined(
-        "",
-        (
-            Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), value)
-            for key, value in attributes.items()
-        ),
-    )
+    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    given = joined("", (Markup(' {}="{}"').format(*pair) for pair in named.items()))
     return Markup("<{0}{1}>{2}</{0}>").format(name, given, joined("", content))
 
 
@@ -134,30 +130,16 @@ def table(
     """
     filled = list(rows)
     names = dict.fromkeys(name for row in filled for name in row)
-    shown = [name for name in names if any(str(row.get(name, "")) for row in filled)]
+    columns = {name: [row.get(name, "") for row in filled] for name in names}
+    shown = {name: cells for name, cells in columns.items() if any(map(str, cells))}
     if not shown:
         return NO_HTML
-    lines = [[row.get(name, "") for name in shown] for row in filled]
     if numeric is None:
-        columns = zip(shown, zip(*lines, strict=True), strict=True)
-        numeric = [name for name, cells in columns if all(map(_is_number, cells))]
-    return PARTS.table(shown, lines, caption, numeric, ids)
+        numeric = [name for name, cells in shown.items() if all(map(_is_number, cells))]
+    return PARTS.table([*shown], [*zip(*shown.values(), strict=True)], caption, numeric, ids)
 
 
 def _is_number(cell: object) -> bool:
     """Whether a cell is empty or begins with a number."""
     text = cell.striptags() if isinstance(cell, Markup) else str(cell)
     return not text or bool(_NUMBER.match(text))
-
-
-def folded_tables(groups: Mapping[str, Sequence[Mapping[str, object]]]) -> Markup:
-    """A table for each of some groups of rows, folded below the group's name and its number of
-    rows."""
-    return joined(
-        "", (folded(f"{name} ({len(rows)})", table(rows)) for name, rows in groups.items())
-    )
-
-
-def wide(content: Markup) -> Markup:
-    """A table whose last column is prose, which stays readable on a narrow screen."""
-    return element("div", content, class_="hp-prose")

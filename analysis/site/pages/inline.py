@@ -18,16 +18,15 @@ from analysis.base.quantities import (
     speed,
     with_interval,
 )
-from analysis.base.quantities import percent as percentage
 from analysis.base.statistics import SAME_WITHIN
+from analysis.results.tables.rows import ClaimRow, RatioRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
-from analysis.site.facts.basis import is_headline, metric_spread, spread, with_basis
-from analysis.site.facts.claims import UNDECIDED
-from analysis.site.facts.figures import delivered_bytes
-from analysis.site.facts.journeys import claim_result
+from analysis.site.facts.basis import basis_phrase, in_few, is_headline, spread
+from analysis.site.facts.claims import UNDECIDED, written_interval
+from analysis.site.facts.inputs import MeasuredRow
+from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.points import shortest_time
-from analysis.site.facts.rows import MeasuredRow, RatioRow
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
 from analysis.site.pages.html import element, joined, with_data
 from analysis.site.pages.html import figure as data_of
 from analysis.site.pages.page import Page, macro
@@ -38,7 +37,6 @@ from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–"}
 KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
 """Classes of verdicts."""
-DECIDED: Final = {HOLDS, FAILS}
 
 
 @macro()
@@ -67,17 +65,20 @@ def figure(
     machine = machine or page.machine
     names = [metric] if metric else study.metrics_for(study.variant(variant))
     require_known("metric", names[0], list(study.metrics))
-    rows = (facts.figures.find(machine, variant, case.id, name) for name in names)
+    rows = (facts.find(machine, variant, case.id, name) for name in names)
     row = next(filter(None, rows), None)
     if row is None:
         raise page.missing(f"a figure of {variant} in {case.id} on {machine or 'any machine'}")
-    shown = _three_digits(study.metrics[row.metric].write(row.median))
-    interval = metric_spread(row, study.metrics[row.metric])
     payload = delivered_bytes(case, row.metric)
-    if payload and facts.figures.are_rates and not as_time:
+    if payload and facts.are_rates and not as_time:
         shown = speed(payload, row.median)
         interval = _rate_interval(facts, case, row, payload)
-    return _linked(page, data_of(shown, row), row, case.id, interval)
+    else:
+        known = study.metrics[row.metric]
+        shown = _three_digits(known.write(row.median))
+        interval = known.write_interval(row.median, row.ci_low, row.ci_high)
+        interval = spread(row, interval, known.write)
+    return _linked(page, data_of(shown, row), row, interval)
 
 
 @macro()
@@ -86,9 +87,6 @@ def ratio(
     variant: str,
     over: str,
     metric: str = "",
-    *,
-    machine: str = "",
-    percent: bool = False,
     **keys: CaseValue | None,
 ) -> Markup:
     """How many times as fast one variant is as another, such as `2.8 times`, paired within runs
@@ -97,34 +95,23 @@ def ratio(
     variant: the faster one
     over: the slower one
     metric: as of `figure`
-    machine: as of `figure`
-    percent: the difference, such as `26 %`
     keys: as of `figure`
     """
     facts = page.facts
-    case = _case(facts, variant, keys)
-    machine = machine or page.machine
-    pair = variant, over
+    case, machine, pair = _case(facts, variant, keys), page.machine, (variant, over)
     names = [metric] if metric else facts.study.metrics_for(*map(facts.study.variant, pair))
-    ratios = facts.figures.ratios
-    found = (
-        ratios.get((machine, *order, case.id, name))
-        for name in names
-        for order in (pair, pair[::-1])
-    )
-    row = next(filter(None, found), None)
+    places = [(machine, *order, case.id, name) for name in names for order in (pair, pair[::-1])]
+    row = next((facts.ratios[place] for place in places if place in facts.ratios), None)
     called = f"ratio of {variant} over {over} in {case.id}"
     if row is None:
-        where = machine or "any machine"
-        raise page.missing(f"a {called} on {where}, which study.yaml compares")
+        raise page.missing(f"a {called} on {machine or 'any machine'}, which study.yaml compares")
     value, low, high = row.ratio, row.ci_low, row.ci_high
     if row.variant == over:
         value, low, high = 1 / value, 1 / high, 1 / low
     if value < 1 - SAME_WITHIN:
         raise FieldError(called, "the faster variant first", round(value, 4))
     times = f"{digits(value, 2 if 1.2 <= value < 10 else 3)} times"
-    shown = data_of(percentage(value - 1) if percent else times, row)
-    return _linked(page, shown, row, case.id, ratio_interval(low, high))
+    return _linked(page, data_of(times, row), row, ratio_interval(low, high))
 
 
 @macro()
@@ -134,34 +121,34 @@ def measured(page: Page, claim: str) -> Markup:
 
     claim: its id
     """
-    result = claim_result(page.facts, _known_claim(page.facts, claim))
-    if result is None or math.isnan(result.figures.measured):
+    row = _best_known(page.facts, claim)
+    figures = page.facts.verdicts.first_comparison(row) if row else None
+    if row is None or figures is None or math.isnan(figures.measured):
         raise page.missing(f"a figure of claim {claim}")
-    row, interval = result.row, result.interval()
-    basis = with_basis(result.figures, interval and f"{INTERVAL}: {interval}", result.write)
-    title = "; ".join(filter(None, [page.inputs.called(row.machine), basis, claim]))
-    value = result.figures.measured
-    shown = with_data(result.write(value), value, row.machine, row.study, f"claim:{claim}", "value")
-    return _anchor(_ledger(page, claim), title, bool(result.few), shown)
+    test = _known_claim(page.facts, claim).tests[0]
+    interval = written_interval(test, figures)
+    interval = interval and f"{INTERVAL}: {interval}"
+    runs = spread(figures, interval, lambda value: test.write(value, figures.unit))
+    parts = [page.inputs.called(row.machine), runs, basis_phrase(figures), claim]
+    title = "; ".join(filter(None, parts))
+    value, place = figures.measured, (row.machine, row.study, f"claim:{claim}", "value")
+    shown = with_data(test.write(value, figures.unit), value, *place)
+    is_of_few = bool(row.runs and in_few(*page.facts.verdicts.basis(row)))
+    return _anchor(_ledger(page, claim), title, is_of_few, shown)
 
 
 @macro()
-def verdict(page: Page, *claims: str, expect: str = "any") -> Markup:
+def verdict(page: Page, *claims: str) -> Markup:
     """Marks behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested; linked to the
     ledger. One for claims that all machines decide alike, else one for each machine, with its name.
 
     claims: ids of the claims that the sentence rests on
-    expect: `holds` or `does not hold` stops the build unless a machine decides each claim so, and
-        none otherwise
     """
-    require_known("expect", expect, ["any", HOLDS, FAILS])
     by_verdicts: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in claims:
         _known_claim(page.facts, name)
         rows = page.facts.verdicts.by_claim.get(name, [])
         shown = {page.inputs.called(row.machine): page.facts.verdicts.shown(row) for row in rows}
-        if expect != "any" and page.staged.published and {*shown.values()} & DECIDED != {expect}:
-            raise FieldError(f"verdict of {name}", expect, shown)
         by_verdicts.setdefault((*shown.items(),), []).append(name)
     marks = [mark for shown, names in by_verdicts.items() for mark in _marks(page, names, shown)]
     return joined(" ", marks)
@@ -172,10 +159,8 @@ def _marks(page: Page, names: Sequence[str], shown: Sequence[tuple[str, str]]) -
     first claim."""
     says = " ".join(_known_claim(page.facts, name).says for name in names)
     is_one = len({verdict for _, verdict in shown}) <= 1
-    titles = [f"{machine}: {verdict}" for machine, verdict in shown]
-    marks = shown[:1] or [("", NOT_TESTED)] if is_one else shown
-    for machine, verdict in marks:
-        title = f"{says} {', '.join(titles)}"
+    title = f"{says} {', '.join(f'{machine}: {verdict}' for machine, verdict in shown)}"
+    for machine, verdict in shown[:1] or [("", NOT_TESTED)] if is_one else shown:
         kind = f"hp-mark{KINDS.get(verdict, '')}"
         sign = MARKS[verdict] if is_one else f"{MARKS[verdict]}\u00a0{machine}"
         href = _ledger(page, names[0])
@@ -188,20 +173,25 @@ def holds(page: Page, claim: str) -> str:
 
     claim: its id
     """
-    result = claim_result(page.facts, _known_claim(page.facts, claim))
-    return "yes" if result is not None and result.row.verdict == HOLDS else ""
+    row = _best_known(page.facts, claim)
+    return "yes" if row is not None and row.verdict == HOLDS else ""
 
 
-def _linked(
-    page: Page, shown: Markup, row: MeasuredRow | RatioRow, case: str, interval: str
-) -> Markup:
+def _best_known(facts: StudyFacts, claim: str) -> ClaimRow | None:
+    """The row of a claim on the machine with most evidence; None without a verdict."""
+    _known_claim(facts, claim)
+    rows = {row.machine: row for row in facts.verdicts.by_claim.get(claim, [])}
+    return next((rows[one] for one in machines_by_evidence(facts) if one in rows), None)
+
+
+def _linked(page: Page, shown: Markup, row: MeasuredRow | RatioRow, interval: str) -> Markup:
     """The figure with a link to its samples, and a title with its basis."""
     few = "" if is_headline(row) else "too few for a headline"
     basis = runs_phrase(row.runs, row.hosts)
     stale = "stale" if isinstance(row, MeasuredRow) and row.stale else ""
     parts = [page.inputs.called(row.machine), interval and f"{INTERVAL}: {interval}"]
-    title = "; ".join(filter(None, [*parts, with_interval(basis, few), stale, case]))
-    path = samples_address(row.machine, row.study, row.variant, case, row.metric)
+    title = "; ".join(filter(None, [*parts, with_interval(basis, few), stale, row.case]))
+    path = samples_address(row.machine, row.study, row.variant, row.case, row.metric)
     return _anchor(page.address(path), title, bool(few or stale), shown)
 
 
@@ -216,7 +206,7 @@ def _ledger(page: Page, claim: str) -> str:
 
 def _rate_interval(facts: StudyFacts, case: Case, row: MeasuredRow, payload: int) -> str:
     """The interval of a rate, or the rates of the runs; no end exceeds the limit."""
-    longest, shortest = row.ci_high, shortest_time(facts.figures, case, row)[0]
+    longest, shortest = row.ci_high, shortest_time(facts, case, row)[0]
     low, high = (payload / seconds for seconds in (longest, shortest))
     interval = quantity_interval(payload / row.median, low, high, "B/s")
     return spread(row, interval, lambda seconds: speed(payload, seconds))

@@ -10,17 +10,11 @@ from typing import Final
 
 from markupsafe import Markup
 
-from analysis.base.errors import require_known
 from analysis.base.quantities import runs_phrase, with_interval
+from analysis.results.tables.rows import ClaimRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import SPREAD, is_enough, spread
-from analysis.site.facts.claims import (
-    PUBLISHED,
-    chosen_after,
-    judges_phrase,
-    written_interval,
-)
-from analysis.site.facts.rows import ClaimRow
+from analysis.site.facts.claims import PUBLISHED, chosen_after, judges_phrase, written_interval
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, code, element, folded, joined, link, table
 from analysis.site.pages.inline import KINDS
@@ -29,7 +23,7 @@ from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import NOT_TESTED
 
 UNMEASURED: Final = "no machine has been measured"
-UNFOLDED: Final = 4
+MAX_UNFOLDED: Final = 4
 """Maximum number of unfolded comparisons of one claim."""
 
 
@@ -44,33 +38,24 @@ def ledger(page: Page) -> str:
             parts.append(f"## {facts.study.title} {{: #{name} .fold }}")
             if name in page.staged.pages:
                 parts.append(f"[The study](studies/{name}.md)")
-            parts.append(_list(page, facts, facts.study.claims, anchored=True))
+            parts.append(claim_lines(page, facts, facts.study.claims))
     return "\n\n".join(parts)
 
 
-@macro(may_be_empty=True)
-def claims(page: Page, *ids: str) -> Markup:
+def claims(page: Page) -> Markup:
     """The claims of the study, each on a line with its verdict and figure on each machine; those
-    of a write-up first.
-
-    ids: some of the claims; all if omitted
-    """
+    of a write-up first."""
     known = page.facts.study.claims
-    for one in ids:
-        require_known("claim", one, [claim.id for claim in known])
-    shown = [one for one in known if not ids or one.id in ids]
-    # Only the complete list has anchors, because an anchor must be unique on a page.
-    return _list(page, page.facts, sorted(shown, key=lambda one: one.ours), anchored=not ids)
+    return claim_lines(page, page.facts, sorted(known, key=lambda claim: claim.ours))
 
 
-def _list(page: Page, facts: StudyFacts, claims: Sequence[Claim], *, anchored: bool) -> Markup:
-    lines = [_line(page, facts, claim, anchored=anchored) for claim in claims]
-    if not lines:
-        return NO_HTML
-    return element("div", *lines, class_="hp-claims", data_search_exclude="")
+def claim_lines(page: Page, facts: StudyFacts, claims: Sequence[Claim]) -> Markup:
+    """A line for each claim; nothing without claims."""
+    lines = [_line(page, facts, claim) for claim in claims]
+    return element("div", *lines, class_="hp-claims", data_search_exclude="") if lines else NO_HTML
 
 
-def _line(page: Page, facts: StudyFacts, claim: Claim, *, anchored: bool) -> Markup:
+def _line(page: Page, facts: StudyFacts, claim: Claim) -> Markup:
     """A line with the claim and its verdicts, which unfolds into its figures and reasons."""
     study, verdicts = facts.study.name, facts.verdicts
     path = f"evidence/{study}/claims/{claim.id}.html"
@@ -78,19 +63,22 @@ def _line(page: Page, facts: StudyFacts, claim: Claim, *, anchored: bool) -> Mar
     shown, judged, lines = [], [], []
     for row in rows:
         found, few = verdicts.shown(row), verdicts.in_few(row)
-        where = page.inputs.called(_place(row))
-        figure = ": ".join(filter(None, [where, _written(facts, claim, row.measured)]))
-        shown.append(joined(" ", [_verdict(found), with_interval(figure, few)]))
-        judged.append([_place(row), found])
+        place = "published rows" if row.machine == PUBLISHED else row.machine
+        where, measured = page.inputs.called(place), _written(facts, claim, row.measured)
+        figure = with_interval(": ".join(filter(None, [where, measured])), few)
+        shown.append(joined(" ", [_verdict(found), figure]))
+        judged.append([place, found])
         notes = ", ".join(filter(None, [few, chosen_after(row)]))
+        # Of several comparisons, only the runs are shown.
+        interval = written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""
+        runs = runs_phrase(row.runs, row.hosts) if row.runs else ""
         lines.append(
             {
                 "on": where,
-                "measured": _written(facts, claim, row.measured),
-                SPREAD: _spread(facts, claim, row),
-                "runs": judges_phrase(row)
-                or (runs_phrase(row.runs, row.hosts) if row.runs else ""),
-                "verdict": joined("<br>", [_verdict(found), *([notes] if notes else [])]),
+                "measured": measured,
+                SPREAD: spread(row, interval, lambda value: _written(facts, claim, value)),
+                "runs": judges_phrase(row) or runs,
+                "verdict": joined("<br>", filter(None, [_verdict(found), notes])),
                 "reason": _reason(facts, claim, row),
                 "samples": _samples(facts, claim, row, root_from(path)),
             }
@@ -109,7 +97,7 @@ def _line(page: Page, facts: StudyFacts, claim: Claim, *, anchored: bool) -> Mar
         summary,
         claim.says,
         element("p", " ".join(about)) + table(lines),
-        anchor=claim_anchor(study, claim.id) if anchored else "",
+        anchor=claim_anchor(study, claim.id),
         study=study,
         by="ours" if claim.ours else "write-up",
         verdicts=json.dumps(judged),
@@ -120,18 +108,12 @@ def _verdict(verdict: str) -> Markup:
     return element("span", verdict, class_=f"hp-verdict{KINDS.get(verdict, '')}")
 
 
-def _place(row: ClaimRow) -> str:
-    """Name of the machine in the ledger's addresses."""
-    return "published rows" if row.machine == PUBLISHED else row.machine
-
-
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     """Reason of a verdict. For a claim with several comparisons, one line each; if there are many,
     all but the first are folded. For one whose verdict uses only some runs, their figure."""
-    parts = facts.verdicts.parts.get((claim.id, row.machine))
-    if parts:
+    if parts := facts.verdicts.parts.get((claim.id, row.machine)):
         first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
-        if len(parts) <= UNFOLDED:
+        if len(parts) <= MAX_UNFOLDED:
             return joined("<br>", [first, *rest])
         return joined("", [first, folded(f"and {len(rest)} more", joined("<br>", rest))])
     if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
@@ -145,24 +127,19 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
 
 def _samples(facts: StudyFacts, claim: Claim, row: ClaimRow, root: str) -> Markup:
     """The compared variants, each with a link to its samples on this machine if there are any."""
-    study = facts.study.name
+    study, known = facts.study.name, facts.inputs.runs_of
+    addresses = {
+        name: f"{root}{samples_address(row.machine, study, name, row.case)}"
+        for name in claim.variants
+        if (row.machine, study, name) in known
+    }
+    names = {name: code(name) for name in claim.variants}
     return joined(
         " ",
-        (
-            link(f"{root}{samples_address(row.machine, study, name, row.case)}", code(name))
-            if (row.machine, study, name) in facts.inputs.runs_of
-            else code(name)
-            for name in claim.variants
-        ),
+        (link(addresses[name], it) if name in addresses else it for name, it in names.items()),
     )
 
 
 def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
     """A figure in the format of its kind of comparison; empty for NaN."""
     return "" if math.isnan(value) else claim.write(value, facts.study.units)
-
-
-def _spread(facts: StudyFacts, claim: Claim, row: ClaimRow) -> str:
-    """The interval of a claim's figure or its runs; only the runs for several comparisons."""
-    interval = written_interval(claim.tests[0], row) if len(claim.tests) == 1 else ""
-    return spread(row, interval, lambda value: _written(facts, claim, value))

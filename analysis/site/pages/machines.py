@@ -11,25 +11,18 @@ from markupsafe import Markup
 
 from analysis.base.quantities import (
     INTERVAL,
-    listing,
-    percent,
     ratio,
     ratio_interval,
     speed,
-    with_interval,
 )
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
-from analysis.site.facts.basis import basis_phrase, is_headline
-from analysis.site.facts.comparison import FASTER, SLOWER, Ratio
-from analysis.site.facts.figures import delivered_bytes
+from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
 from analysis.site.facts.inputs import RunFile
-from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import (
     NO_HTML,
     code,
     element,
-    folded_tables,
     joined,
     link,
     plain,
@@ -37,7 +30,6 @@ from analysis.site.pages.html import (
 )
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
-from analysis.study import Variant
 
 UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
 """Meaning and unit of the last word of a key of a host."""
@@ -49,6 +41,7 @@ WRITTEN: Final = {
     "nvlinks": "NVLinks",
 }
 """Words of those keys as the field writes them."""
+MAX_PAIRED: Final = 12
 _WORD: Final = re.compile(r"[^ ,]+")
 
 
@@ -82,11 +75,10 @@ def machine_table(page: Page) -> Markup:
     """The description of every machine, a column for each."""
     inputs = page.inputs
     names = [inputs.called(one) for one in inputs.machines]
-    rows = [
-        {"": fact, **dict(zip(names, values, strict=True))}
-        for fact, values in described_facts(inputs.machines).items()
-    ]
-    return table([{"": "results folder", **dict(zip(names, inputs.machines, strict=True))}, *rows])
+    rows = {"results folder": [*inputs.machines]} | described_facts(inputs.machines)
+    return table(
+        {"": fact, **dict(zip(names, values, strict=True))} for fact, values in rows.items()
+    )
 
 
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -161,33 +153,32 @@ def samples(page: Page) -> Markup:
     for (machine, study), group in groupby(inputs.runs_of, key=lambda key: key[:2]):
         keys, called = list(group), inputs.called(machine)
         path = f"data/{machine}/{study}/index.html"
-        root = root_from(path)
         has_page = study in page.staged.pages
-        rows = [
-            {
-                "variant": link(root + source_path(study, name), code(name))
-                if has_page and name in inputs.studies[study].variant_names
-                else code(name),
-                # assets/samples.js plots the files of the second column.
-                "samples of the runs": joined(
-                    ", ",
-                    (link(f"{run.run}.csv", run.begun) for run in reversed(inputs.runs_of[key])),
-                ),
-                "commit of the newest": _commit(inputs.runs_of[key][-1]),
-                "code": "" if inputs.fresh_runs(key) else "has changed since",
-            }
-            for key in keys
-            for name in [key[2]]
-        ]
+        rows = []
+        for key in keys:
+            name, runs = key[2], inputs.runs_of[key]
+            is_shown = has_page and name in inputs.studies[study].variant_names
+            address = root_from(path) + source_path(study, name)
+            files = (link(f"{run.run}.csv", run.begun) for run in reversed(runs))
+            rows.append(
+                {
+                    "variant": link(address, code(name)) if is_shown else code(name),
+                    # assets/samples.js plots the files of the second column.
+                    "samples of the runs": joined(", ", files),
+                    "commit of the newest": _commit(runs[-1]),
+                    "code": "" if inputs.fresh_runs(key) else "has changed since",
+                }
+            )
         names = [file.name for file in inputs.files(machine, study)]
-        files = [
+        of_runs = groupby(names, key=lambda file: file.partition(".")[0])
+        of_run = (
             {
                 "run or capture": code(name),
-                "files": joined(", ", (link(file, file.partition(".")[2]) for file in of_run)),
+                "files": joined(", ", (link(file, file.partition(".")[2]) for file in of_name)),
             }
-            for name, of_run in groupby(names, key=lambda file: file.partition(".")[0])
-        ]
-        content = table(rows, ids=[samples_anchor(*key) for key in keys]) + table(files)
+            for name, of_name in of_runs
+        )
+        content = table(rows, ids=[samples_anchor(*key) for key in keys]) + table(of_run)
         summary = f"{called}, {study}: {len(keys)} variants"
         title = f"Samples of {study} on {called}"
         folds.append(page.fold(path, summary, title, content, f"{machine}-{study}"))
@@ -195,95 +186,36 @@ def samples(page: Page) -> Markup:
 
 
 @macro()
-def machine_pairs(page: Page, most: int = 12) -> Markup:
-    """The variants that differ most between every two machines; a select shows one pair.
-
-    most: number of rows of each table
-    """
-    comparison, found = page.staged.comparison, []
-    for one, other in combinations(comparison.machines, 2):
-        ratios = comparison.ratios(one, other)
-        tested = [each for each in ratios if each.judged] or ratios
-        ranked = sorted(tested, key=lambda each: each.rank, reverse=True)[:most]
-        called = [comparison.called(each) for each in (one, other)]
-        if ranked:
-            caption = f"{len(ranked)} of {len(ratios)} variants that ran on both"
-            rows = table((_pair(each, called) for each in ranked), caption=caption)
-            names = " and ".join(called)
+def machine_pairs(page: Page) -> Markup:
+    """The MAX_PAIRED variants that differ most between every two machines; a select shows one
+    pair."""
+    inputs, found = page.inputs, []
+    for pair in combinations(sorted(inputs.machines), 2):
+        ratios = machine_ratios(page.staged.studies.values(), *pair)
+        shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:MAX_PAIRED]
+        called = [*map(inputs.called, pair)]
+        if len(shown):
+            caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
+            rows = table((_pair(row, called) for row in shown.itertuples()), caption=caption)
+            title = element("h3", " and ".join(called))
             # assets/ledger.js adds the select; without it, all pairs are shown.
             found.append(
-                element("div", element("h3", names), rows, class_="hp-pair", data_pair=names)
+                element("div", title, rows, class_="hp-pair", data_pair=" and ".join(called))
             )
     return NO_HTML.join(found)
 
 
-def _pair(one: Ratio, called: Sequence[str]) -> dict[str, object]:
+def _pair(row: Any, called: Sequence[str]) -> dict[str, object]:
     """A variant with its figure on both machines, and the faster one if they are different."""
-    value, ends, faster = one.value, one.interval, called[0]
+    value, ends, faster = row.ratio, (row.low, row.high), called[0]
     if value < 1:
-        value, ends, faster = 1 / value, (1 / ends[1], 1 / ends[0]), called[1]
-    is_different = one.verdict in (FASTER, SLOWER)
-    figures = (speed(each.payload_bytes, each.seconds) for each in (one.of, one.against))
+        value, ends, faster = 1 / value, (1 / row.high, 1 / row.low), called[1]
+    is_different = row.verdict in (FASTER, SLOWER)
+    figures = (speed(row.payload_bytes, time) for time in (row.seconds, row.other_seconds))
     return {
-        "variant": code(f"{one.of.study}/{one.of.variant.name}"),
+        "variant": code(f"{row.study}/{row.variant}"),
         **{f"on {name}": figure for name, figure in zip(called, figures, strict=True)},
-        "verdict": f"{DIFFERENT}: {faster} is faster" if is_different else one.verdict,
+        "verdict": f"{DIFFERENT}: {faster} is faster" if is_different else row.verdict,
         "times as fast": ratio(value),
         INTERVAL: ratio_interval(*ends),
     }
-
-
-@macro()
-def machine_figures(page: Page) -> Markup:
-    """Every variant's figure on every machine, with its share of that machine's ceiling, folded by
-    study."""
-    comparison = page.staged.comparison
-    groups: dict[str, Sequence[Mapping[str, object]]] = {}
-    for facts in comparison.studies.values():
-        rows = [
-            {
-                "variant": code(variant.name),
-                **{
-                    comparison.called(one): _cell(facts, one.name, variant)
-                    for one in comparison.machines
-                },
-            }
-            for variant in facts.study.subjects
-        ]
-        if filled := [row for row in rows if any(list(row.values())[1:])]:
-            groups[facts.study.title] = filled
-    return folded_tables(groups)
-
-
-def _cell(facts: StudyFacts, machine: str, variant: Variant) -> str:
-    """The rate or time in the shown case, and its share of the fastest ceiling there."""
-    row = facts.figures.time(machine, variant)
-    if row is None:
-        return ""
-    case = facts.study.shown_case(variant)
-    figure = speed(delivered_bytes(case, row.metric), row.median)
-    share = facts.figures.limit_share(machine, variant, case, row.metric)
-    notes = [f"{percent(share.share)} of the ceiling"] if share else []
-    notes += [] if is_headline(row) else [basis_phrase(row)]
-    notes += ["stale"] * bool(row.stale)
-    return with_interval(figure, ", ".join(notes))
-
-
-@macro()
-def machine_hosts(page: Page) -> Markup:
-    """The hosts of each machine, with their runs."""
-    comparison, rows = page.staged.comparison, []
-    for machine in comparison.machines:
-        runs = comparison.inputs.runs_on(machine.name)
-        for host, name in comparison.host_names(machine).items():
-            of_host = [run for run in runs if run.host.id == host]
-            rows.append(
-                {
-                    "machine": comparison.called(machine),
-                    "host": name,
-                    "measured on": listing(sorted({run.start[:10] for run in of_host})),
-                    "runs": str(len({run.start for run in of_host})),
-                    "CPU": str(of_host[-1].host.described().get("cpu", "")),
-                }
-            )
-    return table(rows)

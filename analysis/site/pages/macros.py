@@ -6,32 +6,26 @@ here; the others are below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from analysis import ROOT
+from analysis.base import statistics
 from analysis.base.errors import require_known
-from analysis.base.quantities import listing, whole
-from analysis.base.reading import read_yaml
+from analysis.base.quantities import digits, digits_interval, whole
 from analysis.site.interface import CONSTANTS
 from analysis.site.pages import (
     chart_figures,
-    counters,
     inline,
     ledger,
     machines,
-    method,
-    model,
     reference,
     source,
-    study_pages,
     tables,
 )
 from analysis.site.pages.html import fenced, link
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study import Study
 
 
 @macro()
@@ -57,6 +51,17 @@ def constant(page: Page, name: str) -> str:
 
 
 @macro()
+def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
+    """The interval of an example.
+
+    kind: of its values, as analysis/base/statistics.py calls it
+    runs: the rounds of each run
+    """
+    _, low, high = statistics.estimate(runs, getattr(statistics, kind))
+    return digits(low) if low == high else digits_interval(low, high)
+
+
+@macro()
 def file(page: Page, path: str, language: str = "text") -> str:
     """A file of the repository as a code block with a button that copies it.
 
@@ -70,15 +75,3 @@ def file(page: Page, path: str, language: str = "text") -> str:
 def repository(page: Page) -> str:
     """The address of the repository by docs/mkdocs.yml; `ADDRESS` where it has none."""
     return page.extra["repository"] or "ADDRESS"
-
-
-def footer(studies: Iterable[Study]) -> dict[str, Any]:
-    """Authors, licence and write-ups, for the footer of every page. The address of a
-    write-up is empty if it has no public one."""
-    known = read_yaml(ROOT / "CITATION.cff")
-    write_ups = {one.write_up.title: one.write_up.address for one in studies if one.write_up}
-    return {
-        "authors": listing([one["name"] for one in known["authors"]]),
-        "licence": known["license"],
-        "write_ups": [{"title": title, "address": at or ""} for title, at in write_ups.items()],
-    }

@@ -3,7 +3,7 @@ journeys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -29,22 +29,20 @@ def navigation(pages: Path) -> list[Group]:
     found = {path.relative_to(pages).as_posix() for path in pages.glob(f"{STUDIES}/*.md")}
     others = sorted(found - known)
     extended = [(name, [*group, *(others if name == JOURNEYS else [])]) for name, group in listed]
-    return _filled(
-        (name, [one for one in group if (pages / one).exists()]) for name, group in extended
-    )
+    return _only(extended, lambda page: (pages / page).exists())
 
 
 def sidebar(groups: Iterable[Group], pages: Path) -> list[str | dict[str, Sequence[str]]]:
     """The menu as mkdocs has it, without the pages that the mkdocs.yml in the folder `pages` keeps
     out of it."""
     names = read_yaml(pages / CONFIGURATION).get("not_in_nav", "").split()
-    hidden = {name.removeprefix("/") for name in names}
-    shown = _filled((name, [one for one in group if one not in hidden]) for name, group in groups)
+    shown = _only(groups, lambda page: f"/{page}" not in names)
     return [{name: group} if name else group[0] for name, group in shown]
 
 
-def _filled(groups: Iterable[Group]) -> list[Group]:
-    return [(name, group) for name, group in groups if group]
+def _only(groups: Iterable[Group], is_kept: Callable[[str], bool]) -> list[Group]:
+    kept = [(name, [*filter(is_kept, group)]) for name, group in groups]
+    return [(name, group) for name, group in kept if group]
 
 
 def study_groups(groups: Iterable[Group], studies: Iterable[str]) -> dict[str, list[str]]:

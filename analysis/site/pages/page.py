@@ -53,12 +53,16 @@ class Page:
         return self.staged.inputs
 
     @property
-    def facts(self) -> StudyFacts:
+    def _name(self) -> str:
         """The study that a macro is about: `study` or the page's, which has the file's name."""
-        name = self.study or PurePosixPath(self.url).name
-        if name not in self.staged.studies:
+        return self.study or PurePosixPath(self.url).name
+
+    @property
+    def facts(self) -> StudyFacts:
+        """The study that a macro is about."""
+        if self._name not in self.staged.studies:
             raise self.missing("a study of this repository")
-        return self.staged.studies[name]
+        return self.staged.studies[self._name]
 
     @property
     def machine(self) -> str:
@@ -68,30 +72,22 @@ class Page:
         published = [one for one in order if one in self.staged.published]
         return next(iter(published or order), "")
 
-    def study_address(self, study: str) -> str:
-        """The page of a study as seen from this page; empty where it has none."""
-        return self.address(f"studies/{study}/") if study in self.staged.pages else ""
-
     def missing(self, what: str) -> MissingError:
         """The error of a macro that cannot give `what`."""
-        return MissingError(self.study or PurePosixPath(self.url).name or "home", what, "none")
-
-    def write_page(self, path: str, title: str, content: Markup) -> None:
-        """Write `content` to `path` in the site, as a page that needs no script. Its links are
-        relative to that page."""
-        file = self.site / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(PARTS.page(title, root_from(path), content))
+        return MissingError(self._name or "home", what, "none")
 
     def fold(
         self, path: str, summary: object, title: str, content: Markup, anchor: str = "", **data: str
     ) -> Markup:
-        """Write a page as `write_page`, and fold it in here.
+        """Write `content` to `path` in the site, as a page that needs no script, and fold it in
+        here. Its links are relative to that page.
 
         `anchor` is an id: that of anything in `content` begins with it and a hyphen, so that a link
         to it opens it. `data` are further `data-` attributes of the fold.
         """
-        self.write_page(path, title, content)
+        file = self.site / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PARTS.page(title, root_from(path), content))
         given = {f"data-{name}": value for name, value in data.items()}
         return PARTS.fold(self.root + path, summary, given | ({"id": anchor} if anchor else {}))
 
@@ -107,9 +103,8 @@ MACROS: Final[dict[str, Callable[..., str]]] = {}
 """Every macro by its name: a function of the Page and the arguments that a page passes."""
 
 
-def macro(name: str = "", *, may_be_empty: bool = False) -> Callable[[Written], Written]:
-    """Register a function as a macro with this name, by default the function's; the argument
-    `study` names a study that is not the page's.
+def macro(*, may_be_empty: bool = False) -> Callable[[Written], Written]:
+    """Register a function as a macro; the argument `study` names a study that is not the page's.
 
     A macro that raises `Page.missing`, or returns nothing and may not, stops the build. A site
     without results of a published machine, as a trial or of a reader's own machine, has a gap
@@ -117,22 +112,20 @@ def macro(name: str = "", *, may_be_empty: bool = False) -> Callable[[Written], 
     """
 
     def register(function: Written) -> Written:
-        called = name or function.__name__
-
         @functools.wraps(function)
         def of_page(page: Page, *arguments: Any, study: str = "", **named: Any) -> str:
             page = replace(page, study=study or page.study)
             try:
                 made = function(page, *arguments, **named)
                 if not made and not may_be_empty:
-                    raise page.missing(f"a result for {called}")
+                    raise page.missing(f"a result for {function.__name__}")
             except MissingError as error:
                 if page.staged.published:
                     raise
                 return gap(f"missing: {error}")
             return made
 
-        MACROS[called] = of_page
+        MACROS[function.__name__] = of_page
         return function
 
     return register

@@ -40,17 +40,17 @@ class MacrosPlugin(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
         known = Page(self._staged, page.url, Path(config.site_dir), config.extra)
         names = {name: partial(function, known) for name, function in MACROS.items()}
         try:
-            require_otherwise(page)
+            require_otherwise(markdown)
             return _JINJA.from_string(markdown, names).render()
         except (TemplateError, HotpathError, *UNFORESEEN) as error:
             kind = UnforeseenError if isinstance(error, UNFORESEEN) else HotpathError
             raise kind(f"the site was not built: {_in_page(page, error)}") from error
 
 
-def require_otherwise(page: Any) -> None:
+def require_otherwise(markdown: str) -> None:
     """HotpathError for text that a page has only if a claim `holds`, without an `else`: where the
     claim does not hold, readers would miss it."""
-    for condition in _JINJA.parse(page.markdown).find_all(nodes.If):
+    for condition in _JINJA.parse(markdown).find_all(nodes.If):
         names = {one.name for one in nodes.Tuple([condition.test], "load").find_all(nodes.Name)}
         if "holds" in names and not condition.else_:
             raise TemplateSyntaxError(
@@ -62,13 +62,13 @@ def require_otherwise(page: Any) -> None:
 def _in_page(page: Any, mistake: Exception) -> str:
     """The message of a mistake, with the page's file and its 1-based line."""
     frames = traceback.extract_tb(mistake.__traceback__)
-    lines = [one.lineno for one in frames if one.filename == "<template>" and one.lineno]
-    line = mistake.lineno if isinstance(mistake, TemplateSyntaxError) else next(iter(lines), None)
+    line = next((one.lineno for one in frames if one.filename == "<template>"), None)
+    message = str(mistake) if isinstance(mistake, HotpathError | TemplateError) else repr(mistake)
+    if isinstance(mistake, TemplateSyntaxError):
+        line, message = mistake.lineno, str(mistake.message)
     metadata = page.file.content_string.count("\n") - page.markdown.count("\n")
     where = f"docs/{page.file.src_path}" + (f": line {line + metadata}" if line else "")
-    message = mistake.message if isinstance(mistake, TemplateSyntaxError) else str(mistake)
-    is_plain = isinstance(mistake, HotpathError | TemplateError)
-    return f"{where}: {message if is_plain else repr(mistake)}"
+    return f"{where}: {message}"
 
 
 @contextmanager

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
-from analysis import ROOT
 from analysis.base.keys import adapter
 from analysis.site.interface import FILES
-from analysis.site.pages.html import code, fenced, prose, table, wide
+from analysis.site.pages.html import code, element, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
 from analysis.study.claims.kinds import BOUNDS, KINDS
@@ -24,6 +20,11 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
+_COMPARISON: Final = {
+    "title": "Comparison",
+    "description": "A kind, its subjects, and the threshold that its figure must meet.",
+    "type": "object",
+}
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -101,18 +102,24 @@ def schema_reference(schema: Schema) -> str:
             for key, part in mapping["properties"].items()
         ]
         heading = f"### `{path}`\n\n" if path else ""
-        shown.setdefault(str(mapping["properties"]), heading + wide(table(rows)))
+        shown.setdefault(str(mapping["properties"]), heading + _wide(rows))
     return "\n\n".join(shown.values())
+
+
+def _wide(rows: Sequence[Mapping[str, object]]) -> Markup:
+    """A table whose last column is prose, which stays readable on a narrow screen."""
+    return element("div", table(rows), class_="hp-prose")
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
     """(path, schema) of every mapping with named keys, from the outside in."""
-    if "properties" in schema:
+    keys = schema.get("properties", {})
+    if keys:
         yield path, schema
-    inner = {f"{path}.{key}".strip("."): one for key, one in schema.get("properties", {}).items()}
-    inner |= {f"{path}.<name>": one for one in _values(schema)}
-    inner |= {f"{path}[]": schema["items"]} if "items" in schema else {}
-    for place, part in inner.items():
+    inner = [(f"{path}.{key}".strip("."), one) for key, one in keys.items()]
+    inner += [(f"{path}.<name>", one) for one in _values(schema)]
+    inner += [(f"{path}[]", schema["items"])] if "items" in schema else []
+    for place, part in inner:
         yield from _mappings(part, place)
 
 
@@ -166,7 +173,7 @@ def claim_kinds(page: Page) -> Markup:
         }
         for name, kind in KINDS.items()
     )
-    return wide(table(rows))
+    return _wide([*rows])
 
 
 @macro()
@@ -189,17 +196,3 @@ def macro_list(page: Page) -> str:
         about = fenced(inspect.getdoc(function) or "", "text")
         parts.append(f"### `{name}({written})` {{#macro-{name}}}\n\n{about}")
     return "\n\n".join(parts)
-
-
-@macro()
-def parts(page: Page) -> Markup:
-    """Every part of the package from the top layer, with its purpose."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    layers = settings["contracts"][0]["layers"]
-    rows = []
-    for above, layer in enumerate(layers):
-        for name in layer.split(" | "):
-            about = " ".join((importlib.import_module(f"analysis.{name}").__doc__ or "").split())
-            purpose = re.split(r"(?<=\.)\s", about)[0]
-            rows.append({"layer": str(len(layers) - above), "part": code(name), "purpose": purpose})
-    return table(rows)

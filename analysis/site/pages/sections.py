@@ -12,7 +12,6 @@ from markdown.treeprocessors import Treeprocessor
 FOLD: Final = "fold"
 """In Markdown: `## Samples {: .fold }`."""
 LEVELS: Final = ("h2", "h3")
-PERMALINK: Final = "headerlink"
 AFTER_TOC: Final = 4
 """Priority of a tree processor that runs after the table of contents has named the headings."""
 
@@ -31,7 +30,7 @@ class Folds(Treeprocessor):  # type: ignore[misc]
             parent = list(open_folds.values())[-1] if open_folds else root
             if child.tag in LEVELS and child.get("class") == FOLD:
                 del child.attrib["class"]
-                for link in child.findall(f"a[@class='{PERMALINK}']"):
+                for link in child.findall("a[@class='headerlink']"):
                     child.remove(link)  # a summary is a button, and has no other inside
                 fold = SubElement(parent, "details", {"class": f"hp-section hp-{child.tag}"})
                 SubElement(fold, "summary").append(child)

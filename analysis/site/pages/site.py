@@ -14,12 +14,13 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import put_in_place, require_room
+from analysis.base.quantities import listing
+from analysis.base.reading import read_yaml
 from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.guarding import guarded, read_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.pages.common import FIGURES
-from analysis.site.pages.html import element, joined, plain
-from analysis.site.pages.macros import footer
+from analysis.site.pages.html import element, plain
 from analysis.site.pages.navigation import CONFIGURATION, navigation, sidebar, study_groups
 from analysis.site.pages.plugin import MacrosPlugin, warnings
 from analysis.site.pages.staging import Staged, stage
@@ -76,7 +77,14 @@ def build_site(
 def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> None:
     """Have mkdocs make the site; HotpathError for a mistake in a macro."""
     config = load_config(str(configuration), strict=True, **settings)
-    config.extra["footer"] = footer(staged.inputs.studies.values())
+    known = read_yaml(ROOT / "CITATION.cff")
+    write_ups = [one.write_up for one in staged.inputs.studies.values() if one.write_up]
+    addresses = {one.title: one.address or "" for one in write_ups}
+    config.extra["footer"] = {
+        "authors": listing([one["name"] for one in known["authors"]]),
+        "licence": known["license"],
+        "write_ups": [{"title": title, "address": at} for title, at in addresses.items()],
+    }
     config.plugins["macros"] = MacrosPlugin(staged)
     config.plugins.on_startup(command="build", dirty=False)
     build(config)
@@ -88,8 +96,8 @@ def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
     if not faults:
         return
     home = site / "index.html"
-    lines = joined("", (element("li", plain(fault.sentence(inputs))) for fault in faults))
     listed = element("h2", "What these pages lack", id="faults")
-    listed += element("ul", lines, class_="hp-faults")
+    lines = (element("li", plain(fault.sentence(inputs))) for fault in faults)
+    listed += element("ul", *lines, class_="hp-faults")
     text, end, rest = home.read_text().rpartition("</article>")
     home.write_text(Markup("").join(map(Markup, (text, listed, end, rest))))

@@ -1,11 +1,11 @@
-"""The macro `source`: a variant's code and its difference from the step before, what the compiler
-made of it, its figures and counters, folded."""
+"""A variant's code and its difference from the step before, what the compiler made of it, its
+figures and counters, folded; and the folded end of a study's page."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -13,35 +13,58 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from analysis import ROOT
-from analysis.base.errors import require_known
 from analysis.base.quantities import listing, quantity, whole
-from analysis.site.facts.captures import kernel_name
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.counters import counter_table
 from analysis.site.pages.html import NO_HTML, code, element, joined, prose, table
-from analysis.site.pages.page import Page, macro, root_from
-from analysis.site.pages.tables import metric_rows
+from analysis.site.pages.ledger import claims
+from analysis.site.pages.page import MACROS, Page, macro, root_from
+from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
+from analysis.toolchain.kernel_names import kernel_name
 
 LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
-SMOKE: Final = ROOT / "build" / "smoke"
-"""Folder of all output of the smoke grid."""
+MEASURE: Final = "snakemake --cores 8 -f build/measured"
+"""The command that measures a study's variant again, up to their names."""
+SAMPLES: Final = (
+    "[Data](../data.md) lists the samples of every variant, with commit, compiler and command."
+)
 
 
 @macro()
-def source(page: Page, *variants: str) -> Markup:
-    """Folded: the source of variants with its difference from the step before, machine code,
-    resources, counters, figures on every machine, and the command that measures it again.
+def evidence(
+    page: Page,
+    caption: str = "",
+    charts: Mapping[str, str] | None = None,
+    tables: Sequence[str] = (),
+) -> str:
+    """The folded end of a study's page: every claim with its verdict, charts and tables that the
+    text does not show, every variant's source and figures, and missing results.
 
-    variants: names; all of the study if omitted
+    caption: axes of the chart of all cases; without it, there is no such chart
+    charts: captions by names of charts
+    tables: names as of `table`
     """
-    study = page.facts.study
-    for name in variants:
-        require_known("variant", name, study.variant_names)
-    shown = [study.variant(name) for name in variants] or study.variants
-    # Only the complete list has anchors, because an anchor must be unique on a page.
-    return joined("", (_folded(page, variant, anchored=not variants) for variant in shown))
+    drawn = {**(charts or {}), **({"cases": caption} if caption else {})}
+    shown = [
+        *(MACROS["table"](page, name) for name in tables),
+        *(MACROS["chart"](page, name, text) for name, text in drawn.items()),
+    ]
+    parts = {
+        "Claims and verdicts {: #claims .fold }": claims(page),
+        "The printed figures beside ours {: #as-published .fold }": published(page),
+        "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
+        "Source, machine code and figures of each variant {: #sources .fold }": source(page),
+        "Missing results {: #missing-results .fold }": missing(page.facts),
+        "Samples {: .fold }": SAMPLES,
+    }
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
+
+
+def source(page: Page) -> Markup:
+    """Folded: the source of each variant with its difference from the step before, machine code,
+    resources, counters, figures on every machine, and the command that measures it again."""
+    return joined("", (_folded(page, variant) for variant in page.facts.study.variants))
 
 
 def source_path(study: str, variant: str) -> str:
@@ -49,12 +72,12 @@ def source_path(study: str, variant: str) -> str:
     return f"evidence/{study}/{variant}.html"
 
 
-def _folded(page: Page, variant: Variant, *, anchored: bool) -> Markup:
+def _folded(page: Page, variant: Variant) -> Markup:
     facts = page.facts
     path = source_path(facts.study.name, variant.name)
     root = root_from(path)
     rows = metric_rows(facts, [variant], root)
-    text = variant.path.read_text()
+    text, command = variant.path.read_text(), f"{MEASURE}/{facts.study.name}/{variant.name}"
     sections = {
         "Figures": table({key: row[key] for key in row if key != "variant"} for row in rows),
         f"Difference from {variant.after}": highlighted(code_difference(facts.study, variant)),
@@ -62,13 +85,12 @@ def _folded(page: Page, variant: Variant, *, anchored: bool) -> Markup:
         "Resources": table(_resources(facts, variant)),
         "Machine code": table(_machine_code(facts, variant)),
         "Hardware counters": counter_table(facts, variant, root),
-        "Measure it again": element("code", _command(facts, variant), data_copy=""),
+        "Measure it again": element("code", command, data_copy=""),
     }
     parts = [element("p", prose(text)) for text in _texts(facts, variant)]
     parts += [element("h2", title) + content for title, content in sections.items() if content]
     summary = joined(" ", [variant.title, code(variant.name)])
-    anchor = variant.name if anchored else ""
-    return page.fold(path, summary, variant.title, joined("", parts), anchor)
+    return page.fold(path, summary, variant.title, joined("", parts), variant.name)
 
 
 def _texts(facts: StudyFacts, variant: Variant) -> Iterator[str]:
@@ -96,17 +118,15 @@ def setting_difference(study: Study, variant: Variant) -> list[str]:
     if variant.after is None:
         return []
     before = study.variant(variant.after)
-    changes = []
-    if variant.flags != before.flags:
-        changes.append(f"flags `{' '.join(variant.flags) or 'none'}`")
     settings = {**variant.constants, **variant.options}
     earlier = {**before.constants, **before.options}
-    changes += [
+    changes = [
         f"`{name} = {value}` instead of `{earlier.get(name, 'unset')}`"
         for name, value in settings.items()
         if earlier.get(name) != value
     ]
-    return changes
+    flags = f"flags `{' '.join(variant.flags) or 'none'}`"
+    return [flags, *changes] if variant.flags != before.flags else changes
 
 
 def highlighted(text: str, language: str = "diff") -> Markup:
@@ -115,14 +135,6 @@ def highlighted(text: str, language: str = "diff") -> Markup:
         return NO_HTML
     block = highlight(text, get_lexer_by_name(language), HtmlFormatter(cssclass="highlight"))
     return Markup(block.replace("<pre>", '<pre tabindex="0">', 1))
-
-
-def _command(facts: StudyFacts, variant: Variant) -> str:
-    """The command that measures the variant again, in the grid of the shown results."""
-    target = f"measured/{facts.study.name}/{variant.name}"
-    if facts.inputs.results.resolve().is_relative_to(SMOKE):
-        return f"snakemake --cores 8 --config grid=smoke -f {SMOKE.relative_to(ROOT)}/{target}"
-    return f"snakemake --cores 8 -f build/{target}"
 
 
 def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
@@ -140,7 +152,7 @@ def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        built = facts.machine_code(name)
+        built = facts.inputs.machine_code.get((facts.study.name, name))
         if built is None:
             continue
         if built.reason:

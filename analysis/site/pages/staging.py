@@ -5,56 +5,51 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from analysis import ROOT
 from analysis.base.reading import read_bytes
-from analysis.site.charts.engine import ENGINE
-from analysis.site.charts.writing import INDEX, ChartSummary, read_index
-from analysis.site.facts.comparison import Comparison
+from analysis.results.tables.rows import OFFERED
+from analysis.site.charts.writing import ENGINE, INDEX, ChartSummary, read_index
 from analysis.site.facts.guarding import LEFT_OUT
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.site.interface import OFFERED
 from analysis.site.pages.navigation import STUDIES
 
 ALL: Final = "all"
 """The group of charts about all studies."""
 SAMPLES: Final = "samples.parquet"
 
+Groups = Mapping[str, Sequence[str]]
+"""All studies, by the group of pages that theirs is in."""
+
 
 @dataclass(frozen=True, repr=False)
 class Staged:
-    """What macros give: `groups` are the studies of each group of pages, `studies` all in their
-    order, `pages` those with a page. Charts are by study, or ALL, and name, None if there is
-    nothing to draw. `published` are the machines with results of which no figure may be missing."""
+    """What macros give: `studies` are all in the order of `groups`, `pages` those with a page.
+    Charts are by study, or ALL, and name, None if there is nothing to draw. `published` are the
+    machines with results of which no figure may be missing."""
 
     inputs: Inputs
-    groups: Mapping[str, Sequence[str]]
+    groups: Groups
     studies: Mapping[str, StudyFacts]
     charts: Mapping[str, Mapping[str, ChartSummary | None]]
     drawn: Path
     pages: Collection[str]
     published: Collection[str] = ()
 
-    @cached_property
-    def comparison(self) -> Comparison:
-        """All machines side by side."""
-        return Comparison(self.inputs, self.studies)
 
-
-def facts_of(inputs: Inputs, groups: Mapping[str, Sequence[str]]) -> dict[str, StudyFacts]:
-    """The studies of all `groups` of pages, in their order."""
+def facts_of(inputs: Inputs, groups: Groups) -> dict[str, StudyFacts]:
+    """The studies of all `groups`, in their order."""
     names = chain(*groups.values())
     return {name: StudyFacts(inputs, inputs.studies[name]) for name in names}
 
 
 def stage(
     inputs: Inputs,
-    groups: Mapping[str, Sequence[str]],
+    groups: Groups,
     pages: Path,
     tables: Path,
     drawn: Path,
@@ -63,8 +58,7 @@ def stage(
 ) -> Staged:
     """Fill `folder` with the pages under `pages` and all they refer to; what was there goes.
 
-    `groups` are all studies, by the group of pages that theirs is in. `drawn` has the charts of
-    each of them, those about all studies, and their engine.
+    `drawn` has the charts of each of the studies, those about all, and their engine.
     """
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(pages, folder, ignore=shutil.ignore_patterns("mkdocs.yml"))
@@ -72,13 +66,12 @@ def stage(
     for name in (*studies, ALL):
         ignored = shutil.ignore_patterns(INDEX, LEFT_OUT)
         shutil.copytree(drawn / name, folder / "charts" / name, ignore=ignored)
-    for name in ENGINE:
-        shutil.copy(drawn / name, folder / "assets")
+    shutil.copy(drawn / ENGINE, folder / "assets")
     shutil.copy(ROOT / "LICENSE", folder / "LICENSE.txt")
     shutil.copy(ROOT / "CITATION.cff", folder)
     data = folder / "data"
     data.mkdir()
-    for name in (*OFFERED, SAMPLES):
+    for name in (*(f"{table}.csv" for table in OFFERED), SAMPLES):
         shutil.copy(tables / name, data)
     for machine, study in sorted({key[:2] for key in inputs.runs_of}):
         (data / machine / study).mkdir(parents=True)

@@ -1,8 +1,10 @@
-"""The macro `table`: tables of a study's results."""
+"""Tables of a study's results: its steps, its metrics, what was printed, what is missing, and those
+that the study computes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from statistics import mode
 from typing import Any, Final
 
@@ -15,85 +17,69 @@ from analysis.base.quantities import (
     quantity,
     ratio,
     ratio_interval,
+    runs_phrase,
     speed,
     whole,
     with_interval,
 )
-from analysis.site.charts.widgets import SUFFIX, read_page_table
+from analysis.site.charts.widgets import SUFFIX, page_table_names, read_page_table
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, metric_spread, spread
+from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
 from analysis.site.facts.captures import STALE
-from analysis.site.facts.figures import delivered_bytes
-from analysis.site.facts.journeys import journey_of
-from analysis.site.facts.rows import MeasuredRow, PublishedRow, RatioRow
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.facts.inputs import MeasuredRow
+from analysis.site.facts.journeys import Journey, journey_of
+from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
-from analysis.site.pages.page import MACROS, Page, macro
+from analysis.site.pages.navigation import JOURNEYS
+from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= same", "unclear": "?"}
 """Of a step over the one before it, from enough runs."""
-OF_STUDIES: Final = (
-    "steps",
-    "metrics",
-    "published",
-    "claims",
-    "page_table_reads",
-    "misses",
-)
-"""Tables of any study, each a macro by itself."""
+PAIRED: Final = "gains are paired by rounds, so they may differ from the quotient of two figures"
 
 Cells = dict[str, object]
 
 
 @macro()
-def table(page: Page, name: str, *parts: Any, **options: Any) -> str:
+def table(page: Page, name: str, **options: Any) -> Markup:
     """A table of the study's results.
 
-    name: `steps`, `metrics`, `published`, `claims`, `page_table_reads` or `misses`, each
-        also a macro by itself; or a function of TABLES in the study's page_tables.py
-    parts: as of the macro of that name
-    options: as of the macro of that name
+    name: `steps`, the running table of steps; or a function of TABLES in the study's page_tables.py
+    options: of `steps`: `names`, the variants, or else `roles`, one or several of `step`,
+        `reference`, `ceiling` and `beyond`; and `changes`, what a variant changes, by its name
     """
+    if name == "steps":
+        return steps(page, **options)
     study = page.facts.study.name
-    folder = page.staged.drawn / study
-    if not (folder / f"{name}{SUFFIX}").exists():
-        computed = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
-        require_known("table", name, [*OF_STUDIES, *computed])
-        return MACROS[name](page, *parts, **options)
+    folder, file = page.staged.drawn / study, f"{study}/{name}{SUFFIX}"
+    require_known("table", name, ["steps", *page_table_names(folder)])
     made = read_page_table(folder, name)
+    if not made.rows and made.may_be_empty:
+        return element("p", made.empty_text, data_table=file)
     if not made.rows:
         raise page.missing(f"a row of table {name}: {made.empty_text}")
     rows = (dict(zip(made.columns, row, strict=True)) for row in made.rows)
-    shown = html.table(rows, numeric=made.numeric)
-    return element("div", shown, data_table=f"{study}/{name}{SUFFIX}")
+    return element("div", html.table(rows, numeric=made.numeric), data_table=file)
 
 
-@macro()
 def steps(
     page: Page,
     names: Sequence[str] = (),
     roles: Sequence[str] = ("step", "beyond"),
     changes: Mapping[str, str] | None = None,
-    machine: str = "",
 ) -> Markup:
-    """The running table: what each variant changes, its figure, share of the limit, and gain.
-
-    names: the variants; by default all of some `roles` that a machine could run
-    roles: one or several of `step`, `reference`, `ceiling` and `beyond`
-    changes: what a variant changes, by its name; by default the first sentence of its idea
-    machine: as of `figure`
-    """
-    facts = page.facts
-    changed = changes or {}
+    """The running table: what each variant changes, by default the first sentence of its idea; its
+    figure, share of the limit, and gain. Without `names`, it has all of some `roles` that a machine
+    could run."""
+    facts, changed, machine = page.facts, changes or {}, page.machine
     for name in [*names, *changed]:
         require_known("variant", name, facts.study.variant_names)
     variants = [facts.study.variant(name) for name in names] or [
         one for one in facts.study.with_role(*roles) if one.name not in facts.unreached
     ]
-    machine = machine or page.machine
-    times = {one: facts.figures.time(machine, one) for one in variants}
+    times = {one: facts.time(machine, one) for one in variants}
     measured = [basis_phrase(time) for time in times.values() if time is not None]
     if not measured:
         raise page.missing(f"a figure of any step on {machine or 'any machine'}")
@@ -101,13 +87,12 @@ def steps(
     journey = journey_of(facts)
     if journey is not None and journey.machine != machine:
         journey = None
-    shares = {step.variant: step.share for step in journey.steps} if journey else {}
-    rows = []
+    rows: list[Cells] = []
     for (variant, time), before in zip(times.items(), [None, *variants], strict=False):
-        share = shares.get(variant)
+        share = journey.shares.get(variant) if journey else None
         printed = [
-            speed(row.payload_bytes * facts.figures.are_rates, row.seconds)
-            for row in facts.figures.printed
+            speed(row.payload_bytes * facts.are_rates, row.seconds)
+            for row in facts.printed
             if (row.variant, row.case) == (variant.name, facts.study.shown_case(variant).id)
         ]
         rows.append(
@@ -120,18 +105,18 @@ def steps(
                 "write-up": ", ".join(dict.fromkeys(printed)),
             }
         )
-    caption = f"{facts.inputs.called(machine)}; case {facts.study.headline}; {usual}"
+    parts = [facts.inputs.called(machine), f"case {facts.study.headline}", usual]
     if journey is not None and journey.limit is not None:
-        limit = with_interval(journey.limit.variant.title, journey.limit.clock)
-        caption += f"; limit: {limit}"
-    return html.table(rows, caption=caption)
+        parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
+    parts += [PAIRED] * any(row.get("gain") for row in rows)
+    return html.table(rows, caption="; ".join(parts))
 
 
 def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -> Markup:
     """A rate or time with its clock, and notes if it is stale, of other `runs` or of another
     case."""
     case = facts.study.shown_case(variant)
-    payload = delivered_bytes(case, time.metric) * facts.figures.are_rates
+    payload = delivered_bytes(case, time.metric) * facts.are_rates
     usual = parse_case(facts.study.headline)
     notes = [
         facts.study.metrics[time.metric].clock,
@@ -145,11 +130,12 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
 def _gain(facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Variant | None) -> Cells:
     """Gain and verdict over the variant's `after`, which is named unless it is the row above."""
     after = facts.study.variant(variant.after) if variant.after else None
-    row = facts.figures.comparison(time.machine, variant, after) if after else None
+    row = facts.comparison(time.machine, variant, after) if after else None
     if row is None or after is None:
         return {"gain": "", "verdict": ""}
     parts = [figure(ratio(row.ratio), row)]
-    parts += [quiet(note)] if (note := facts.figures.other_clock(row, time)) else []
+    if row.metric != time.metric:
+        parts.append(quiet(f"by {facts.study.metrics[row.metric].clock}"))
     parts += [link(f"#{after.name}", f"over {after.name}")] if after != before else []
     verdict = VERDICTS[row.verdict] if is_headline(row) else "?"
     return {"gain": joined("<br>", parts), "verdict": verdict}
@@ -169,82 +155,70 @@ def metrics(page: Page, *roles: str) -> Markup:
 def metric_rows(facts: StudyFacts, variants: Iterable[Variant], root: str) -> list[Cells]:
     """Cells of every metric of `variants` on every machine, in their shown cases, with links to the
     samples; `root` leads to the root of the site."""
-    rows: list[Cells] = []
-    for variant in variants:
-        case = facts.study.shown_case(variant)
-        after = facts.study.variant(variant.after) if variant.after else None
-        for machine in facts.machines:
-            for name, metric in facts.study.metrics.items():
-                row = facts.figures.metric(machine, variant, name)
-                if row is None:
-                    continue
-                over = facts.figures.ratio(machine, variant, after, name) if after else None
-                limit = facts.figures.limit_share(machine, variant, case, name)
-                payload = delivered_bytes(case, name)
-                path = samples_address(machine, facts.study.name, variant.name, case.id, name)
-                rows.append(
-                    {
-                        "variant": variant.title,
-                        "machine": link(f"{root}{path}", facts.inputs.called(machine)),
-                        "case": "" if case.id == facts.study.headline else case.id,
-                        "metric": facts.study.clock_of(variant, name),
-                        "median": figure(metric.write(row.median), row),
-                        SPREAD: metric_spread(row, metric),
-                        "rate": speed(payload, row.median) if payload else "",
-                        "over the step before": _ratio(over),
-                        "of the ceiling": percent(limit.share) if limit else "",
-                        "runs": basis_phrase(row),
-                        "samples": whole(row.n),
-                        "notes": ", ".join(_flags(row)),
-                    }
-                )
-    return rows
+    return [
+        _metric(facts, variant, row, root)
+        for variant in variants
+        for machine in facts.machines
+        for name in facts.study.metrics
+        if (row := facts.metric(machine, variant, name)) is not None
+    ]
 
 
-def _ratio(row: RatioRow | None) -> str:
-    if row is None:
-        return ""
-    interval = ratio_interval(row.ci_low, row.ci_high)
-    return with_interval(ratio(row.ratio), spread(row, interval, ratio))
-
-
-def _flags(row: MeasuredRow) -> list[str]:
-    """What limits the trust in a figure."""
-    flags = {
+def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) -> Cells:
+    case, metric = facts.study.shown_case(variant), facts.study.metrics[row.metric]
+    after = facts.study.variant(variant.after) if variant.after else None
+    over = facts.ratio(row.machine, variant, after, row.metric) if after else None
+    gain = spread(over, ratio_interval(over.ci_low, over.ci_high), ratio) if over else ""
+    limit = facts.limit_share(row.machine, variant, case, row.metric)
+    payload = delivered_bytes(case, row.metric)
+    path = samples_address(row.machine, row.study, row.variant, row.case, row.metric)
+    interval = metric.write_interval(row.median, row.ci_low, row.ci_high)
+    doubts = {
         "stale": row.stale,
         "not verified": not row.verified,
         f"{row.apart} of {row.runs} runs outside the interval of the others": row.apart,
         f"throttled in {percent(row.throttled)} of samples": row.throttled > 0,
         f"disturbed in {row.disturbed} of {row.rounds} rounds": row.disturbed,
     }
-    return [flag for flag, is_raised in flags.items() if is_raised]
+    return {
+        "variant": variant.title,
+        "machine": link(f"{root}{path}", facts.inputs.called(row.machine)),
+        "case": "" if case.id == facts.study.headline else case.id,
+        "metric": facts.study.clock_of(variant, row.metric),
+        "median": figure(metric.write(row.median), row),
+        SPREAD: spread(row, interval, metric.write),
+        "rate": speed(payload, row.median) if payload else "",
+        "over the step before": with_interval(ratio(over.ratio), gain) if over else "",
+        "of the ceiling": percent(limit.share) if limit else "",
+        "runs": basis_phrase(row),
+        "samples": whole(row.n),
+        "notes": ", ".join(doubt for doubt, is_raised in doubts.items() if is_raised),
+    }
 
 
-@macro()
 def published(page: Page) -> Markup:
     """The write-up's figures in SI units, beside the measured ones."""
-    facts = page.facts
-    statements: dict[tuple[str, str, str], list[PublishedRow]] = {}
-    for row in facts.published:
-        statements.setdefault((row.variant, row.case, row.source), []).append(row)
-    rows = []
-    for (variant, case, source), printed in statements.items():
+    facts, rows = page.facts, []
+    places = [(row.variant, row.case, row.source) for row in facts.published]
+    for place in dict.fromkeys(places):
+        printed = [row for row, at in zip(facts.published, places, strict=True) if at == place]
         best = next((row for row in printed if row.is_time), printed[0])
-        notes = dict.fromkeys(filter(None, (row.note for row in printed)))
         measured = {
             facts.inputs.called(machine): speed(best.payload_bytes, found.median)
             for machine in facts.machines
-            if (found := facts.figures.find(machine, variant, case, best.metric))
+            if (found := facts.find(machine, best.variant, best.case, best.metric))
         }
         rows.append(
             {
-                "variant": code(variant),
-                "case": case,
+                "variant": code(best.variant),
+                "case": best.case,
                 "as printed": "; ".join(f"{row.printed} {row.unit_printed}" for row in printed),
                 "time": quantity(best.seconds, "s"),
                 "rate": gigabytes_per_second(best.rate),
                 **measured,
-                "source": "; ".join([source, *notes]),
+                "source": "; ".join(
+                    [best.source, *dict.fromkeys(row.note for row in printed if row.note)]
+                ),
             }
         )
     return html.table(rows)
@@ -253,32 +227,76 @@ def published(page: Page) -> Markup:
 def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, stale or missing captures, and
     tables of the code; nothing if all exist."""
+    found: list[tuple[str, str, str, str, str]] = []
     columns = ["machine", "status", "reason", "variant"]
-    groups = facts.skipped.groupby(columns, sort=True)["case"].agg(list).reset_index()
-    found: dict[tuple[str, str, str, str], list[str]] = {}
+    groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
         where = "all" if is_all else "; ".join(cases)
-        found.setdefault((machine, "results", f"{status}: {reason}", where), []).append(variant)
+        found.append((machine, "results", f"{status}: {reason}", where, variant))
     for machine in facts.machines:
         for variant in (one for one in facts.study.variants if one.on_gpu):
             for kind in ("counters", "timeline"):
-                capture = facts.captures.find(machine, variant, kind)
+                capture = facts.capture(machine, variant, kind)
                 if not capture.is_there or capture.state == STALE:
                     reason = "the code has changed since" if capture.is_there else capture.reason
-                    found.setdefault((machine, kind, reason, ""), []).append(variant.name)
+                    found.append((machine, kind, reason, "", variant.name))
+    order = [*dict.fromkeys(one[:4] for one in found)]
+    found.sort(key=lambda one: order.index(one[:4]))
     rows: list[Cells] = [
         {
             "machine": facts.inputs.called(machine),
             "missing": kind,
             "reason": reason,
             "cases": cases,
-            "variants": joined(", ", map(code, dict.fromkeys(variants))),
+            "variants": joined(", ", map(code, dict.fromkeys(one[4] for one in group))),
         }
-        for (machine, kind, reason, cases), variants in found.items()
+        for (machine, kind, reason, cases), group in groupby(found, key=lambda one: one[:4])
     ]
-    rows += [
-        {"missing": f"table {name} of the code", "reason": why}
-        for name, why in facts.absent.items()
-    ]
+    absent = facts.inputs.absent[facts.study.name].items()
+    rows += [{"missing": f"table {name} of the code", "reason": why} for name, why in absent]
     return html.table(rows)
+
+
+@macro()
+def journeys(page: Page, *names: str) -> Markup:
+    """A line for each journey: its first and its best step, the gain, and the share of the limit.
+
+    names: some of the studies; all journeys if omitted
+    """
+    rows = []
+    for name in names or page.staged.groups.get(JOURNEYS, ()):
+        facts = page.staged.studies[name]
+        if (journey := journey_of(facts)) is None:
+            continue
+        pair = journey.first, journey.best
+        times = [journey.times[step] for step in pair]
+        payloads = [facts.study.shown_case(step).payload_bytes * facts.are_rates for step in pair]
+        first, best = (
+            figure(speed(payload, time.median), time)
+            for payload, time in zip(payloads, times, strict=True)
+        )
+        gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
+        few = min(times, key=lambda time: time.runs)
+        address = page.address(f"studies/{name}/") if name in page.staged.pages else ""
+        rows.append(
+            {
+                "study": link(address, facts.study.title),
+                "first step": first,
+                "best step": best,
+                "gain": figure(ratio(gain.ratio), gain) if gain and is_headline(gain) else "",
+                "of the limit": _of_limit(journey),
+                "by": facts.study.metrics[journey.metric].clock,
+                "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
+            }
+        )
+    return html.table(rows, caption=PAIRED.capitalize() if rows else "")
+
+
+def _of_limit(journey: Journey) -> str:
+    """The share of the limit that the best step reaches, and the limit; empty for a step that is
+    faster, whose page says why."""
+    share = journey.shares.get(journey.best)
+    if share is None or share > 1 or journey.limit is None:
+        return ""
+    return f"{percent(share)} of {journey.limit.variant.title}"

@@ -100,9 +100,9 @@ def test_tables_have_every_answer(folder: Path) -> None:
 
 
 def test_the_table_has_the_call_of_each_cell(folder: Path) -> None:
-    table = json.loads((folder / "adviser.table.json").read_text())
-    assert table["rows"] and all(len(row) == len(table["columns"]) for row in table["rows"])
-    assert not any("pinned_" in cell for row in table["rows"] for cell in row)
+    rows = json.loads((folder / "adviser.table.json").read_text())
+    assert rows and len({(*row,) for row in rows}) == 1, "all have the same columns"
+    assert not any("pinned_" in cell for row in rows for cell in row.values())
 
 
 @pytest.fixture

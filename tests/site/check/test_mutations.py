@@ -46,14 +46,8 @@ def without(study: str, file: str, pattern: str) -> Mutation:
     return Mutation(study, change)
 
 
-def on_page(study: str, macro: str) -> Mutation:
-    """Without the first use of a macro."""
-    return without(study, f"docs/studies/{study}.md", rf"(?s){{{{ {macro}\(.*?\) }}}}")
-
-
-def results(study: str, machine: str) -> Mutation:
-    """Without a study's results on a machine."""
-    return Mutation(study, lambda root: shutil.rmtree(root / "results" / machine / study))
+def without_results(root: Path, study: str) -> None:
+    shutil.rmtree(root / "results" / H200 / study)
 
 
 def samples(where: str, is_gone: Callable[[Row, str, list[str]], bool]) -> Mutation:
@@ -91,15 +85,15 @@ MUTATIONS: Final = {
         "kernels/counters/study.yaml",
         r"(?s)  - id: array_removes_contention\n.*?(?=\n  - id|\Z)",
     ),
-    "a chart": on_page("pool_gather", "chart"),
-    "the evidence": on_page("counters", "evidence"),
+    "a chart": without("pool_gather", "docs/studies/pool_gather.md", r"(?s){{ chart\(.*?\) }}"),
+    "the evidence": without("counters", "docs/studies/counters.md", r"(?s){{ evidence\(.*?\) }}"),
     "a run": samples(f"{H200}/counters/shared_atomic", lambda row, run, runs: runs[3:4] == [run]),
     "a round": samples(
         f"{H100}/counters/sharded_padded",
         lambda row, run, runs: row.round == 1 and run != runs[0],
     ),
-    "a study's results": results("rdma_write", H200),
-    "a calibration": results("link_calibration", H200)._replace(study="h2d_gather"),
+    "a study's results": Mutation("rdma_write", lambda root: without_results(root, "rdma_write")),
+    "a calibration": Mutation("h2d_gather", lambda root: without_results(root, "link_calibration")),
 }
 """One of each kind."""
 

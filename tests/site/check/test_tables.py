@@ -14,6 +14,9 @@ from analysis.site.check.tables import table_faults
 from analysis.site.facts.inputs import Inputs
 from analysis.study.claims.verdicts import MISSING, NOT_TESTED
 
+PLACE = "box: h2d_gather"
+CASE = "bs=128,topk=2048,draw=permutation"
+
 
 def faults(inputs: Inputs, **tables: pd.DataFrame) -> list[str]:
     """Faults with these tables that the inputs do not have."""
@@ -31,22 +34,21 @@ def test_a_machine_lacks_only_what_it_was_not_given(calibrated: Inputs) -> None:
 
 def test_a_case_without_a_result_or_a_reason_is_named(calibrated: Inputs) -> None:
     summary = calibrated.tables["summary"]
-    gone = (summary["variant"] == "v1_vectorized") & summary["case"].str.startswith(
-        "bs=128,topk=2048"
+    is_case = summary["case"].str.startswith("bs=128,topk=2048")
+    gone = (summary["variant"] == "v1_vectorized") & is_case
+    first = min(summary.loc[gone, "case"])
+    expected = (
+        f"{PLACE}/v1_vectorized: expected a result or a reason in {first} and 1 more, got none"
     )
-    assert faults(calibrated, summary=summary[~gone]) == [
-        "box: h2d_gather/v1_vectorized: expected a result or a reason in"
-        f" {min(summary.loc[gone, 'case'])} and 1 more, got none"
-    ]
+    assert faults(calibrated, summary=summary[~gone]) == [expected]
     (fault,) = faults(calibrated, summary=summary[summary["study"] != "h2d_gather"])[:1]
-    assert fault == "box: h2d_gather: expected results, got none"
+    assert fault == f"{PLACE}: expected results, got none"
 
 
 def test_a_parameter_without_a_value_is_named(calibrated: Inputs) -> None:
     parameters = calibrated.tables["model_parameters"]
-    unknown = parameters.assign(
-        value=parameters["value"].mask(parameters["parameter"] == "copy_engine_start_up")
-    )
+    is_gone = parameters["parameter"] == "copy_engine_start_up"
+    unknown = parameters.assign(value=parameters["value"].mask(is_gone))
     assert faults(calibrated, model_parameters=unknown) == [
         "box: link_calibration: expected parameters of the model, got none for copy_engine_start_up"
     ]
@@ -56,25 +58,21 @@ def test_a_prediction_that_is_absent_though_its_samples_are_fresh_is_named(
     calibrated: Inputs,
 ) -> None:
     model = calibrated.tables["model"]
-    kept = model[model["variant"] != "v3_loads_first"]
-    (fault,) = faults(calibrated, model=kept)
-    assert fault.startswith("box: h2d_gather/v3_loads_first: expected a prediction in bs=")
+    (fault,) = faults(calibrated, model=model[model["variant"] != "v3_loads_first"])
+    assert fault.startswith(f"{PLACE}/v3_loads_first: expected a prediction in bs=")
 
 
 def test_a_claim_that_lacks_evidence_is_named(calibrated: Inputs) -> None:
     claims = calibrated.tables["claims"].copy()
     first = claims[~claims["reason"].str.contains(MISSING)].index[0]
     claims.loc[first, ["verdict", "reason"]] = [NOT_TESTED, f"{MISSING}no prediction"]
-    name, machine = claims.loc[first, ["claim", "machine"]]
-    assert faults(calibrated, claims=claims) == [
-        f"{machine}: h2d_gather/claim {name}: missing: no prediction"
-    ]
+    name = claims.loc[first, "claim"]
+    expected = f"{PLACE}/claim {name}: missing: no prediction"
+    assert faults(calibrated, claims=claims) == [expected]
     claims.loc[first, "reason"] = "the result of v3 is stale"
     assert faults(calibrated, claims=claims) == []
-    without = claims[claims["claim"] != name]
-    assert faults(calibrated, claims=without) == [
-        f"h2d_gather/claim {name}: expected a verdict, got none"
-    ]
+    expected = f"h2d_gather/claim {name}: expected a verdict, got none"
+    assert faults(calibrated, claims=claims[claims["claim"] != name]) == [expected]
 
 
 def test_a_rate_beyond_that_of_the_link_is_named(calibrated: Inputs) -> None:
@@ -88,41 +86,31 @@ def test_a_rate_beyond_that_of_the_link_is_named(calibrated: Inputs) -> None:
 
 
 def test_a_device_time_above_the_host_time_in_all_runs_is_named(calibrated: Inputs) -> None:
-    summary = calibrated.tables["summary"]
-    case = "bs=128,topk=2048,draw=permutation"
-
-    def table(name: str, device: str) -> pd.DataFrame:
-        found = summary.copy()
-        cell = (found["variant"] == name) & (found["case"] == case)
-        for metric, by_run in (("gpu_time", device), ("host_time", "3e-05|3e-05|3e-05")):
-            row = cell & (found["metric"] == metric)
-            assert row.sum() == 1
-            found.loc[row, "median"] = float(by_run.split("|")[1])
-            found.loc[row, "by_run"] = by_run
-        return found
-
     def said(name: str, device: str) -> list[str]:
-        found = faults(calibrated, summary=table(name, device))
-        return [one for one in found if "as device time" in one]
+        table = calibrated.tables["summary"].copy()
+        for metric, by_run in (("gpu_time", device), ("host_time", "3e-05|3e-05|3e-05")):
+            row = (table[["variant", "case", "metric"]] == [name, CASE, metric]).all(axis=1)
+            assert row.sum() == 1
+            table.loc[row, "median"] = float(by_run.split("|")[1])
+            table.loc[row, "by_run"] = by_run
+        return [one for one in faults(calibrated, summary=table) if "as device time" in one]
 
     above = "3.1e-05|3.2e-05|3.1e-05"
-    (fault,) = said("v3_loads_first", above)
-    assert fault == (
-        "box: h2d_gather/v3_loads_first: expected at most the host time, 30.00 µs, as device time"
-        f" in {case}, got 32.00 µs"
-    )
+    assert said("v3_loads_first", above) == [
+        f"{PLACE}/v3_loads_first: expected at most the host time, 30.00 µs, as device time"
+        f" in {CASE}, got 32.00 µs"
+    ]
     assert said("v3_loads_first", "3.1e-05|3.2e-05|2.9e-05") == []
     assert said("v3_loads_first", "3.1e-05|3.2e-05") == []
     assert said("ceiling_copy_engine", above) == []
 
 
 def test_a_ceiling_that_is_beaten_without_a_reason_is_named(calibrated: Inputs) -> None:
-    ratios = calibrated.tables["ratios"]
-
     def said(against: str, metric: str, **changed: object) -> list[str]:
-        table = ratios.copy()
-        row = (table["variant"] == "v4_grid_stride") & (table["against"] == against)
-        row &= (table["metric"] == metric) & table["case"].str.startswith("bs=128,topk=2048")
+        table = calibrated.tables["ratios"].copy()
+        pair = ["v4_grid_stride", against, metric]
+        row = (table[["variant", "against", "metric"]] == pair).all(axis=1)
+        row &= table["case"].str.startswith("bs=128,topk=2048")
         assert row.any()
         beaten: dict[str, Any] = {"ratio": 1.2, "ci_low": 1.1, "ci_high": 1.3, "verdict": "faster"}
         beaten |= {"by_run": "1.2|1.2|1.2", "runs": 3, "hosts": 3, **changed}
@@ -130,9 +118,8 @@ def test_a_ceiling_that_is_beaten_without_a_reason_is_named(calibrated: Inputs) 
             table.loc[row, column] = value
         return [one for one in faults(calibrated, ratios=table) if "`beats`" in one]
 
-    assert said("ceiling_sm_copy", "host_time")[0].startswith(
-        "box: h2d_gather/v4_grid_stride: expected at most the speed of ceiling_sm_copy in bs=128"
-    )
+    expected = f"{PLACE}/v4_grid_stride: expected at most the speed of ceiling_sm_copy in bs=128"
+    assert said("ceiling_sm_copy", "host_time")[0].startswith(expected)
     assert said("ceiling_copy_engine", "host_time")
     assert said("ceiling_copy_engine", "gpu_time") == []
     assert said("ceiling_sm_copy", "host_time", ci_low=0.9) == []
@@ -147,3 +134,11 @@ def test_faults_of_published_machines_stop_a_build(
 ) -> None:
     fault = Fault("page home", "expected content, got 'nothing'", machine)
     assert fatal([fault], published, calibrated) == [fault] * stops
+
+
+def test_readers_get_names_in_words(calibrated: Inputs) -> None:
+    what = f"expected a result of v3_loads_first in {CASE}, got none"
+    said = Fault("v3_loads_first", what, "box", "h2d_gather").sentence(calibrated)
+    title = calibrated.studies["h2d_gather"].variant("v3_loads_first").title
+    assert said.count(f"“{title}”") == 2 and "_" not in said
+    assert "in bs 128, topk 2048, draw permutation, got none" in said

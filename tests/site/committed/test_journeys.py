@@ -17,14 +17,12 @@ def test_a_share_is_of_the_clock_of_its_journey(committed: Inputs, name: str) ->
     journey = journey_of(facts)
     if journey is None:
         return
-    variants = [step.variant for step in journey.steps]
-    assert journey.metric in facts.study.metrics_for(*variants)
-    shares = {step.variant: step.share for step in journey.steps if step.share is not None}
-    assert bool(shares) == (journey.limit is not None)
-    for variant, share in shares.items():
-        row = facts.figures.metric(journey.machine, variant, journey.metric)
+    assert journey.metric in facts.study.metrics_for(*journey.times)
+    assert bool(journey.shares) == (journey.limit is not None)
+    for variant, share in journey.shares.items():
+        row = facts.metric(journey.machine, variant, journey.metric)
         assert row is not None and is_headline(row)
         if journey.limit and journey.limit.variant in facts.study.variants:
             place = journey.machine, variant, journey.limit.variant, journey.metric
-            ratio = facts.figures.ratio(*place)
+            ratio = facts.ratio(*place)
             assert ratio is not None and ratio.ratio == share

@@ -11,7 +11,7 @@ import pytest
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.results.store.records import Counter
-from analysis.site.facts.captures import CAPTURED, UNTRIED, UNWANTED, Capture, kernel_name
+from analysis.site.facts.captures import CAPTURED, UNTRIED, UNWANTED, Capture
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import discover
 from tests.captured import captured_root
@@ -38,36 +38,15 @@ def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> N
             _ = counters().counters
 
 
-NAMES = {
-    "_Z11gather_rows6Gather": "gather_rows",
-    "_Z9copy_rowsILi4ELi2EEv4Rows": "copy_rows<4, 2>",
-    "_Z6unpackI7ByWidthLj2048EEv10ParametersIXT0_EE": "unpack<ByWidth, 2048>",
-    "_ZN43_GLOBAL__N__18634171_10_checked_cu_c73afa0211find_faultsE5Batch": "find_faults",
-    (
-        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EE"
-        "EEviT0_T1_"
-    ): "vectorized_elementwise_kernel",
-    "_Z4holdIN12_GLOBAL__N_16Shift8EEvT_": "hold",
-    "cudaLaunchKernel": "cudaLaunchKernel",
-    "_Z": "_Z",
-}
-"""Names of kernels by their symbols."""
-
-
-@pytest.mark.parametrize(("symbol", "name"), NAMES.items())
-def test_kernels_have_readable_names(symbol: str, name: str) -> None:
-    assert kernel_name(symbol) == name
-
-
 def test_a_capture_has_its_state_and_a_missing_one_its_reason(tmp_path: Path) -> None:
     root = captured_root(tmp_path)
     facts = StudyFacts(make_inputs(root), discover(root)["copy"])
     steps = facts.study.with_role("step")
-    captures = [facts.captures.find("box", step, "counters") for step in steps[:5]]
+    captures = [facts.capture("box", step, "counters") for step in steps[:5]]
     states = ["captured", "captured", "stale", "not captured", "not captured"]
     assert [one.state for one in captures] == states
     assert captures[0].counters and captures[3].reason == "counters need <permission>"
     assert captures[4].reason == UNTRIED
     unwanted = replace(steps[4], captures=("timeline",))
-    assert facts.captures.find("box", unwanted, "counters").reason == UNWANTED
-    assert facts.captures.find("box", steps[0], "timeline").events["start"].min() == 0
+    assert facts.capture("box", unwanted, "counters").reason == UNWANTED
+    assert facts.capture("box", steps[0], "timeline").events["start"].min() == 0

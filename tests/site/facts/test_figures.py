@@ -1,112 +1,52 @@
-"""Figures and points: the runs behind them, rates and shares, and published figures."""
+"""Figures and points: rates and shares, verdicts on rates, intervals, and published figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from analysis.results.store.runs import KEPT_RUNS
+from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.rows import RUN_SEPARATOR
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import make_inputs, settled
-from tests.synthetic import COPY, add_run, name_of, provenance_of, samples_of
+from tests.synthetic import COPY, add_run, provenance_of, samples_of
 
-STEP = COPY.variant("bytewise")
+STEP, LONGER, OTHER = map(COPY.variant, ("bytewise", "longer", "in_flight"))
 CASE = COPY.shown_case(STEP)
-METRIC = COPY.metrics_for(STEP)[0]
 
 
-class Run(NamedTuple):
-    """A run on `host`, perhaps of the current code, perhaps with the shown case; `seconds` identify
-    it."""
-
-    host: str
-    is_fresh: bool = True
-    has_case: bool = True
-    seconds: float = 1.0
-
-    @staticmethod
-    def named(number: int) -> str:
-        return f"2026-01-{number + 1:02}T00:00:00Z"
-
-
-RUNS = st.lists(
-    st.builds(Run, st.sampled_from("abc"), st.booleans(), st.booleans()),
-    min_size=1,
-    max_size=KEPT_RUNS,
-)
-
-
-def facts_of(root: Path, runs: Sequence[Run]) -> StudyFacts:
-    """Facts of a machine `box` with these runs of the step, oldest first."""
-    results = root / "results"
-    for number, one in enumerate(runs):
-        samples = [
-            replace(sample, value=one.seconds)
-            for sample in samples_of(COPY, STEP, run=Run.named(number), rounds=2)
-            if one.has_case or sample.case != CASE.id
-        ]
-        provenance = provenance_of(COPY, STEP, run=Run.named(number))
-        provenance["machine"] |= {"host": one.host * 8}
-        if not one.is_fresh:
-            provenance["source_sha256"] = "0" * 64
-        add_run(results, "box", COPY.name, STEP.name, samples, provenance)
+def facts_of(root: Path, name: str, runs: Sequence[Sequence[float]]) -> StudyFacts:
+    """Facts of a machine `box` on which `name` has these rates in GB/s by run and round, and the
+    variant OTHER 1 GB/s."""
+    for day, rounds in enumerate(runs, start=1):
+        run = f"2026-01-0{day}T00:00:00Z"
+        for variant in (OTHER, COPY.variant(name)):
+            made = samples_of(
+                COPY,
+                variant,
+                run=run,
+                rounds=len(rounds),
+                noise=0,
+                seconds=lambda _, case, __: case.payload_bytes / 1e9,
+            )
+            rates = rounds if variant.name == name else [1.0] * len(rounds)
+            samples = [replace(s, value=(s.value or 0) / rates[s.round]) for s in made]
+            provenance = provenance_of(COPY, variant, run=run)
+            provenance["machine"] |= {"host": "ab"[day % 2] * 8}
+            add_run(root / "results", "box", COPY.name, variant.name, samples, provenance)
     return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
 
 
-@settings(max_examples=10)
-@given(RUNS)
-@example([Run("a"), Run("b"), Run("a"), Run("b", is_fresh=False)])
-@example([Run("a"), Run("b"), Run("a")])
-@example([Run("a"), Run("a"), Run("a")])
-@example([Run("b"), Run("a", has_case=False)])
-def test_only_fresh_runs_of_the_case_are_shown(runs: list[Run]) -> None:
-    runs = [one._replace(seconds=float(2**number)) for number, one in enumerate(runs)]
-    named = {Run.named(number): one for number, one in enumerate(runs) if one.has_case}
-    used = {name: one for name, one in named.items() if one.is_fresh}
-    used = used or dict(list(named.items())[-1:])
-    with TemporaryDirectory() as folder:
-        facts = facts_of(Path(folder), runs)
-        row = facts.figures.time("box", STEP)
-        if not used:
-            assert row is None
-            return
-        assert row is not None
-        times = [one.seconds for one in used.values()]
-        newest = list(used)[-1]
-        is_known = not row.stale and len(used) == sum(one.is_fresh for one in runs)
-        assert row.median == median(times)
-        assert (row.runs, row.run, bool(row.stale)) == (
-            len(used),
-            name_of(newest, used[newest].host * 8),
-            not used[newest].is_fresh,
-        )
-        assert row.hosts == len({one.host for one in used.values()})
-        by_run = [(run.begun, seconds) for run, seconds in facts.figures.by_run(row)]
-        assert by_run == (list(zip(used, times, strict=True)) if is_known else [])
-
-
 def test_points_have_the_rates_of_their_runs(tmp_path: Path) -> None:
-    runs = [Run("a", seconds=2.0), Run("b", seconds=1.0), Run("a", seconds=4.0)]
-    points = facts_of(tmp_path, runs).points
-    drawn = points[(points["variant"] == STEP.name) & (points["metric"] == METRIC)]
+    points = facts_of(tmp_path, STEP.name, [[2.0], [1.0], [4.0]]).points
+    drawn = points[(points["variant"] == STEP.name) & (points["is_default"] == 1)]
     (point,) = drawn[drawn["case"] == CASE.id].to_dict("records")
     rates = [float(rate) for rate in point["by_run"].split(RUN_SEPARATOR)]
-    assert rates == pytest.approx([CASE.payload_bytes / run.seconds / 1e9 for run in runs])
-    assert point["rate"] == pytest.approx(rates[0])
+    assert rates == pytest.approx([2, 1, 4]) and point["rate"] == pytest.approx(2)
     assert (point["runs"], point["hosts"]) == (3, 2)
-
-
-LONGER, OTHER = COPY.variant("longer"), COPY.variant("in_flight")
 
 
 @pytest.mark.parametrize(
@@ -115,24 +55,8 @@ LONGER, OTHER = COPY.variant("longer"), COPY.variant("in_flight")
 def test_the_slower_by_time_may_be_the_faster_by_rate(
     tmp_path: Path, runs: Sequence[Sequence[float]], middle: float
 ) -> None:
-    """`runs` are ratios of rates by run and round. All runs decide, whatever the interval."""
-    for day, rounds in enumerate(runs, start=1):
-        run = f"2026-01-0{day}T00:00:00Z"
-        for variant in (OTHER, LONGER):
-            samples = samples_of(
-                COPY,
-                variant,
-                run=run,
-                rounds=len(rounds),
-                noise=0,
-                seconds=lambda _, case, __: case.payload_bytes / 1e9,
-            )
-            if variant == LONGER:
-                samples = [replace(s, value=(s.value or 0) / rounds[s.round]) for s in samples]
-            provenance = provenance_of(COPY, variant, run=run)
-            add_run(tmp_path / "results", "box", COPY.name, variant.name, samples, provenance)
-    figures = StudyFacts(make_inputs(tmp_path, {COPY.name: COPY}), COPY).figures
-    row = figures.comparison("box", LONGER, OTHER)
+    """LONGER delivers more bytes than OTHER. All runs decide, whatever the interval."""
+    row = facts_of(tmp_path, LONGER.name, runs).comparison("box", LONGER, OTHER)
     assert row is not None
     assert row.verdict == "faster" and row.ratio == pytest.approx(middle)
     assert [*map(float, row.by_run.split("|"))] == pytest.approx([rates[0] for rates in runs])
@@ -158,12 +82,10 @@ def test_a_step_has_its_share_of_the_fastest_ceiling(two_machines: Inputs) -> No
     points = StudyFacts(two_machines, two_machines.studies["copy"]).points
     compared = points[(points["state"] == "measured") & (points["role"] == "step")]
     place = ["machine", "case", "metric"]
-    ceilings = points[points["role"] == "ceiling"].groupby(place)["rate"].max()
-    expected = (
-        compared["rate"]
-        / ceilings.loc[list(zip(*(compared[k] for k in place), strict=True))].to_numpy()
-    )
-    assert compared["share"].to_numpy() == pytest.approx(expected.to_numpy(), rel=0.02)
+    fastest = points[points["role"] == "ceiling"].groupby(place)["rate"].max()
+    ceilings = fastest.loc[[*compared[place].itertuples(index=False, name=None)]]
+    expected = compared["rate"].to_numpy() / ceilings.to_numpy()
+    assert compared["share"].to_numpy() == pytest.approx(expected, rel=0.02)
     assert points.loc[points["role"] == "ceiling", "share"].isna().all()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
@@ -12,7 +11,7 @@ import pytest
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.facts.guarding import guarded, read_left_out, write_left_out
-from analysis.site.facts.inputs import Inputs, RunFile
+from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import build, make_inputs, make_root, text_of
 from tests.synthetic import CALLS, COPY, RUN, name_of, write_machine
@@ -63,7 +62,8 @@ def test_an_error_with_all_results_is_no_fault_of_theirs(root: Path) -> None:
 
 def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: Path) -> None:
     root = make_root(tmp_path / "root")
-    for machine in ("good-box", "bad-box"):
+    # Scripts must not mistake the last for a property of objects.
+    for machine in ("good-box", "bad-box", "constructor"):
         write_machine(root / "results", machine, COPY, rounds=1)
 
     def failing(facts: StudyFacts) -> Mapping[str, Chart | None]:
@@ -76,31 +76,4 @@ def test_the_site_is_published_without_what_no_chart_can_be_drawn_of(tmp_path: P
     home = text_of(site / "index.html")
     assert "bad-box/copy is left out" in home and "ZeroDivisionError" in home
     assert "good-box/copy is left out" not in home
-    assert json.loads((site / "charts" / "copy" / "steps.json").read_text())
-
-
-@pytest.mark.long
-def test_the_site_is_published_without_what_no_page_can_be_made_of(tmp_path: Path) -> None:
-    root = make_root(tmp_path / "root")
-    for machine in ("good-box", "bad-box"):
-        write_machine(root / "results", machine, COPY, rounds=1)
-
-    def failing(inputs: Inputs, machine: str) -> list[RunFile]:
-        if machine == "bad-box":
-            raise ZeroDivisionError("float division by zero")
-        return [run for run in inputs.runs if run.machine == machine]
-
-    with patch("analysis.site.facts.inputs.Inputs.runs_on", failing):
-        site = build(root)
-    home = text_of(site / "index.html")
-    assert "bad-box/copy is left out" in home and "docs/index.md: line" in home
-    assert "good-box/copy is left out" not in home
-
-
-def test_a_machine_called_constructor_is_published(tmp_path: Path) -> None:
-    root = make_root(tmp_path / "root")
-    for machine in ("box", "constructor"):
-        write_machine(root / "results", machine, CALLS, rounds=2)
-    site = build(root)
-    assert json.loads((root / "build" / "refused.json").read_text()) == {}
-    assert '"constructor"' in (site / "charts" / "calls" / "steps.json").read_text()
+    assert '"constructor"' in (site / "charts" / "copy" / "steps.json").read_text()

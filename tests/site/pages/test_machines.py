@@ -1,4 +1,4 @@
-"""Tables about machines, the method and the link model, of several machines and of none."""
+"""Tables about machines, of several machines and of none."""
 
 from __future__ import annotations
 
@@ -10,25 +10,11 @@ import pytest
 from analysis.site.facts.inputs import Inputs
 from analysis.site.pages.machines import described_facts
 from analysis.site.pages.page import MACROS
-from tests.linked import GATHER
 from tests.roots import make_inputs, make_root, settled, without_data
 from tests.site.pages.conftest import page_in
 from tests.synthetic import COPY, at_rates, write_machine
 
-OF_ALL = {
-    "freshness": "a-box b-box",
-    "machine_table": "a-box b-box",
-    "provenance": "a-box b-box",
-    "machine_pairs": 'data-pair="a-box and b-box" 2.00×',
-    "machine_figures": "a-box b-box",
-    "machine_hosts": "a-box b-box",
-    "samples": "a-box b-box",
-    "measuring": "",
-    "repeatability": "",
-    "agreement": "",
-    "link_parameters": "",
-}
-"""Macros about all machines, with what they show of two."""
+NAMES = ("freshness", "machine_table", "provenance", "machine_pairs", "samples")
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +26,10 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     return settled(make_inputs(root))
 
 
-@pytest.mark.parametrize("name", OF_ALL)
+@pytest.mark.parametrize("name", NAMES)
 def test_machines_stand_side_by_side(boxes: Inputs, tmp_path: Path, name: str) -> None:
     shown = without_data(MACROS[name](page_in(tmp_path, boxes)))
-    assert re.search(".*".join(map(re.escape, OF_ALL[name].split(" "))), shown, re.DOTALL)
+    assert re.search("a-box.*b-box", shown, re.DOTALL)
     empty = page_in(tmp_path, make_inputs(tmp_path, {"copy": COPY}))
     shown = MACROS[name](empty)
     assert "hp-gap" in shown or "<td" not in shown.replace("<td>results folder</td>", "")
@@ -60,12 +46,11 @@ def test_rows_of_samples_lead_to_their_files_and_sources(boxes: Inputs, tmp_path
 def test_the_faster_machine_is_named_unless_its_results_are_stale(
     boxes: Inputs, tmp_path: Path
 ) -> None:
-    assert "different: b-box is faster" in MACROS["machine_pairs"](page_in(tmp_path, boxes))
+    shown = MACROS["machine_pairs"](page_in(tmp_path, boxes))
+    assert "different: b-box is faster" in shown and "2.00×" in shown
     summary = boxes.tables["summary"]
     stale = boxes.with_tables(summary=summary.assign(stale=(summary["machine"] == "b-box") * 1))
-    page = page_in(tmp_path, stale)
-    assert "hp-gap" in MACROS["machine_pairs"](page)
-    assert "(stale)" in MACROS["machine_figures"](page)
+    assert "hp-gap" in MACROS["machine_pairs"](page_in(tmp_path, stale))
 
 
 def test_a_refused_folder_is_one_line_and_its_markup_is_text(boxes: Inputs, tmp_path: Path) -> None:
@@ -82,20 +67,3 @@ def test_facts_of_hosts_are_in_the_words_of_the_field() -> None:
         "ECC": ["yes"],
         "power": ["7 W"],
     }
-
-
-@pytest.mark.parametrize(
-    ("name", "column"),
-    [("link_parameters", "parameter"), ("judgement", "judged"), ("stated_links", "value")],
-)
-def test_the_model_has_its_parameters_and_errors(
-    calibrated: Inputs, tmp_path: Path, name: str, column: str
-) -> None:
-    page = page_in(tmp_path, calibrated, url=f"studies/{GATHER.name}/")
-    assert f">{column}</th>" in MACROS[name](page)
-
-
-def test_examples_of_intervals(boxes: Inputs, tmp_path: Path) -> None:
-    page = page_in(tmp_path, boxes)
-    assert MACROS["interval"](page, "COUNT", [8], [8], [8]) == "8.00"
-    assert MACROS["interval"](page, "COUNT", [0], [2], [1]).startswith("0 to ")

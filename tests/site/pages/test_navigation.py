@@ -19,11 +19,8 @@ def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path
     for name in ("index", "data", "studies/a", "studies/b", "studies/c"):
         (tmp_path / f"{name}.md").write_text("")
     listed = navigation(tmp_path)
-    assert listed == [
-        ("", ["index.md"]),
-        (JOURNEYS, ["studies/b.md", "studies/a.md"]),
-        ("Rest", ["studies/c.md", "data.md"]),
-    ]
+    journeys = (JOURNEYS, ["studies/b.md", "studies/a.md"])
+    assert listed == [("", ["index.md"]), journeys, ("Rest", ["studies/c.md", "data.md"])]
     groups = study_groups(listed, ["a", "b", "c", "without_a_page"])
     assert groups == {JOURNEYS: ["b", "a", "without_a_page"], "Rest": ["c"]}
     menu = ["index.md", {JOURNEYS: ["studies/a.md"]}, {"Rest": ["studies/c.md"]}]
@@ -35,9 +32,7 @@ def test_every_page_outside_the_menu_has_a_link_and_every_study_its_place() -> N
     pages = [page for _, group in listed for page in group]
     menu = str(sidebar(listed, ROOT / "docs"))
     texts = "".join((ROOT / "docs" / page).read_text() for page in pages)
-    hidden = [page for page in pages if page not in menu]
-    assert hidden
-    for page in hidden:
+    for page in (page for page in pages if page not in menu):
         assert re.search(rf"[(/]{re.escape(Path(page).name)}[)#]", texts), page
     groups = study_groups(listed, STUDIES)
     assert sorted(name for names in groups.values() for name in names) == sorted(STUDIES)

@@ -14,8 +14,8 @@ import pytest
 
 from analysis.base.errors import HotpathError
 from analysis.site.charts import COMMON
+from analysis.site.facts.inputs import load_inputs
 from analysis.site.pages import __main__ as report
-from analysis.site.pages.site import build_site
 from analysis.study import discover
 from tests.roots import build, draw_and_build, make_root, rows_without_value, text_of, write_tables
 from tests.synthetic import (
@@ -51,6 +51,14 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     v0, v1, v2, v3, v4 = study.with_role("step")
     write_machine(results, "whole-box", study, variants=[v0, v1, v2])
     write_machine(results, "torn-box", study, variants=[v0])
+    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
+    for day in range(2, 5):
+        run = f"2026-01-0{day}T00:00:00Z"
+        factor = 6 if day == 4 else 1
+        samples = samples_of(study, v1, run=run)
+        samples = [replace(one, value=(one.value or 0) * factor) for one in samples]
+        noted = provenance_of(study, v1, run=run) | {"disturbed": [note]}
+        add_run(results, "whole-box", "copy", v1.name, samples, noted)
     for variant, status, reason in (
         (v3, "skipped", "needs sm_999 <or later>"),
         (v4, "failed", "illegal address"),
@@ -69,6 +77,9 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
         rf"torn-box/copy/{torn.stem}\.json is left out: .*/{torn.name}: checksum: expected", home
     )
     assert "torn-box" not in page
+    evidence = text_of(site / "evidence" / "copy" / f"{v1.name}.html")
+    assert "disturbed in 3 of 32 rounds" in evidence and "1 of 4 runs outside" in evidence
+    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
     assert "stale" in text_of(site / "evidence" / "copy" / f"{v2.name}.html")
     assert f"skipped: needs sm_999 &lt;or later&gt; all {v3.name}" in page
     assert f"failed: illegal address all {v4.name}" in page
@@ -135,11 +146,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def build_again(root: Path) -> None:
-    """Build the site of a repository with its tables."""
-    draw_and_build(root)
-
-
 @pytest.mark.parametrize(
     ("slip", "message"),
     [
@@ -155,16 +161,18 @@ def test_mistake_in_a_page_names_its_place_and_keeps_the_site(
     page = measured / "docs" / "studies" / "calls.md"
     page.write_text(f"---\nsearch: {{}}\n---\n\n# Calls\n\n{slip}\n")
     with pytest.raises(HotpathError, match=f"^the site was not built: {re.escape(message)}"):
-        build_again(measured)
+        draw_and_build(measured)
     assert [path.name for path in (measured / "site").iterdir()] == ["index.html"]
 
 
-def test_missing_tables_name_the_command_that_makes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_missing_tables_and_results_name_the_command_that_makes_them(
+    measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["report", "--tables", str(tmp_path / "none")])
+    monkeypatch.setattr("sys.argv", ["report", "--tables", str(measured / "none")])
     with pytest.raises(HotpathError, match=r"--tables: .*/none: no tables in it; run `snakemake"):
         report.main()
+    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
+        load_inputs(measured / "build", measured / "none", discover(measured))
 
 
 @pytest.mark.parametrize("name", ["build/report", ""])
@@ -177,33 +185,5 @@ def test_unwritable_folder_is_reported_first(
     monkeypatch.setattr(os, "access", lambda path, mode: path != folder and access(path, mode))
     before = sorted(measured.rglob("*"))
     with pytest.raises(HotpathError, match=f"^{re.escape(str(folder))}: cannot be written to"):
-        build_again(measured)
+        draw_and_build(measured)
     assert sorted(measured.rglob("*")) == before
-
-
-def test_missing_tables_of_results_are_rejected(measured: Path) -> None:
-    with pytest.raises(HotpathError, match=r"build: tables of .*box, but .*/none has no res"):
-        build_site(measured / "build", measured / "none", measured / "never", measured)
-    assert not (measured / "never").exists()
-
-
-def test_disturbed_rounds_and_runs_unlike_the_others_are_marked(tmp_path: Path) -> None:
-    root = make_root(tmp_path)
-    study = discover(root)["copy"]
-    results = root / "results"
-    first, second = study.with_role("step")[:2]
-    write_machine(results, "noisy-box", study, variants=[first, second])
-    note = {"round": 2, "why": ["others kept 3.0 cores busy"]}
-    for day in range(2, 5):
-        jumping = [
-            replace(s, value=(s.value or 0) * (6 if day == 4 else 1))
-            for s in samples_of(study, second, run=f"2026-01-0{day}T00:00:00Z")
-        ]
-        run = f"2026-01-0{day}T00:00:00Z"
-        noted = provenance_of(study, second, run=run)
-        add_run(results, "noisy-box", "copy", second.name, jumping, noted | {"disturbed": [note]})
-    site = build(root)
-    page = text_of(site / "studies" / "copy" / "index.html")
-    assert "disturbed in 3 of 32 rounds" in page
-    assert "3: others kept 3.0 cores busy" in text_of(site / "machines" / "index.html")
-    assert "1 of 4 runs outside" in page

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from snakemake.utils import validate
 
 from analysis import ROOT
@@ -37,15 +36,11 @@ from tests.repository import STUDIES
 from tests.roots import make_inputs
 from tests.site.pages.conftest import page_in
 
-CONTRACT = (ROOT / "docs" / "contract.md").read_text()
-DATA = (ROOT / "docs" / "data.md").read_text()
-
-# Columns of every table, which the page describes once under `Names`.
+CONTRACT, DATA, ARCHITECTURE = (
+    (ROOT / "docs" / f"{name}.md").read_text() for name in ("contract", "data", "architecture")
+)
 NAMES = {"machine", "study", "variant", "case", "metric", "run", "round"}
-
-
-STUDY = study_schema()
-CONFIG = schema_of(Settings)
+"""Columns of every table, which the page describes once under `Names`."""
 
 
 def keys_in(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -56,12 +51,11 @@ def keys_in(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from keys_in(part)
 
 
-@pytest.mark.parametrize("schema", [STUDY, CONFIG], ids=["study", "config"])
+@pytest.mark.parametrize("schema", [study_schema(), schema_of(Settings)], ids=["study", "config"])
 def test_every_key_is_described_and_listed(schema: Schema) -> None:
     keys = dict(keys_in(schema))
     assert len(keys) > 10
-    undescribed = [key for key, part in keys_in(schema) if not part.get("description")]
-    assert undescribed == []
+    assert [key for key, part in keys_in(schema) if not part.get("description")] == []
     page = schema_reference(schema)
     assert [key for key in keys if f"<td><code>{key}</code></td>" not in page] == []
 
@@ -86,26 +80,21 @@ def page(tmp_path: Path) -> Page:
 
 def test_every_kind_of_claim_is_listed_with_its_description(page: Page) -> None:
     shown = MACROS["claim_kinds"](page)
-    rows = [
-        re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", shown)[1:]
-    ]
-    assert [kind for kind, *_ in rows] == [f"<code>{kind}</code>" for kind in KINDS]
-    assert all(meaning.endswith(".") for *_, meaning in rows)
+    rows = re.findall(r"<tr><td><code>(\w+)</code>.*?</tr>", shown)
+    assert rows == [*KINDS] and shown.count(".</td></tr>") == len(KINDS)
 
 
 def test_macros_document_their_arguments_and_pages_use_all_of_them(page: Page) -> None:
     listed = MACROS["macro_list"](page)
     for name, function in MACROS.items():
         meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
-        assert meaning.endswith("."), name
         given = [*inspect.signature(function).parameters][1:]
         described = re.findall(r"^(\w+): ", arguments, re.MULTILINE)
-        assert (described or given) == given, name
+        assert meaning.endswith(".") and (described or given) == given, name
         assert f"### `{name}(" in listed
     texts = "".join(path.read_text() for path in ROOT.glob("docs/**/*.md"))
-    used = set(re.findall(r"(?:{{-?|{% if|~|(?<=lead\()) *(\w+)\(", texts)) - {"name"}
-    of_studies = {"steps", "claims", "published"}  # tables by `table`
-    assert used <= {*MACROS} and {*MACROS} - used <= of_studies
+    used = set(re.findall(r"(?:{{-?|{% if) *(\w+)\(", texts)) - {"name"}
+    assert used == {*MACROS}
 
 
 def documented(text: str, heading: str) -> set[str]:
@@ -113,8 +102,8 @@ def documented(text: str, heading: str) -> set[str]:
     body = text[text.index(f"\n{heading}") :]
     rows = re.search(r"\n\|[^\n]*\|\n\|[-|]+\|\n((?:\|[^\n]*\n)+)", body)
     assert rows, heading
-    firsts = [row.split("|")[1] for row in rows[1].splitlines()]
-    return set(itertools.chain(*(re.findall(r"`([^`]+)`", first) for first in firsts)))
+    firsts = " ".join(row.split("|")[1] for row in rows[1].splitlines())
+    return set(re.findall(r"`([^`]+)`", firsts))
 
 
 @pytest.mark.parametrize(
@@ -140,49 +129,28 @@ def test_every_column_has_a_meaning(file: str, text: str, heading: str) -> None:
     assert columns - explained <= NAMES | of_claims
 
 
-def test_the_contract_lists_the_columns_of_every_file() -> None:
+def test_the_contract_lists_the_columns_of_every_file_and_all_keys() -> None:
     assert set(re.findall(r"{{ columns\('([^']+)'\) }}", CONTRACT)) == set(FILES)
     for path in ROOT.glob("results/published/*.csv"):
         header = path.open().readline().strip().split(",")
         assert header == list(FILES["published/<study>.csv"]), path.name
-
-
-@pytest.mark.parametrize(
-    ("heading", "kinds"),
-    [
-        ("### Description of a run", [RunFile]),
-        ("### The host", [HostKeys]),
-    ],
-)
-def test_the_contract_names_every_key_of_a_run_and_of_its_host(
-    heading: str, kinds: list[type[BaseModel]]
-) -> None:
-    assert documented(CONTRACT, heading) == {key for kind in kinds for key in kind.model_fields}
-
-
-@pytest.mark.parametrize(
-    "kind", [CapturedVariant, CaptureFile, GpuKeys, Limits, Look, Stages, VariantKeys]
-)
-def test_the_contract_names_every_key_within(kind: type[BaseModel]) -> None:
+    assert documented(CONTRACT, "### Description of a run") == {*RunFile.model_fields}
+    assert documented(CONTRACT, "### The host") == {*HostKeys.model_fields}
     results = CONTRACT.partition("## Results")[2].partition("### Published figures")[0]
-    assert {key for key in kind.model_fields if f"`{key}`" not in results} == set()
+    for kind in (CapturedVariant, CaptureFile, GpuKeys, Limits, Look, Stages, VariantKeys):
+        assert {key for key in kind.model_fields if f"`{key}`" not in results} == set()
 
 
-def test_every_rule_of_the_workflow_is_on_the_page_of_the_architecture() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+def test_the_page_of_the_architecture_has_every_rule_and_part() -> None:
     stages = {path.name: path.read_text() for path in ROOT.glob("workflow/rules/*.smk")}
     rules = {rule for text in stages.values() for rule in re.findall(r"^rule (\w+):", text, re.M)}
-    named = re.findall(r"^\| [^|]*\| ([^|]*) \|", page, re.MULTILINE)
+    named = re.findall(r"^\| `\w+\.smk` \| ([^|]*) \|", ARCHITECTURE, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", " ".join(named))) == rules
-    assert [name for name, text in stages.items() if "\nrule " in text and name not in page] == []
-
-
-def test_every_part_of_the_package_has_its_purpose(page: Page) -> None:
-    shown = MACROS["parts"](page)
-    rows = re.findall(r"<td[^>]*>(\d)</td><td><code>(\w+)</code></td><td>(.*?)</td>", shown)
-    folders = {path.parent.name for path in ROOT.glob("analysis/*/__init__.py")}
-    assert {name for _, name, _ in rows} == folders
-    assert all(purpose.endswith(".") for *_, purpose in rows)
+    assert not [n for n, text in stages.items() if "\nrule " in text and n not in ARCHITECTURE]
+    rows = re.findall(r"^\| (\d) \| `(\w+)` \| .*\. \|$", ARCHITECTURE, re.MULTILINE)
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    layers = tools["importlinter"]["contracts"][0]["layers"]
+    assert [name for _, name in rows] == [name for one in layers for name in one.split(" | ")]
 
 
 def test_files_named_on_pages_for_contributors_exist() -> None:

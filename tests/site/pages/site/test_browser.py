@@ -1,11 +1,20 @@
-"""Search, folds, evidence, the ledger and print in a browser."""
+"""The built site in a browser: search, folds, charts and their addresses, the explorer, the ledger,
+print, and readers without scripts."""
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Browser, expect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
-from tests.site.pages.site.visit import STUDY, Visit, without_script
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import Strict, served
+from tests.repository import STUDIES
+from tests.site.pages.site.visit import STUDY, Visit
 
 FOUND = {
     "interleaved": "/studies/method/",
@@ -16,7 +25,6 @@ FOUND = {
     "page walk": "#page-walk",
     "KV cache": "#kv-cache",
     "vLLM": "/engines/",
-    "sglang": "/engines/",
     "TLB": "#translation",
 }
 """Words, and where one of the first results leads: to a page, by its words or those of a variant or
@@ -25,6 +33,8 @@ CLICK_SECTIONS = """() => {
   for (const one of document.querySelectorAll("details.hp-section > summary")) one.click();
 }"""
 """Opens all sections as a reader does, so that they are printed."""
+STEPS = "#chart-steps"
+CASE = "rows=2048,pool_mib=188,layout=scattered"
 
 
 def test_search_finds_named_items_and_links_to_them(visit: Visit) -> None:
@@ -43,16 +53,7 @@ def test_search_finds_named_items_and_links_to_them(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [700])
-def test_print_shows_claims(visit: Visit) -> None:
-    visit.page.emulate_media(media="print")
-    visit.open(f"ledger/#{STUDY}-vector_loads")
-    claims = visit.page.locator(f".hp-claims > details[data-study={STUDY}] > summary")
-    assert claims.locator("visible=true").count() > 10
-    assert visit.page.locator(".hp-controls").locator("visible=true").count() == 0
-
-
-@pytest.mark.parametrize("width", [700])
-def test_print_shows_whole_tables(visit: Visit) -> None:
+def test_print_shows_claims_and_whole_tables(visit: Visit) -> None:
     visit.go(f"studies/{STUDY}/")
     visit.page.evaluate(CLICK_SECTIONS)
     open_figures = "figures => { for (const one of figures) one.open = true; }"
@@ -65,37 +66,21 @@ def test_print_shows_whole_tables(visit: Visit) -> None:
     assert tables.count() == tables.locator("visible=true").count() > 2
     too_wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).length"
     assert tables.evaluate_all(too_wide) == 0
+    assert visit.page.locator(".hp-claims > details > summary").locator("visible=true").count() > 10
+    assert visit.page.locator(".hp-controls").locator("visible=true").count() == 0
 
 
-def test_link_opens_all_folds_around_its_target(visit: Visit) -> None:
+def test_links_open_folds_and_load_the_evidence_in_them(visit: Visit) -> None:
     visit.go(f"studies/{STUDY}/")
     claim = visit.page.locator(f"#{STUDY}-misalignment_is_the_limit")
     expect(claim).to_be_hidden()
     visit.page.evaluate(f"location.hash = '{STUDY}-misalignment_is_the_limit'")
     expect(claim.locator(".hp-table")).to_be_visible()
-
-
-def test_links_to_former_names_lead_to_those_of_today(visit: Visit) -> None:
-    visit.open("studies/phases/#seed_p1")
-    visit.page.wait_for_url("**/studies/phases/#published_p1")
-
-
-def test_evidence_is_loaded_when_it_is_opened(visit: Visit) -> None:
-    visit.open(f"studies/{STUDY}/#v1_vectorized")
-    fold = visit.page.locator("#v1_vectorized")
-    expect(fold.locator("pre").last).to_contain_text("#include")
     assert visit.page.locator("#v0_byte_copy pre").count() == 0
-    visit.page.locator("#v0_byte_copy summary").click()
+    visit.page.evaluate("location.hash = 'v0_byte_copy'")
     expect(visit.page.locator("#v0_byte_copy pre").last).to_contain_text("#include")
-
-
-def test_without_a_script_evidence_is_a_link_away(browser: Browser, address: str) -> None:
-    page = without_script(browser, address)
-    page.locator("summary:has(#sources)").click()
-    page.locator("#v1_vectorized summary a").click()
-    page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"), wait_until="commit")
-    expect(page.locator("main pre").last).to_contain_text("#include")
-    page.context.close()
+    visit.open("studies/phases/#seed_p1")
+    visit.page.wait_for_url("**/studies/phases/#published_p1")  # its name of today
 
 
 def test_ledger_is_filtered_and_its_address_has_the_filter(visit: Visit) -> None:
@@ -104,10 +89,8 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(visit: Visit) -> None
     everything = claims.count()
     visit.page.locator("select[name=study]").select_option(label=STUDY)
     visit.page.wait_for_url(f"**/ledger/?ledger.study={STUDY}")
-    shown = claims.locator("visible=true")
-    assert 0 < shown.count() < everything
-    headings = visit.page.locator(".md-content h2:visible")
-    assert headings.count() == 3  # two explain verdicts
+    assert 0 < claims.locator("visible=true").count() < everything
+    assert visit.page.locator(".md-content h2:visible").count() == 3  # two explain verdicts
     visit.page.locator("select[name=verdict]").select_option(label="does not hold")
     count = visit.page.locator(".hp-ledger").inner_text()
     visit.page.reload()
@@ -115,3 +98,257 @@ def test_ledger_is_filtered_and_its_address_has_the_filter(visit: Visit) -> None
     visit.open("ledger/?ledger.machine=no-box")
     expect(visit.page.locator(".hp-note")).to_contain_text("machine has no option “no-box”")
     assert visit.page.locator(".hp-claims > details:not([hidden])").count() == everything
+
+
+@pytest.fixture
+def strict(browser: Browser, site: Path) -> Iterator[Visit]:
+    """A page of the site under a strict content policy, which must have no errors."""
+    with served(site, Strict) as address:
+        visit = Visit(browser, address)
+        yield visit
+        visit.page.close()
+    assert visit.faults == []
+
+
+def test_selects_change_the_chart_under_a_strict_content_policy(strict: Visit) -> None:
+    strict.go(f"studies/{STUDY}/")
+    figure = strict.page.locator(STEPS)
+    expect(figure.get_by_text("A click on a mark shows its samples.")).to_be_visible()
+    figure.hover()
+    live = figure.locator(".hp-live svg")
+    drawn = live.inner_html()
+    figure.locator("select").first.select_option(label="other-box")
+    strict.wait_for_another(figure, drawn)
+    figure.locator("svg [aria-roledescription=bar]").first.hover()
+    tooltip = strict.page.locator("#vg-tooltip-element")
+    expect(tooltip).to_contain_text("variant")
+    assert not {"null", "undefined", "NaN"} & {*tooltip.locator("td.value").all_inner_texts()}
+    strict.page.locator("label[title=Dark]").click()
+    for path in ("", "explorer/", "data/", "what_to_call/"):
+        strict.go(path)
+        strict.page.wait_for_load_state("networkidle")
+    expect(strict.page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+
+
+@pytest.mark.parametrize("missing", ["vega.js", "steps.json"])
+def test_the_selects_of_a_chart_that_cannot_be_drawn_show_its_picture(
+    browser: Browser, address: str, missing: str
+) -> None:
+    visit = Visit(browser, address)
+    visit.page.route(f"**/{missing}", lambda route: route.abort())
+    figure = visit.page.locator(STEPS)
+    for query in ("", "?steps.machine=other-box"):
+        visit.go(f"studies/{STUDY}/{query}")
+        if not query:
+            figure.locator("select").first.select_option(label="other-box")
+        expect(figure.locator(".hp-note")).to_contain_text("This chart could not be drawn")
+        assert figure.locator("select").first.evaluate("s => s.selectedOptions[0].text") == "box"
+        expect(figure.locator(".hp-still img")).to_be_visible()
+        assert visit.page.url.endswith(query or "/")
+    visit.page.close()
+
+
+def test_choice_is_in_the_address_and_in_the_history(visit: Visit, browser: Browser) -> None:
+    visit.open(f"studies/{STUDY}/", STEPS)
+    figure = visit.page.locator(STEPS)
+    machine = figure.locator("select").first
+    before = figure.locator("svg").inner_html()
+    machine.select_option(label="other-box")
+    visit.page.wait_for_url("**/?steps.machine=other-box#chart-steps")
+    visit.wait_for_another(figure, before)
+    copied = visit.page.url
+    visit.page.go_back()
+    visit.page.wait_for_function("s => s.selectedIndex === 0", arg=machine.element_handle())
+    anew = Visit(browser, visit.address)
+    anew.page.goto(copied)
+    expect(anew.page.locator(f"{STEPS} .hp-live svg")).to_be_visible()
+    assert anew.page.locator(f"{STEPS} .hp-live [aria-roledescription=bar]").count() > 0
+    assert anew.page.locator(f"{STEPS} select").first.input_value() == "other-box"
+    assert anew.faults == []
+    anew.page.close()
+    hostile = "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
+    visit.open(f"studies/{STUDY}/?steps.machine={hostile}{STEPS}", STEPS)
+    note = figure.locator(".hp-note")
+    expect(note).to_contain_text("machine has no option “<img src=x onerror=alert(1)>”")
+    assert figure.locator("img").count() == 0
+
+
+def test_a_chart_is_saved_with_its_choice(visit: Visit) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(f"studies/{STUDY}/?steps.machine=other-box{STEPS}", STEPS)
+    figure = visit.page.locator(STEPS)
+    figure.get_by_text("Copy link").click()
+    expect(visit.page.locator(".hp-said")).to_have_text("Copied")
+    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.url
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"machine,variant,")):
+        with visit.page.expect_download() as download:
+            figure.get_by_text(kind, exact=True).click()
+        name = f"{STUDY}-steps-machine=other-box-"
+        assert download.value.suggested_filename.startswith(name)
+        content = download.value.path().read_bytes()
+        assert content.startswith(begins)
+    assert b"\nother-box," in content and b"\nbox," not in content
+    figure.locator(".hp-data summary").click()
+    expect(figure.locator(".hp-data tbody tr")).to_have_count(content.count(b"\n") - 1)
+
+
+def test_every_mark_with_a_link_names_its_case(site: Path) -> None:
+    seen = 0
+    for file in sorted((site / "charts").glob("*/[a-z]*.json")):
+        document = json.loads(file.read_text())
+        for row in document["data"]["values"] if "$schema" in document else []:
+            if row.get("href"):
+                (asked,) = parse_qs(urlsplit(row["href"]).query)["samples.case"]
+                assert asked == row.get("case", asked), file
+                seen += 1
+    assert seen > 100
+
+
+def test_a_mark_leads_to_its_samples_and_these_to_the_explorer(visit: Visit, address: str) -> None:
+    page = visit.page
+    page.goto(f"{address}studies/method/?agreement.machine=box#chart-agreement")
+    marks = page.locator("#chart-agreement .hp-live [aria-roledescription=point]")
+    expect(marks.first).to_be_visible()
+    label = marks.last.get_attribute("aria-label")
+    marks.last.click()
+    page.wait_for_url(f"{address}data/?samples.case=*")
+    asked = parse_qs(urlsplit(page.url).query)
+    (case,) = asked["samples.case"]
+    assert label is not None and f"case: {case};" in f"{label};"
+    for key in ("case", "metric"):
+        chosen = page.locator(f".hp-samples select[name={key}]")
+        expect(chosen).to_have_value(asked[f"samples.{key}"][0])
+    query = f"samples.case={CASE}&samples.metric=host_time"
+    page.goto(f"{address}data/?{query}#box-pool_gather-loads_first")
+    page.get_by_role("link", name="Other cases in the explorer").click()
+    expect(page.locator(".hp-explorer .hp-live svg")).to_be_visible()
+    expect(page.locator(".hp-explorer .hp-note")).to_be_empty()
+    expect(page.locator("select[name=study]")).to_have_value("Gather from a large pool")
+    axis = page.locator("select[name=over]").input_value()
+    values = dict(pair.split("=") for pair in CASE.split(","))
+    for key in values.keys() - {axis}:
+        expect(page.locator(f"select[name={key}]")).to_have_value(values[key])
+
+
+def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(visit: Visit) -> None:
+    page = visit.page
+    visit.go("explorer/")
+    picture = page.locator(".hp-explorer .hp-still img")
+    expect(picture).to_be_visible()
+    page.get_by_role("button", name="Choose what is drawn").click()
+    expect(page.locator(".hp-explorer svg")).to_be_visible()
+    expect(picture).to_have_count(0)
+    expect(page.locator("select[name=colour]")).to_have_value("layout")
+    page.select_option("select[name=study]", label=STUDIES["pool_gather"].title)
+    page.wait_for_url("**explorer.study=pool_gather")
+    page.select_option("select[name=as]", "rate")
+    status = page.locator(".hp-explorer .hp-text")
+    expect(status).to_contain_text("GB/s")
+    page.select_option("select[name=layout]", "pages_4")
+    page.wait_for_url("**explorer.layout=pages_4*")
+    shown = status.inner_text()
+    page.locator(".hp-explorer .hp-data summary").click()
+    rows = page.locator(".hp-explorer .hp-table tbody tr")
+    expect(rows.first).to_contain_text("layout=pages_4")
+    assert f"Shown: {rows.count()} figures" in shown
+    page.reload()
+    expect(status).to_have_text(shown)
+    page.go_back()
+    expect(page.locator("select[name=layout]")).to_have_value("all")  # each has a colour
+    visit.go("explorer/?explorer.study=pool_gather&explorer.layout=x")
+    expect(page.locator(".hp-explorer .hp-note")).to_contain_text("layout has no option “x”")
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('a,b\n"say ""x""",|\n', [{"a": 'say "x"', "b": "|"}]),
+        ('a,b\n"1\n,2\n",\n,"3"\n', [{"a": "1\n,2\n", "b": ""}, {"a": "", "b": "3"}]),
+        ("a\n1\n\n", [{"a": "1"}, {"a": ""}]),
+    ],
+)
+def test_scripts_read_csv_files(visit: Visit, text: str, rows: list[dict[str, str]]) -> None:
+    visit.go("explorer/")
+    found = visit.page.evaluate(
+        "async (text) => {"
+        " const { parseCsv } = await import(new URL('../assets/chart_data.js', location.href));"
+        " return parseCsv(text); }",
+        text,
+    )
+    assert found == rows
+
+
+def test_one_page_is_one_sheet_of_a4(visit: Visit) -> None:
+    visit.go("one_page/")
+    paper = visit.page.pdf(format="A4", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", paper)) == 1
+
+
+def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(visit: Visit) -> None:
+    page = visit.page
+    visit.go("hardware/?pair=b+and+c")
+    first = page.locator(".hp-pair")
+    assert first.count() == 1 and first.is_visible(), "a single pair needs no select"
+    page.evaluate(
+        "async () => {"
+        " const other = document.createElement('div');"
+        " other.className = 'hp-pair'; other.dataset.pair = 'b and c'; other.hidden = true;"
+        " other.textContent = 'The second pair.';"
+        " document.querySelector('.hp-pair').after(other);"
+        " const { watchPairs } = await import(new URL('../assets/ledger.js', location.href));"
+        " watchPairs(); }"
+    )
+    expect(page.get_by_text("The second pair.")).to_be_visible()
+    expect(first.first).to_be_hidden()
+    page.select_option("select[name=pair]", index=0)
+    expect(first.first).to_be_visible()
+    assert "pair=" not in page.url
+    page.go_back()
+    expect(page.get_by_text("The second pair.")).to_be_visible()
+
+
+def test_thesis_picture_and_doors_fit_on_one_screen_that_loads_no_chart_library(
+    visit: Visit,
+) -> None:
+    requested: list[str] = []
+    visit.page.on("request", lambda request: requested.append(Path(request.url).name))
+    visit.go("")
+    visit.page.wait_for_load_state("networkidle")
+    assert "vega.js" not in requested and len(requested) > 3
+    doors = visit.page.locator(".hp-doors a")
+    assert doors.count() == 3 and visit.page.locator(".hp-findings > li").count() <= 5
+    picture = visit.page.locator(".hp-hero .hp-still img")
+    for part in (visit.page.locator("h1"), visit.page.locator(".hp-lede"), picture, doors.last):
+        box = part.bounding_box()
+        assert box is not None and box["y"] + box["height"] < 900
+
+
+@pytest.fixture
+def without_script(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+def test_without_a_script_pages_are_whole_and_evidence_is_a_link_away(
+    without_script: Page, address: str
+) -> None:
+    page = without_script
+    page.goto(address)
+    expect(page.locator(".hp-hero .hp-still img")).to_be_visible()
+    expect(page.locator(".hp-lede")).to_contain_text("GB/s")
+    expect(page.locator("footer")).to_contain_text("MIT licence")
+    for write_up in (study.write_up for study in STUDIES.values() if study.write_up):
+        expect(page.locator("footer")).to_contain_text(write_up.title)
+    page.goto(f"{address}studies/{STUDY}/")
+    picture = page.locator(f"{STEPS} .hp-still img")
+    assert picture.evaluate("img => img.complete && img.naturalWidth > 300")
+    pictures = page.locator(".hp-chart .hp-still img").all()
+    assert len(pictures) == page.locator(".hp-chart").count() > 1
+    notice = page.locator(".md-content noscript").text_content()
+    assert notice is not None and "each chart is a picture" in notice
+    expect(page.get_by_text("A click on a mark shows its samples.").first).to_be_hidden()
+    page.locator("summary:has(#sources)").click()
+    page.locator("#v1_vectorized summary a").click()
+    page.wait_for_url(lambda url: not url.endswith(f"studies/{STUDY}/"), wait_until="commit")
+    expect(page.locator("main pre").last).to_contain_text("#include")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator
 
 from tests.site.pages.site.walk import OPEN_SECTIONS, TIMEOUT_MS, watch
 
@@ -48,10 +48,3 @@ class Visit:
             arg=[figure.element_handle(), drawn],
             timeout=TIMEOUT_MS,
         )
-
-
-def without_script(browser: Browser, address: str) -> Page:
-    """The study's page in a browser that runs no script; the caller closes its context."""
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(f"{address}studies/{STUDY}/")
-    return page

@@ -1,4 +1,4 @@
-"""Figures of tools/reach.cu on measured machines, beside those of the study `translation`."""
+"""Figures of tools/reach.cu on measured machines, beside those of this study."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from analysis import ROOT
-from analysis.base import keys
-from analysis.base.reading import read_json
-from analysis.results.model.translation import Walker, walk_seconds
-from analysis.results.store.keys import Count, Keys, Positive
-from analysis.site.facts.inputs import Inputs
-from analysis.study import parse_case
+from analysis.api.charts import PageTable, StudyFacts
+from analysis.api.files import Count, Keys, Positive, read_json, read_keys
+from analysis.api.model import Walker, walk_seconds
+from analysis.api.quantities import digits, quantity, signed_percent, whole
+from analysis.api.study import parse_case
 
+ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "tools" / "reach.cu"
 OUTPUTS: Final = ROOT / "tools" / "reach"
 """<machine>/<run>.json with --json, <machine>/reach.txt without, and <machine>/source.sha256: for
 each of these files, a line with the digest of the source that wrote it, and its name."""
-GATHER: Final = ["translation", "rows_streaming", "gpu_time"]
-"""The study, its variant that gathers as the probe does, and the clock."""
+VARIANT, CLOCK = "rows_streaming", "gpu_time"
+"""The variant that gathers as the probe does, and the clock."""
 HELD: Final = "translations held"
 WALKS: Final = "page walks from four times the reach"
 READS: Final = 2.0**18
@@ -59,29 +58,23 @@ class Agreement(NamedTuple):
     unit: str
     by_study: float
     by_probe: float
-    is_current: bool = True
-
-    @property
-    def difference(self) -> float:
-        """Of the probe's figure, as a share of the study's."""
-        return self.by_probe / self.by_study - 1
+    is_current: bool
 
 
-def agreements(inputs: Inputs, outputs: Path = OUTPUTS) -> list[Agreement]:
+def agreements(facts: StudyFacts, outputs: Path = OUTPUTS) -> list[Agreement]:
     """Every figure that the study and an output of the probe have on the same machine."""
     found = []
-    for machine in inputs.machines:
-        known = _of_study(inputs, machine)
+    for machine in facts.inputs.machines:
+        known = _of_study(facts, machine)
         for path, probe in probes(outputs / machine).items():
             figures = {HELD: (probe["held"], "1"), WALKS: (probe["walks_per_s"], "1/s")}
             for pool, measured, predicted, _ in probe["pools"]:
                 name = _gather(probe["row_bytes"], pool)
                 figures[name] = measured, "B/s"
                 figures[f"{name}, predicted"] = (predicted if probe["held"] else None), "B/s"
+            place, current = (probe["pool_bytes"], machine), is_current(path)
             found += [
-                Agreement(
-                    probe["pool_bytes"], machine, name, unit, known[name], value, is_current(path)
-                )
+                Agreement(*place, name, unit, known[name], value, current)
                 for name, (value, unit) in figures.items()
                 if name in known and value is not None
             ]
@@ -99,31 +92,52 @@ def probes(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
     """The outputs for programs in a folder, smallest pool first. FieldError for a wrong one."""
     contents = {path: read_json(path, LIMIT_BYTES) for path in folder.glob("*.json")}
     for path, content in contents.items():
-        keys.read(ReachKeys, content, path.name)
+        read_keys(ReachKeys, content, path.name)
     return dict(sorted(contents.items(), key=lambda each: int(each[1]["pool_bytes"])))
 
 
-def _of_study(inputs: Inputs, machine: str) -> dict[str, float]:
+def _of_study(facts: StudyFacts, machine: str) -> dict[str, float]:
     """The fit's parameters and the measured rates, by the same names."""
     known: dict[str, float] = {}
-    fitted = {row.parameter: row.value for row in inputs.parameters if row.machine == machine}
+    fitted = {row.parameter: row.value for row in facts.inputs.parameters if row.machine == machine}
     if not math.isnan(fitted.get("held_entries", math.nan)):
         walker = Walker(*(fitted[field.name] for field in fields(Walker)))
         entries, reads, none = np.array([4 * walker.held_entries]), np.array([READS]), np.zeros(1)
         seconds = walk_seconds(walker, entries, entries, reads, none, none)
         walks = READS * (1 - 1 / 4)  # a quarter of the translations is held
         known |= {HELD: walker.held_entries, WALKS: float(walks / seconds[0])}
-    summary = inputs.tables["summary"]
-    is_gather = (summary[["study", "variant", "metric"]] == GATHER).all(axis=1)
-    gathers = summary[is_gather & (summary["machine"] == machine)]
-    for name, seconds in zip(gathers["case"], gathers["median"], strict=True):
-        case = parse_case(name)
-        if case["order"] == "random" and case["rows"] == READS:
+    for row in facts.measured.values():
+        case = parse_case(row.case)
+        is_gather = (row.machine, row.variant, row.metric) == (machine, VARIANT, CLOCK)
+        if is_gather and case["order"] == "random" and case["rows"] == READS:
             size = int(case["row_bytes"])
             gather = _gather(size, int(case["pool_mib"]) * 2**20)
-            known |= dict.fromkeys((gather, f"{gather}, predicted"), READS * size / seconds)
+            known |= dict.fromkeys((gather, f"{gather}, predicted"), READS * size / row.median)
     return known
 
 
 def _gather(row_bytes: float, pool_bytes: float) -> str:
     return f"rows of {row_bytes:.0f} B from {pool_bytes / 2**30:g} GiB"
+
+
+def reach(facts: StudyFacts) -> PageTable:
+    """The probe's figures beside those of the study, on every machine that has both."""
+    columns = ["machine", "pool", "figure", "the study", "reach.cu", "difference", "note"]
+    rows = [
+        [
+            facts.inputs.called(one.machine),
+            f"{one.pool_bytes / 2**30:g} GiB",
+            one.name,
+            *(_written(value, one.unit) for value in (one.by_study, one.by_probe)),
+            signed_percent(one.by_probe / one.by_study - 1),
+            "" if one.is_current else "by an earlier version of the file",
+        ]
+        for one in agreements(facts)
+    ]
+    return PageTable(columns, rows, "No machine has both.", [columns[1], *columns[3:6]])
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "1/s":
+        return f"{digits(value / 1e6)} million/s"
+    return whole(value) if unit == "1" else quantity(value, unit)

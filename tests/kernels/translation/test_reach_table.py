@@ -1,4 +1,4 @@
-"""The output of tools/reach.cu beside the study `translation`."""
+"""The output of tools/reach.cu beside the study."""
 
 from __future__ import annotations
 
@@ -6,45 +6,42 @@ import hashlib
 import json
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
 from analysis.results.model.translation import Walker
-from analysis.results.tables.rows import ParameterRow, columns
-from analysis.site.facts.inputs import Inputs
-from analysis.site.facts.probe import GATHER, HELD, READS, WALKS, agreements, is_current, probes
+from kernels.translation.reach_table import (
+    CLOCK,
+    HELD,
+    READS,
+    VARIANT,
+    WALKS,
+    agreements,
+    is_current,
+    probes,
+)
 from tests.results.model.test_translation import KNOWN
 
 GIB = 2**30
 
 
-def inputs(*, fitted: bool = True) -> Inputs:
+def facts(*, fitted: bool = True) -> Any:
     """A machine that gathers 656-byte rows from 1 GiB at 40 GB/s, with a fit if `fitted`."""
-    place = dict(zip(("study", "variant", "metric"), GATHER, strict=True)) | {"machine": "box"}
     case = "pool_mib=1024,row_bytes=656,order=random,rows=262144"
+    row = SimpleNamespace(
+        machine="box", variant=VARIANT, metric=CLOCK, case=case, median=READS * 656 / 40e9
+    )
     parameters = [
-        dict.fromkeys(columns(ParameterRow), "")
-        | {"machine": "box", "parameter": field.name, "value": getattr(KNOWN, field.name)}
+        SimpleNamespace(machine="box", parameter=field.name, value=getattr(KNOWN, field.name))
         for field in fields(Walker)
     ]
-    tables = {
-        "summary": pd.DataFrame([{**place, "case": case, "median": READS * 656 / 40e9}]),
-        "model_parameters": pd.DataFrame(parameters * fitted, columns=columns(ParameterRow)),
-    }
-    nothing: Any = {}
-    return Inputs(
-        **dict.fromkeys(("studies", "derived", "absent", "refused"), nothing),
-        results=Path(),
-        tables=tables,
-        resources=pd.DataFrame(),
-        machine_code={},
-        machines={"box": {"gpu": "NVIDIA H200"}},
-        runs=[],
-        captures=[],
+    inputs = SimpleNamespace(
+        parameters=parameters * fitted, machines={"box": {}}, called=lambda machine: machine
     )
+    return SimpleNamespace(inputs=inputs, measured={"row": row})
 
 
 def write(folder: Path, **changes: Any) -> Path:
@@ -73,20 +70,21 @@ def write(folder: Path, **changes: Any) -> Path:
 
 def test_figures_that_both_have_are_paired_by_name(tmp_path: Path) -> None:
     write(tmp_path)
-    paired = {one.name: one for one in agreements(inputs(), tmp_path)}
+    paired = {one.name: one for one in agreements(facts(), tmp_path)}
     gather = "rows of 656 B from 1 GiB"
     assert list(paired) == [HELD, WALKS, gather, f"{gather}, predicted"]
-    assert paired[HELD].difference == pytest.approx(9000 / 8192 - 1)
-    assert paired[gather].difference == pytest.approx(0.1)
-    assert paired[f"{gather}, predicted"].difference == pytest.approx(-0.05)
+    assert paired[HELD].by_probe / paired[HELD].by_study == pytest.approx(9000 / 8192)
+    assert paired[gather].by_probe / paired[gather].by_study == pytest.approx(1.1)
+    predicted = paired[f"{gather}, predicted"]
+    assert predicted.by_probe / predicted.by_study == pytest.approx(0.95)
     # A walk, one of the level above in half of the cases, and first walks to a sixth of the lines.
     walk_s = 14e-9 + 10e-9 / 2 + 14e-9 / 6
     assert paired[WALKS].by_study == pytest.approx(1 / walk_s, rel=0.01)
-    assert len(agreements(inputs(fitted=False), tmp_path)) == 2
+    assert len(agreements(facts(fitted=False), tmp_path)) == 2
     write(tmp_path, pools=[[3 * GIB, 44e9, 38e9, 3e8]])
-    assert {one.name for one in agreements(inputs(), tmp_path)} == {HELD, WALKS}
+    assert {one.name for one in agreements(facts(), tmp_path)} == {HELD, WALKS}
     write(tmp_path, held=None, covers_bytes=None, reach_bytes=None, walks_per_s=None)
-    assert [one.name for one in agreements(inputs(), tmp_path)] == [gather]
+    assert [one.name for one in agreements(facts(), tmp_path)] == [gather]
 
 
 @pytest.mark.parametrize(
