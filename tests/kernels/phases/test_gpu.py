@@ -24,57 +24,44 @@ WORKLOAD = load_python(STUDY, "workload")
 MIB = 2**20
 
 
-def compiled(source: str, variant: Variant, folder: Path, out: Path) -> Path:
-    """A program of this folder over a variant as it is in `folder`, for the GPU that is here."""
+def ran(out: Path, variant: Variant, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A run of gpu.cu with a variant as it is in `folder`, built for this machine's GPU."""
     toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
-    libraries = [f"-L{path}" for path in toolchain.libraries]
-    sources = [Path(__file__).with_name(source), folder / variant.path.name]
-    subprocess.run(
-        [
-            *(str(toolchain.nvcc), "-std=c++17", "-O2"),
-            *(f"-I{path}" for path in (folder, folder.parent / "lib", LIB)),
-            *(*libraries, *variant.flags),
-            *(f"-gencode=arch=compute_{sm},code=sm_{sm}", "-o", str(out)),
-            *map(str, sources),
-        ],
-        check=True,
-    )
-    return out
-
-
-def canary(variant: Variant, folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    """Build and run the canary over a variant as it is in `folder`."""
-    program = compiled("canary.cu", variant, folder, out)
-    return subprocess.run([program, "10000"], capture_output=True, text=True, check=False)
+    command = [str(toolchain.nvcc), "-std=c++17", "-O2", *variant.flags, "-o", str(out / "gpu")]
+    command += [f"-gencode=arch=compute_{sm},code=sm_{sm}"]
+    command += [f"-L{path}" for path in toolchain.libraries]
+    command += [f"-I{path}" for path in (folder, folder.parent / "lib", LIB)]
+    sources = Path(__file__).with_name("gpu.cu"), folder / variant.path.name
+    subprocess.run([*command, *map(str, sources)], check=True)
+    return subprocess.run([out / "gpu", *words], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
-    ("study", "name"),
+    ("study", "name", "words"),
     [
-        *((STUDY, name) for name in ("p4_final", "p5_streams", "p5_dropin")),
-        *((MAPPED, name) for name in ("p6_mapped", "p7_ordered")),
+        *((STUDY, name, "canary 10000") for name in ("p4_final", "p5_streams", "p5_dropin")),
+        *((MAPPED, name, "canary 10000") for name in ("p6_mapped", "p7_ordered")),
+        (STUDY, "p5_dropin", "graphs"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_no_stream_reads_what_another_has_overwritten(
-    tmp_path: Path, study: Study, name: str
+def test_no_stream_or_graph_reads_memory_that_another_has_overwritten(
+    tmp_path: Path, study: Study, name: str, words: str
 ) -> None:
-    done = canary(study.variant(name), study.folder, tmp_path / "canary")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_graphs_replay_what_was_captured_and_touch_nothing_else(tmp_path: Path) -> None:
-    program = compiled("graphs.cu", STUDY.variant("p5_dropin"), STUDY.folder, tmp_path / "graphs")
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    done = ran(tmp_path, study.variant(name), study.folder, *words.split())
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_canary_finds_an_allocator_that_does_not_wait(tmp_path: Path) -> None:
-    fault = "p4_final.cpp", "if (!block->users.empty()) {", "if (false) {"
+    fault = "phases/p4_final.cpp", "if (!block->users.empty()) {", "if (false) {"
     copy = with_fault_in_allocator(tmp_path, *fault)
-    done = canary(STUDY.variant("p4_final"), copy, tmp_path / "canary")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "words changed" in done.stdout
+    done = ran(tmp_path, STUDY.variant("p4_final"), copy, "canary", "10000")
+    assert done.returncode == 1 and "words changed" in done.stdout, done.stdout + done.stderr
+
+
+def samples_of(name: str, case: Case) -> dict[str, float]:
+    workload = WORKLOAD.Workload({}, np.random.default_rng(0))
+    return gpu_samples(STUDY, workload, name, case)
 
 
 def runnable() -> list[Variant]:
@@ -89,25 +76,22 @@ def test_every_variant_serves_its_cases(variant: Variant) -> None:
     for case in variant.in_grid("default"):
         cases.setdefault(str(case["pattern"]).rpartition(".")[0], case)
     for case in cases.values():
-        workload = WORKLOAD.Workload({}, np.random.default_rng(0))
-        samples = gpu_samples(STUDY, workload, variant.name, case)
+        samples = samples_of(variant.name, case)
         assert set(samples) <= set(STUDY.metrics)
         assert 0 < samples["op_time"] < 0.1
 
 
-def test_ours_reserves_what_pytorch_reserves() -> None:
+@pytest.mark.parametrize(
+    "pattern", ["transformer_training", "dynamic_batches", "streams_4", "random_pair"]
+)
+def test_p4_final_reserves_as_much_as_pytorch(pattern: str) -> None:
     pytest.importorskip("torch")
-    for pattern in ("transformer_training", "dynamic_batches", "streams_4", "random_pair"):
-        reserved = {}
-        for name in ("p4_final", "torch_caching"):
-            workload = WORKLOAD.Workload({}, np.random.default_rng(0))
-            case = Case({"pattern": pattern}, 0, "default")
-            reserved[name] = gpu_samples(STUDY, workload, name, case)["reserved"]
-        theirs = reserved["torch_caching"]
-        assert reserved["p4_final"] <= max(1.05 * theirs, theirs + 20 * MIB), pattern
+    case = Case({"pattern": pattern}, 0, "default")
+    final, theirs = (samples_of(one, case)["reserved"] for one in ("p4_final", "torch_caching"))
+    assert final <= max(1.05 * theirs, theirs + 20 * MIB)
 
 
-def test_the_driver_gives_back_everything() -> None:
+def test_the_driver_gets_back_everything() -> None:
     from cuda.bindings import runtime as cudart
 
     from analysis.measure.memory import cuda

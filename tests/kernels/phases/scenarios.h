@@ -1,0 +1,389 @@
+// What an allocator must do in a given situation, beyond what a storm checks. Each begins with a
+// device of 1 GiB, and everything is drained after it.
+#pragma once
+
+#include <malloc.h>
+
+#include <ctime>
+
+#include "full_featured.h"
+#include "shadow.h"
+
+struct Scenario {
+  const char* name;
+  void (*run)(Shadow& gpu);
+};
+
+constexpr PoolId kPool{0, 1};
+
+inline void at_most(uint64_t most, uint64_t got, const std::string& unit) {
+  require(got <= most, "at most " + std::to_string(most) + " " + unit, std::to_string(got));
+}
+
+// Requests that nothing free can serve.
+inline void miss(Shadow& gpu, Stream stream) {
+  for (int i = 0; i < 4; ++i) {
+    gpu.allocate(15 * kMiB, stream);
+  }
+}
+
+template <typename Call>
+bool throws(Call call) {
+  try {
+    call();
+  } catch (const std::exception&) {
+    return true;
+  }
+  return false;
+}
+
+// CPU time of requests with `count` free blocks of a slightly smaller size, of which none fits.
+inline double seconds_of_fits(size_t count) {
+  Shadow gpu(std::make_unique<HostileSource>(64 * kGiB));
+  const auto allocate = [&](size_t bytes) { return gpu.allocator->allocate(bytes, {1, 0}); };
+  std::vector<void*> blocks;  // three fill a segment, and the one in the middle is freed
+  for (size_t i = 0; i < 3 * count; ++i) {
+    blocks.push_back(allocate(600 * kKiB));
+  }
+  for (size_t i = 1; i < blocks.size(); i += 3) {
+    gpu.allocator->deallocate(blocks[i], {1, 0});
+  }
+  double least = 1;
+  for (int i = 0; i < 50; ++i) {
+    timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    allocate(606 * kKiB);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    least = std::min(
+        least, double(end.tv_sec - begin.tv_sec) + 1e-9 * double(end.tv_nsec - begin.tv_nsec));
+  }
+  return least;
+}
+
+// --- Frees of memory that other streams use, without and with a wait on the device.
+
+constexpr Scenario kFrees[] = {
+    {"a slow stream holds only its memory",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream();
+       const Stream slow = gpu.source.create_stream(), quick = gpu.source.create_stream();
+       for (int i = 0; i < 4000; ++i) {
+         gpu.free_while_read(32 * kKiB, owner, i % 16 == 0 ? slow : quick);
+         gpu.source.complete(quick, 1);
+       }
+       at_most(16 * kMiB, gpu.counts().reserved, "B for 250 blocks of 32 KiB");
+     }},
+    {"a miss asks each stream once",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       for (int i = 0; i < 500; ++i) {
+         gpu.free_while_read(kMiB, owner, user);
+       }
+       gpu.source.reset_counts(Shadow::kDevice);
+       miss(gpu, owner);
+       at_most(8, gpu.counts().event_queries, "queries for four misses");
+     }},
+    {"a lasting stream has fewer events than frees",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       gpu.pooled->keep_stream({Shadow::kDevice, user});
+       std::vector<Shadow::Allocation> read;
+       for (int i = 0; i < 320; ++i) {
+         read.push_back(gpu.allocate(kMiB, owner));
+       }
+       for (const auto& one : read) {
+         gpu.use(one, user);
+         gpu.free(one);
+       }
+       at_most(32, gpu.counts().event_records, "events for 320 frees");
+     }},
+    {"freed memory is used again at once",
+     [](Shadow& gpu) {
+       for (int i = 0; i < 1000; ++i) {
+         const auto block = gpu.allocate((1 + i % 40) * 64 * kKiB);
+         gpu.source.launch(0);
+         gpu.free(block);
+       }
+       at_most(22 * kMiB, gpu.counts().reserved, "B, a segment of each kind");
+     }},
+    {"exhausted memory is waited for",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       for (int i = 0; i < 20; ++i) {
+         gpu.free_while_read(300 * kMiB, owner, user);
+       }
+       gpu.allocate(900 * kMiB);
+     }},
+    {"a trim waits",
+     [](Shadow& gpu) {
+       gpu.free_while_read(64 * kMiB, 0, gpu.source.create_stream());
+       gpu.allocator->trim(Shadow::kDevice, 0);
+       gpu.reserves(0);
+     }},
+    {"streams that are gone take no host memory",
+     [](Shadow& gpu) {
+       std::vector<Stream> streams(200);
+       for (Stream& stream : streams) {
+         stream = gpu.source.create_stream();
+       }
+       const size_t before = mallinfo2().uordblks;
+       for (const Stream stream : streams) {
+         const Place place{Shadow::kDevice, stream};
+         gpu.allocator->deallocate(gpu.allocator->allocate(4 * kKiB, place), place);
+         gpu.allocator->trim(Shadow::kDevice, 0);
+       }
+       at_most(200 * kKiB, mallinfo2().uordblks - before, "B for 200 streams");
+     }},
+    {"a fit is found as fast among 64 times the blocks",
+     [](Shadow&) {
+       const double few = seconds_of_fits(100), many = seconds_of_fits(6400);
+       require(many < 8 * few, "at most eight times the time", std::to_string(many / few));
+     }},
+    {"much memory is waited for on the device, and nobody on the host",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream();
+       gpu.free_while_read(64 * kMiB, owner, gpu.source.create_stream());
+       gpu.allocate(64 * kMiB, owner);
+       gpu.reserves(64 * kMiB);
+       at_most(0, gpu.counts().event_waits, "waits of the host");
+       require(!gpu.source.is_idle(owner), "an owner that waits", "an idle one");
+     }},
+    {"little memory is not waited for",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream();
+       gpu.allocate(512 * kMiB, owner);
+       gpu.free_while_read(16 * kMiB, owner, gpu.source.create_stream());
+       gpu.allocate(16 * kMiB, owner);
+       gpu.reserves(544 * kMiB);
+       require(gpu.source.is_idle(owner), "an idle owner", "one that waits");
+     }},
+    {"an owner waits for no later use than that of the memory it gets",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       const auto first = gpu.allocate(64 * kMiB, owner), second = gpu.allocate(64 * kMiB, owner);
+       for (const auto& read : {first, second}) {
+         gpu.use(read, user);
+         gpu.free(read);
+       }
+       gpu.allocate(64 * kMiB, owner);
+       gpu.source.complete(user, 1);
+       gpu.source.complete(owner, ~uint64_t{0});
+       require(gpu.source.is_idle(owner), "a wait for the first use", "one for both");
+       gpu.allocate(64 * kMiB, owner);
+     }},
+    {"an owner waits for the use of the memory it gets, whatever was freed before",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       gpu.free_while_read(4 * kMiB, owner, user);
+       gpu.free_while_read(64 * kMiB, owner, user);
+       gpu.allocate(64 * kMiB, owner);
+     }},
+    {"a handle that comes back is another stream",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       gpu.free_while_read(32 * kMiB, owner, user);
+       gpu.source.destroy_stream(user);
+       gpu.free_while_read(64 * kMiB, owner, gpu.source.create_stream());
+       gpu.allocate(64 * kMiB, owner);
+       gpu.allocate(32 * kMiB, owner);
+     }},
+    {"an owner that waits gets memory of its heap only",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), other = gpu.source.create_stream();
+       const Stream user = gpu.source.create_stream();
+       gpu.pooled->keep_stream({Shadow::kDevice, user});  // one event for both
+       gpu.free_while_read(4 * kMiB, other, user);
+       gpu.free_while_read(64 * kMiB, owner, user);
+       gpu.allocate(64 * kMiB, owner);
+       gpu.allocate(4 * kMiB, other);
+     }},
+    {"all users are waited for",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
+       const auto read = gpu.allocate(64 * kMiB, owner);
+       gpu.use(read, user);
+       gpu.use(read, 0);
+       gpu.free(read);
+       gpu.source.complete(user, 1);
+       gpu.allocate(64 * kMiB, owner);
+     }},
+};
+
+// --- Captures and refusals of the driver.
+
+constexpr Scenario kRefusals[] = {
+    {"a refused free is no reason to fail",
+     [](Shadow& gpu) {
+       for (const size_t mib : {600, 300}) {
+         gpu.free(gpu.allocate(mib * kMiB, gpu.source.create_stream()));
+       }
+       gpu.source.failing_releases = 1;
+       gpu.allocate(200 * kMiB);
+     }},
+    {"a refused event loses no memory",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream();
+       const auto read = gpu.allocate(600 * kMiB, owner);
+       for (int i = 0; i < 3; ++i) {
+         gpu.use(read, gpu.source.create_stream());
+       }
+       gpu.source.failing_records = 2;
+       throws([&] { gpu.free(read); });
+       for (int i = 0; i < 2; ++i) {
+         throws([&] { gpu.allocator->trim(Shadow::kDevice, 0); });
+       }
+       gpu.allocate(600 * kMiB, owner);
+     }},
+    {"during a capture the heap may grow, and no trim ends it",
+     [](Shadow& gpu) {
+       const Stream stream = gpu.source.create_stream();
+       gpu.free(gpu.allocate(512 * kMiB));
+       const size_t graph = gpu.begin_capture(stream, kPool);
+       gpu.allocate(64 * kMiB, stream);
+       gpu.allocate(64 * kMiB);
+       throws([&] { gpu.allocator->trim(Shadow::kDevice, 0); });
+       gpu.end_capture(graph, stream);
+       gpu.destroy_graph(graph);
+     }},
+    {"a captured stream waits for nothing outside of its graph",
+     [](Shadow& gpu) {
+       const Stream owner = gpu.source.create_stream();
+       gpu.free_while_read(64 * kMiB, owner, gpu.source.create_stream());
+       gpu.source.begin_capture(owner, true);
+       gpu.allocate(64 * kMiB, owner);
+       gpu.source.end_capture(owner);
+     }},
+    {"graphs of one pool share its memory",
+     [](Shadow& gpu) {
+       const Stream stream = gpu.source.create_stream();
+       for (int i = 0; i < 10; ++i) {
+         const size_t graph = gpu.begin_capture(stream, kPool);
+         gpu.free(gpu.allocate(64 * kMiB, stream));
+         gpu.end_capture(graph, stream);
+       }
+       gpu.reserves(64 * kMiB);
+       for (size_t graph = 0; graph < 10; ++graph) {
+         gpu.destroy_graph(graph);
+       }
+     }},
+    {"unknown pools are refused",
+     [](Shadow& gpu) {
+       const auto all = [](Stream) { return true; };
+       const bool are_refused = throws([&] {
+                                  gpu.pooled->begin_capture(Shadow::kDevice, {0, 0}, all);
+                                }) &&
+                                throws([&] { gpu.pooled->end_capture(Shadow::kDevice, kPool); }) &&
+                                throws([&] { gpu.pooled->release_pool(Shadow::kDevice, kPool); });
+       require(are_refused, "errors", "none");
+     }},
+};
+
+// --- Pages that are mapped where they are needed; only with pages.
+
+constexpr Scenario kPages[] = {
+    {"a batch that grows gets the memory of the previous one",
+     [](Shadow& gpu) {
+       for (size_t size = 1; size < 16; ++size) {
+         std::vector<Shadow::Allocation> batch;
+         for (int i = 0; i < 8; ++i) {
+           batch.push_back(gpu.allocate((16 + size) * kMiB));
+         }
+         for (const auto& block : batch) {
+           gpu.free(block);
+         }
+         gpu.reserves(8 * (16 + size) * kMiB);
+       }
+     }},
+    {"a range begins with a segment, or with the memory that is left",
+     [](Shadow& gpu) {
+       gpu.allocate(3 * kMiB);
+       gpu.reserves(20 * kMiB);
+       gpu.allocator->set_limit(Shadow::kDevice, 24 * kMiB);
+       gpu.allocate(3 * kMiB, gpu.source.create_stream());
+       gpu.reserves(24 * kMiB);
+     }},
+    {"the end of a range is used last, however well it fits",
+     [](Shadow& gpu) {
+       const auto before = gpu.allocate(64 * kMiB);
+       const uintptr_t hole = before->start;
+       gpu.allocate(2 * kMiB);
+       gpu.free(gpu.allocate(32 * kMiB));
+       gpu.free(before);
+       require(gpu.allocate(32 * kMiB)->start == hole, "the hole that fits", "the end");
+     }},
+};
+
+// --- Observers of the allocator with PyTorch's feature set.
+
+inline void allocate_and_free(Allocator& allocator, int device = 0) {
+  allocator.deallocate(allocator.allocate(512, {device, 7}), {device, 7});
+}
+
+constexpr Scenario kObservers[] = {
+    {"statistics are by kind and size, and keep peaks",
+     [](Shadow&) {
+       HostileSource source(kGiB);
+       dropin::FullFeatured allocator(source);
+       allocator.allocate(1000, {0, 0});
+       allocator.deallocate(allocator.allocate(3 * kMiB, {0, 0}), {0, 0});
+       allocator.trim(0, 0);
+       allocator.allocate(2 * kMiB, {0, 0});
+       const auto stats = allocator.observer<dropin::SizeStatistics>(0);
+       const auto &small = stats.small, &large = stats.large;
+       const std::pair<uint64_t, uint64_t> counts[] = {
+           {stats.all.allocations.added, 3},
+           {stats.all.allocations.current, 2},
+           {small.requested_bytes.current, 1000},
+           {small.allocated_bytes.current, kKiB},
+           {large.allocated_bytes.peak, 3 * kMiB},
+           {large.allocated_bytes.current, 2 * kMiB},
+           {large.reserved_bytes.peak, 20 * kMiB},
+           {large.segments.removed, 1},
+           {stats.all.reserved_bytes.current, source.counts(0).reserved},
+           {stats.by_size[10].current, 1},
+           {stats.by_size[21].removed, 1},
+       };
+       for (const auto& [got, expected] : counts) {
+         require(got == expected, std::to_string(expected), std::to_string(got));
+       }
+     }},
+    {"a trace holds the last events of its device while it is on",
+     [](Shadow&) {
+       using Action = dropin::TraceRing::Action;
+       HostileSource source(kGiB);
+       dropin::FullFeatured allocator(source);
+       allocate_and_free(allocator);
+       require(allocator.trace(0).empty(), "no trace at first", "one");
+       allocator.record_trace(1, true);
+       allocate_and_free(allocator);
+       allocate_and_free(allocator, 1);
+       const auto trace = allocator.trace(1);
+       require(trace.size() == 3 && allocator.trace(0).empty(), "one growth and a pair", "others");
+       require(trace[0].action == Action::kGrown && trace[1].action == Action::kAllocated &&
+                   trace[1].stream == 7 && trace[2].action == Action::kFreed &&
+                   trace[2].bytes == 512 && trace[1].ticks <= trace[2].ticks,
+               "events in their order", "others");
+       for (size_t i = 0; i < dropin::TraceRing::kEntries; ++i) {
+         allocate_and_free(allocator, 1);
+       }
+       allocator.record_trace(1, false);
+       allocate_and_free(allocator, 1);
+       const auto last = allocator.trace(1);
+       require(last.size() == dropin::TraceRing::kEntries && last[0].ticks > trace[2].ticks &&
+                   last.back().action == Action::kFreed,
+               "the last events alone", "others");
+     }},
+    {"a hook may free memory before a request fails",
+     [](Shadow&) {
+       HostileSource source(kGiB);
+       dropin::FullFeatured allocator(source);
+       void* spare = allocator.allocate(700 * kMiB, {0, 0});
+       allocator.on_out_of_memory([&](int device, size_t bytes) {
+         require(device == 0 && bytes == 400 * kMiB, "the request that found nothing", "another");
+         allocator.deallocate(spare, {0, 0});
+         return std::exchange(spare, nullptr) != nullptr;
+       });
+       allocator.allocate(400 * kMiB, {0, 0});
+       require(throws([&] { allocator.allocate(400 * kMiB, {0, 0}); }), "an error", "memory");
+     }},
+};
