@@ -59,15 +59,13 @@ def test_pytorch_keeps_a_limit_and_the_drivers_pool_refuses_one() -> None:
         measured("cuda_malloc_async", "limited_272mib")
 
 
-def test_what_is_mapped_grows_in_place() -> None:
-    reserved = {
-        name: measured(name, "growing_batch")["reserved"] for name in ("p5_dropin", "p6_mapped")
-    }
-    assert 4 * reserved["p6_mapped"] < reserved["p5_dropin"]
-
-
-def test_streams_that_wait_for_each_other_leave_less_memory_waiting() -> None:
-    reserved = {
-        name: measured(name, "checkpoint_copy")["reserved"] for name in ("p6_mapped", "p7_ordered")
-    }
-    assert 1.1 * reserved["p7_ordered"] < reserved["p6_mapped"]
+@pytest.mark.parametrize(
+    ("pattern", "factor", "less", "more"),
+    [
+        ("growing_batch", 4, "p6_mapped", "p5_dropin"),  # mapped memory grows in place
+        ("checkpoint_copy", 1.1, "p7_ordered", "p6_mapped"),  # streams wait for each other
+    ],
+)
+def test_later_steps_reserve_less(pattern: str, factor: float, less: str, more: str) -> None:
+    reserved = {name: measured(name, pattern)["reserved"] for name in (less, more)}
+    assert factor * reserved[less] < reserved[more]

@@ -66,7 +66,9 @@ ACTIONS = st.lists(
 
 
 @given(
-    old=st.lists(st.booleans(), max_size=3), actions=ACTIONS, others=st.lists(st.sampled_from(OTHERS))
+    old=st.lists(st.booleans(), max_size=3),
+    actions=ACTIONS,
+    others=st.lists(st.sampled_from(OTHERS)),
 )
 def test_a_recording_has_the_requests_of_its_program(
     path: Path, old: list[bool], actions: list[Any], others: list[Event]

@@ -53,9 +53,7 @@ class States(RuleBasedStateMachine):
     set_limit = of("set_limit", bytes=st.integers(0, 256 * MIB))
     fail_driver = of("fail_driver", count=FEW)
     misuse = of("misuse", index=INDEX)
-    burst = of(
-        "burst", seed=st.integers(0, 2**32), count=st.just(200), max_log2=st.integers(9, 26)
-    )
+    burst = of("burst", seed=st.integers(0, 2**32), count=st.just(200), max_log2=st.integers(9, 26))
 
     def teardown(self) -> None:
         self.states.drain()
