@@ -1,0 +1,220 @@
+"""Processes with an allocator each: their answers, their errors, and that they outlive nobody."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import cycle
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from analysis import ROOT
+from analysis.study.source import source_files
+from analysis.toolchain.modules import load_python
+from tests.kernels.training.fake_child import fakes, pids_of
+from tests.repository import STUDIES
+from tests.waiting import DEADLINE_S, wait_for
+
+STUDY = STUDIES["training"]
+CHILD = load_python(STUDY, "child")
+CHILDREN = load_python(STUDY, "children")
+WORKS = load_python(STUDY, "works")
+ALLOCATORS = load_python(STUDY, "allocators")
+CPUS = os.sched_getaffinity(0)
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Any]:
+    made = fakes()
+    yield made
+    made.close()
+
+
+def test_a_process_is_kept_and_has_the_order_of_its_name(children: Any) -> None:
+    for _ in range(2):
+        asked = [children.get(name, module=name).ask(work="") for name in ("a", "b")]
+        assert [answer["order"]["module"] for answer in asked] == ["a", "b"]
+    assert [answer["by"] for answer in asked] == pids_of(children, "a", "b")[:2]
+
+
+@pytest.mark.parametrize(
+    ("work", "error"),
+    [
+        ("fails", "one: first line second line"),
+        ("dies", "one: its process ended without a word"),
+        ("hangs", "one: no answer within 0.2 s"),
+    ],
+)
+def test_a_process_that_ends_is_one_line_and_is_started_anew(
+    children: Any, work: str, error: str
+) -> None:
+    child, (before, _) = children.get("one"), pids_of(children, "one")
+    with pytest.raises(CHILDREN.ChildError, match=rf"^{error}$"):
+        child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
+    assert child.is_gone and not psutil.pid_exists(before)
+    assert pids_of(children, "one")[0] != before
+
+
+def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
+    orders = {"first": {"module": "a"}, "broken": {"is_broken": True}, "second": {"module": "b"}}
+    answers, wrong = children.ask_all(orders, work="")
+    assert [answer["order"]["module"] for answer in answers.values()] == ["a", "b"]
+    assert wrong == {"broken": "broken: no allocator of this kind"}
+
+
+def test_all_are_gone_when_they_are_closed() -> None:
+    children = fakes()
+    pids = pids_of(children, "first", "second")
+    children.close()
+    assert not any(map(psutil.pid_exists, pids))
+
+
+def test_they_end_with_the_process_that_asks_them() -> None:
+    program = """
+import time
+from tests.kernels.training.fake_child import fakes, pids_of
+children = fakes()
+print(*pids_of(children, "one"), flush=True)
+time.sleep(60)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        pids = [int(word) for word in asking.stdout.readline().split()]
+        asking.kill()
+    assert len(pids) == 2
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))
+
+
+def ask_in_a_round(pids: Connection) -> None:
+    pids.send(pids_of(fakes(), "one"))
+
+
+def test_they_are_gone_at_the_end_of_a_round() -> None:
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=ask_in_a_round, args=(theirs,))
+    process.start()
+    assert ours.poll(DEADLINE_S)
+    pids = ours.recv()
+    process.join()
+    assert process.exitcode == 0 and len(pids) == 2
+    assert not any(map(psutil.pid_exists, pids))
+
+
+def test_without_pytorch_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    children = CHILDREN.Children()
+    with pytest.raises(CHILDREN.ChildError, match=r"^native: import of torch halted"):
+        children.get("native", settings="", module=None).ask(drop=True)
+    children.close()
+
+
+def test_the_files_of_a_process_are_part_of_a_result() -> None:
+    names = {Path(file).name for file in source_files(STUDY, STUDY.variant("p5_dropin"))}
+    files = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}
+    assert files | {"plug.h", "out_of_memory.h", "device_memory.h", "driver_source.h"} <= names
+
+
+# The work of a process, with a PyTorch that only notes calls.
+
+
+class Noted:
+    """A work of two timed steps and one before them that notes when it is made, done and gone."""
+
+    steps, untimed = 2, 1
+
+    def __init__(self, notes: list[Any]) -> None:
+        self._notes = notes
+        notes.append(("made", os.sched_getaffinity(0)))
+
+    def run(self, counting: Any) -> Any:
+        self._notes.append(f"done {type(counting).__name__}")
+        return WORKS.Run([1.5], WORKS.Times(2.0, 4.0, (1.0, 2.0)))
+
+    def __del__(self) -> None:
+        self._notes.append("gone")
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    noted: list[Any] = []
+
+    def noting(name: str) -> Any:
+        return lambda: noted.append(name)
+
+    torch = SimpleNamespace(
+        cuda=SimpleNamespace(
+            synchronize=noting("synchronize"),
+            empty_cache=noting("empty_cache"),
+            mem_get_info=lambda: (7, 10),
+        ),
+        use_deterministic_algorithms=lambda _: None,
+        utils=SimpleNamespace(deterministic=SimpleNamespace()),
+        _C=SimpleNamespace(_cuda_clearCublasWorkspaces=noting("workspaces")),
+    )
+    memory = cycle([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
+    allocator = SimpleNamespace(
+        memory=lambda: next(memory),
+        reset=noting("reset"),
+        counting=lambda: SimpleNamespace(seconds=1.0, allocations=8),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
+    monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(noted), 0)})
+    yield noted
+    CHILD.stay_on(CPUS)
+
+
+ORDER = {"settings": "", "module": None}
+
+
+def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[Any]) -> None:
+    worker = CHILD.Worker(ORDER)
+    emptied = ["workspaces", "synchronize", "empty_cache", "reset"]
+    assert worker.answer({"drop": True}) == {"free": 7}
+    assert notes == emptied
+    assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
+    assert notes[4:] == [("made", CPUS), "done TimeInCalls", "synchronize"]
+    worker.answer({"drop": True})
+    assert notes[7:] == ["gone", *emptied]
+    with pytest.raises(RuntimeError, match=r"^no work was begun$"):
+        worker.answer({"counted": False, "cpu": 0})
+
+
+def test_a_work_is_made_on_all_cpus_and_done_on_one(notes: list[Any]) -> None:
+    worker, is_over = CHILD.Worker(ORDER), Event()
+    other = Thread(target=is_over.wait)
+    other.start()
+    try:
+        for cpu in CPUS:
+            worker.answer({"begin": "noted"})
+            worker.answer({"counted": False, "cpu": cpu})
+            for thread in (0, other.native_id or 0):
+                assert os.sched_getaffinity(thread) == {cpu}
+    finally:
+        is_over.set()
+        other.join()
+    assert notes.count(("made", CPUS)) == len(CPUS)
+
+
+def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[Any]) -> None:
+    worker = CHILD.Worker(ORDER)
+    worker.answer({"begin": "noted"})
+    times = {"host_time": 2.0, "submit_time": 1.0, "gpu_time": 1.5, "allocation_time": 0.5}
+    counts = {"driver_calls": 2.0, "allocations": 4.0, "allocation_share": 0.25}
+    assert worker.answer({"counted": True, "cpu": max(CPUS)}) == {
+        "values": [1.5],
+        "steps": (1.0, 2.0),
+        "metrics": {**times, **counts, "reserved": 30, "active": 20},
+    }
+    assert notes[-1] == "done SimpleNamespace"
