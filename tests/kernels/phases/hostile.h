@@ -164,7 +164,10 @@ class HostileSource : public StreamSource {
     if (found == held_.end()) {
       throw Crash("cudaFree: not an allocation");
     }
-    fail_if(failing_releases, "cudaFree");
+    if (failing_releases > 0) {
+      --failing_releases;
+      throw std::runtime_error("cudaFree: unspecified launch failure");
+    }
     unreserve(found->second);
     returned_[found->second].push_back(found->first);
     held_.erase(found);
@@ -174,7 +177,6 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex);
     ++counts_.event_records;
     const Id id = live(stream, "cudaEventRecord");
-    fail_if(failing_records, "cudaEventRecord");
     const Capture capture = capture_of_id(id);
     if (capture == Capture::kRefused) {
       invalidate("cudaEventRecord in the default stream");
@@ -305,7 +307,7 @@ class HostileSource : public StreamSource {
   mutable std::recursive_mutex mutex;  // of all state
 
   // The next `count` calls fail; events recorded from now on complete `lag` queries late.
-  std::atomic<uint64_t> failing_allocations{0}, failing_releases{0}, failing_records{0}, lag{0};
+  std::atomic<uint64_t> failing_allocations{0}, failing_releases{0}, lag{0};
 
  protected:
   static size_t room_in(uintptr_t address, uintptr_t start, size_t bytes) {
@@ -357,13 +359,6 @@ class HostileSource : public StreamSource {
     bool is_captured = false;
     uint64_t late = 0;
   };
-
-  static void fail_if(std::atomic<uint64_t>& failing, const std::string& call) {
-    if (failing > 0) {
-      --failing;
-      throw std::runtime_error(call + ": unspecified launch failure");
-    }
-  }
 
   Recorded& uncaptured(Event event, const std::string& call) {
     refuse_in_capture(call);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -58,14 +57,3 @@ def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) ->
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def with_fault_in_allocator(tmp_path: Path, name: str, right: str, wrong: str) -> Path:
-    """The folder of the phases in a copy of the allocator in which a file is wrong in one place."""
-    copy = tmp_path / LIB.parent.name
-    shutil.copytree(LIB.parent, copy, ignore=shutil.ignore_patterns("traces", "__pycache__"))
-    file = copy / name
-    text = file.read_text()
-    assert text.count(right) == 1, f"{name}: {right}"
-    file.write_text(text.replace(right, wrong))
-    return copy / "phases"

@@ -4,8 +4,6 @@
 
 #include <malloc.h>
 
-#include <ctime>
-
 #include "full_featured.h"
 #include "shadow.h"
 
@@ -37,29 +35,6 @@ bool throws(Call call) {
   return false;
 }
 
-// CPU time of requests with `count` free blocks of a slightly smaller size, of which none fits.
-inline double seconds_of_fits(size_t count) {
-  Shadow gpu(std::make_unique<HostileSource>(64 * kGiB));
-  const auto allocate = [&](size_t bytes) { return gpu.allocator->allocate(bytes, {1, 0}); };
-  std::vector<void*> blocks;  // three fill a segment, and the one in the middle is freed
-  for (size_t i = 0; i < 3 * count; ++i) {
-    blocks.push_back(allocate(600 * kKiB));
-  }
-  for (size_t i = 1; i < blocks.size(); i += 3) {
-    gpu.allocator->deallocate(blocks[i], {1, 0});
-  }
-  double least = 1;
-  for (int i = 0; i < 50; ++i) {
-    timespec begin, end;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    allocate(606 * kKiB);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    least = std::min(
-        least, double(end.tv_sec - begin.tv_sec) + 1e-9 * double(end.tv_nsec - begin.tv_nsec));
-  }
-  return least;
-}
-
 // --- Frees of memory that other streams use, without and with a wait on the device.
 
 constexpr Scenario kFrees[] = {
@@ -82,29 +57,6 @@ constexpr Scenario kFrees[] = {
        gpu.source.reset_counts(Shadow::kDevice);
        miss(gpu, owner);
        at_most(8, gpu.counts().event_queries, "queries for four misses");
-     }},
-    {"a lasting stream has fewer events than frees",
-     [](Shadow& gpu) {
-       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
-       gpu.pooled->keep_stream({Shadow::kDevice, user});
-       std::vector<Shadow::Allocation> read;
-       for (int i = 0; i < 320; ++i) {
-         read.push_back(gpu.allocate(kMiB, owner));
-       }
-       for (const auto& one : read) {
-         gpu.use(one, user);
-         gpu.free(one);
-       }
-       at_most(32, gpu.counts().event_records, "events for 320 frees");
-     }},
-    {"freed memory is used again at once",
-     [](Shadow& gpu) {
-       for (int i = 0; i < 1000; ++i) {
-         const auto block = gpu.allocate((1 + i % 40) * 64 * kKiB);
-         gpu.source.launch(0);
-         gpu.free(block);
-       }
-       at_most(22 * kMiB, gpu.counts().reserved, "B, a segment of each kind");
      }},
     {"exhausted memory is waited for",
      [](Shadow& gpu) {
@@ -133,11 +85,6 @@ constexpr Scenario kFrees[] = {
          gpu.allocator->trim(Shadow::kDevice, 0);
        }
        at_most(200 * kKiB, mallinfo2().uordblks - before, "B for 200 streams");
-     }},
-    {"a fit is found as fast among 64 times the blocks",
-     [](Shadow&) {
-       const double few = seconds_of_fits(100), many = seconds_of_fits(6400);
-       require(many < 8 * few, "at most eight times the time", std::to_string(many / few));
      }},
     {"much memory is waited for on the device, and nobody on the host",
      [](Shadow& gpu) {
@@ -178,15 +125,6 @@ constexpr Scenario kFrees[] = {
        gpu.free_while_read(64 * kMiB, owner, user);
        gpu.allocate(64 * kMiB, owner);
      }},
-    {"a handle that comes back is another stream",
-     [](Shadow& gpu) {
-       const Stream owner = gpu.source.create_stream(), user = gpu.source.create_stream();
-       gpu.free_while_read(32 * kMiB, owner, user);
-       gpu.source.destroy_stream(user);
-       gpu.free_while_read(64 * kMiB, owner, gpu.source.create_stream());
-       gpu.allocate(64 * kMiB, owner);
-       gpu.allocate(32 * kMiB, owner);
-     }},
     {"an owner that waits gets memory of its heap only",
      [](Shadow& gpu) {
        const Stream owner = gpu.source.create_stream(), other = gpu.source.create_stream();
@@ -212,28 +150,6 @@ constexpr Scenario kFrees[] = {
 // --- Captures and refusals of the driver.
 
 constexpr Scenario kRefusals[] = {
-    {"a refused free is no reason to fail",
-     [](Shadow& gpu) {
-       for (const size_t mib : {600, 300}) {
-         gpu.free(gpu.allocate(mib * kMiB, gpu.source.create_stream()));
-       }
-       gpu.source.failing_releases = 1;
-       gpu.allocate(200 * kMiB);
-     }},
-    {"a refused event loses no memory",
-     [](Shadow& gpu) {
-       const Stream owner = gpu.source.create_stream();
-       const auto read = gpu.allocate(600 * kMiB, owner);
-       for (int i = 0; i < 3; ++i) {
-         gpu.use(read, gpu.source.create_stream());
-       }
-       gpu.source.failing_records = 2;
-       throws([&] { gpu.free(read); });
-       for (int i = 0; i < 2; ++i) {
-         throws([&] { gpu.allocator->trim(Shadow::kDevice, 0); });
-       }
-       gpu.allocate(600 * kMiB, owner);
-     }},
     {"during a capture the heap may grow, and no trim ends it",
      [](Shadow& gpu) {
        const Stream stream = gpu.source.create_stream();
@@ -265,16 +181,6 @@ constexpr Scenario kRefusals[] = {
        for (size_t graph = 0; graph < 10; ++graph) {
          gpu.destroy_graph(graph);
        }
-     }},
-    {"unknown pools are refused",
-     [](Shadow& gpu) {
-       const auto all = [](Stream) { return true; };
-       const bool are_refused = throws([&] {
-                                  gpu.pooled->begin_capture(Shadow::kDevice, {0, 0}, all);
-                                }) &&
-                                throws([&] { gpu.pooled->end_capture(Shadow::kDevice, kPool); }) &&
-                                throws([&] { gpu.pooled->release_pool(Shadow::kDevice, kPool); });
-       require(are_refused, "errors", "none");
      }},
 };
 

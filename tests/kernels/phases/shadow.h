@@ -136,7 +136,7 @@ class Shadow {
       free(held_.begin());
     }
     source.complete_all();
-    source.failing_allocations = source.failing_releases = source.failing_records = source.lag = 0;
+    source.failing_allocations = source.failing_releases = source.lag = 0;
     allocator->trim(kDevice, 0);
     const Statistics left = allocator->statistics(kDevice);
     require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");

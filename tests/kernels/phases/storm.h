@@ -136,9 +136,8 @@ class Actor {
     if (random_() % 2 == 0) {
       gpu_.source.complete(stream, ~uint64_t{0});
     }
-    return gpu_.source.is_idle(stream) || works([&] {
-             gpu_.pooled->stream_ends({Shadow::kDevice, stream});
-           });
+    return gpu_.source.is_idle(stream) ||
+           works([&] { gpu_.pooled->stream_ends({Shadow::kDevice, stream}); });
   }
 
   void trim() {

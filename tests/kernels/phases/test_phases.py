@@ -80,15 +80,6 @@ def test_early_phases_know_no_limit_and_no_streams(name: str) -> None:
     assert host.allocate(4096, stream=3) == pointer  # though stream 2 may still write there
 
 
-@pytest.mark.parametrize("name", ["p1_exact_cache", "p3_block_pool"])
-def test_early_phases_keep_memory_that_no_request_fits(name: str) -> None:
-    host = Host(name, capacity=GIB)
-    host.free(host.allocate(GIB))
-    host.trim()
-    with pytest.raises(host.module.OutOfMemory):
-        host.allocate(512)
-
-
 @pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final", "p5_dropin"])
 def test_later_steps_grow_in_pytorchs_segments(name: str) -> None:
     for asked, segment in {

@@ -138,11 +138,6 @@ def test_blocks_of_every_version_are_live_at_the_start(
     assert (recording.live, recording.peak_bytes) == (1, MIB + size)
 
 
-def test_blocks_without_addresses_follow_each_other(path: Path) -> None:
-    trace = [event("alloc", 2**31 + 3 * MIB)]
-    assert read(path, trace, segment(2**31, MIB, 2 * MIB, MIB)).live == 2
-
-
 class Hostile:
     def __reduce__(self) -> tuple[Any, ...]:
         return print, ("run",)

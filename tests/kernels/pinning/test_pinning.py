@@ -78,27 +78,6 @@ def test_copies_are_split_at_borders() -> None:
         assert np.array_equal(memory, before)
 
 
-def test_one_copy_across_a_border_is_refused() -> None:
-    device = np.empty(2, np.uint8).ctypes.data
-    whole = module("touched_by_threads").Pinned(SIZE, HUGE_PAGE, 2)
-    for pinned, offset, fails in (
-        (chunks(), HUGE_PAGE - 1, True),
-        (chunks(), HUGE_PAGE - 2, False),
-        (whole, HUGE_PAGE - 1, False),
-    ):
-        assert (pinned.copy_as_one(device, offset, 2, True, 0) != 0) == fails
-
-
-def test_lines_are_packed() -> None:
-    size, pitch, width = 3 * HUGE_PAGE, 65536, 64
-    pinned = chunks()
-    memory = memory_of(pinned)[:size]
-    memory[:] = np.random.default_rng(0).integers(0, 256, size, np.uint8)
-    device = np.empty((SIZE // pitch, width), np.uint8)
-    pinned.copy_lines(device.ctypes.data, width, pitch, 0)
-    assert np.array_equal(device, memory.reshape(-1, pitch)[:, :width])
-
-
 @pytest.mark.parametrize(
     ("request_", "message"),
     [

@@ -95,10 +95,3 @@ def test_without_calls_or_chunks_there_is_nothing() -> None:
     assert NEIGHBOURS.summary("call_", np.empty(0)) == {}
     unpinning = WAITS.neighbour_waits("unpin_", calls((11, 15, 1, 0)), CHUNKS, window)
     assert "unpin_worst_touching" not in unpinning and set(unpinning) <= set(PINNING.metrics)
-
-
-def test_times_of_chunks_and_the_thread_of_the_longest() -> None:
-    times = calls((0, 1, 1, 0), (1, 3, 2, 0), (3, 8, 1, 3))
-    shares = {"worst_running": 0.2, "worst_queued": 0.6}
-    expected = {"median": 2e-3, "p99": 5e-3, "worst": 5e-3} | shares
-    assert WAITS.chunk_times("", times) == pytest.approx(expected)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
-from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +13,6 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case
 from tests.kernels.cuda import install, outcome
@@ -30,7 +27,6 @@ from tests.kernels.pinning.fake import (
     WORKLOAD,
     case,
     module,
-    refuse_registration,
     wait_for_calls,
 )
 
@@ -126,14 +122,6 @@ def test_a_wrong_copy_is_found(fault: str, message: str) -> None:
     assert message in (outcome(bound("chunks", case(5), built=pinned)) or "")
 
 
-def test_edges_cover_both_sides_of_every_border() -> None:
-    edge, border = WORKLOAD.EDGE, 2**21
-    around = [(border - edge, 2 * edge), (2 * border - edge, edge + 7)]
-    expected = [(0, edge), *around, (2 * border + 7 - edge, edge)]
-    assert WORKLOAD.edges(2 * border + 7, border) == expected
-    assert WORKLOAD.edges(10, border) == [(0, 10), (0, 10)]
-
-
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
@@ -217,45 +205,3 @@ def test_each_chunk_of_the_last_pinning_is_timed() -> None:
             assert (times[:, 2] >= 0).all()
             # This system counts waits for a core if the file is there.
             assert ((times[:, 3] >= 0) == SCHEDSTAT.exists()).all()
-
-
-def test_a_failed_registration_has_no_time() -> None:
-    refuse_registration(TIMED, 2)
-    try:
-        with pytest.raises(RuntimeError, match="cudaHostRegister: out of memory"):
-            module(TIMED).Pinned(SIZE, HUGE_PAGE, 2)
-        assert len(timed().registrations()) == len(timed().unregistrations()) == 2
-    finally:
-        refuse_registration(TIMED, -1)
-
-
-@pytest.mark.skipif(not SCHEDSTAT.exists(), reason="this system does not count waits for a core")
-def test_a_thread_that_shares_its_core_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each cudaFree sleeps on this runtime, and then its thread waits for the core."""
-    monkeypatch.setenv("FAKE_CUDA_CALLS", str(tmp_path / "calls"))
-    cores = os.sched_getaffinity(0)
-    spinning = get_context("fork").Process(target=_spin, daemon=True)
-    os.sched_setaffinity(0, {min(cores)})
-    try:
-        spinning.start()
-        deadline, waited_ns = time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S, 0
-        while waited_ns < 1_000_000:
-            assert time.monotonic() < deadline, "the neighbour waits for no core"
-            neighbour = timed().TimedNeighbour()
-            time.sleep(0.05)
-            times = neighbour.stop()
-            waited_ns += int(times[:, 3].sum())
-            del neighbour  # the next one would share its file
-            assert (times[:, 3] - (times[:, 1] - times[:, 0]) < 100_000).all()
-    finally:
-        os.sched_setaffinity(0, cores)
-        spinning.kill()
-        spinning.join()
-
-
-def _spin() -> None:
-    end_with_parent()
-    while True:
-        pass

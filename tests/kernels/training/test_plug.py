@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from tests.repository import STUDIES
 STUDY = STUDIES["training"]
 pytestmark = pytest.mark.long  # the bindings are compiled for these tests alone
 MIB = 2**20
-POOL = (0, 1)
 
 
 @pytest.fixture(scope="module", params=["p5_dropin", "p7_ordered"])
@@ -31,13 +29,6 @@ def nothing_is_kept(plug: Any) -> Any:
     plug.empty_cache()
     assert plug.statistics()["reserved"] == plug.statistics(1)["reserved"] == 0
     plug.reset_statistics()
-
-
-def test_pytorch_finds_all_that_it_can_call(plug: Any) -> None:
-    assert all(address > 0 for address in plug.HOOKS.values())
-    setters = {"record_stream_fn", "memory_fraction_fn", "reset_fn", "begin_allocate_to_pool"}
-    setters |= {"end_allocate_to_pool_fn", "release_pool"}
-    assert set(plug.HOOKS) == {f"set_{name}" for name in setters}
 
 
 def test_memory_is_kept_until_the_cache_is_emptied(plug: Any) -> None:
@@ -70,35 +61,6 @@ def test_a_limit_is_kept_and_freed_memory_is_available_again(plug: Any) -> None:
     for ptr in held:
         plug.free(ptr)
     plug.free(plug.allocate(48 * MIB))
-
-
-def test_memory_that_a_graph_may_still_write_is_not_handed_out(plug: Any) -> None:
-    stream = 64
-    plug.begin_capture(POOL, stream)
-    temporary = plug.allocate(4 * MIB, stream=stream)
-    plug.free(temporary, stream=stream)
-    plug.end_capture(POOL)
-    plug.empty_cache()
-    other = plug.allocate(4 * MIB, stream=stream)
-    assert other != temporary
-    plug.begin_capture(POOL, stream)
-    assert plug.allocate(4 * MIB, stream=stream) == temporary
-    plug.free(temporary, stream=stream)
-    plug.end_capture(POOL)
-    plug.free(other, stream=stream)
-    for _ in range(2):
-        plug.release_pool(POOL)
-
-
-def test_memory_of_a_thread_that_has_ended_can_be_freed(plug: Any) -> None:
-    left: list[int] = []
-    for _ in range(8):
-        thread = threading.Thread(target=lambda: left.append(plug.allocate(MIB)))
-        thread.start()
-        thread.join()
-    assert len(set(left)) == 8
-    for ptr in left:
-        plug.free(ptr)
 
 
 def test_calls_are_counted_on_request(plug: Any) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import cycle
-from multiprocessing.connection import Connection
-from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
@@ -18,11 +15,10 @@ import psutil
 import pytest
 
 from analysis import ROOT
-from analysis.study.source import source_files
 from analysis.toolchain.modules import load_python
 from tests.kernels.training.fake_child import fakes, pids_of
 from tests.repository import STUDIES
-from tests.waiting import DEADLINE_S, wait_for
+from tests.waiting import wait_for
 
 STUDY = STUDIES["training"]
 CHILD = load_python(STUDY, "child")
@@ -37,13 +33,6 @@ def children() -> Iterator[Any]:
     made = fakes()
     yield made
     made.close()
-
-
-def test_a_process_is_kept_and_has_the_order_of_its_name(children: Any) -> None:
-    for _ in range(2):
-        asked = [children.get(name, module=name).ask(work="") for name in ("a", "b")]
-        assert [answer["order"]["module"] for answer in asked] == ["a", "b"]
-    assert [answer["by"] for answer in asked] == pids_of(children, "a", "b")[:2]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +60,6 @@ def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
     assert wrong == {"broken": "broken: no allocator of this kind"}
 
 
-def test_all_are_gone_when_they_are_closed() -> None:
-    children = fakes()
-    pids = pids_of(children, "first", "second")
-    children.close()
-    assert not any(map(psutil.pid_exists, pids))
-
-
 def test_they_end_with_the_process_that_asks_them() -> None:
     program = """
 import time
@@ -93,36 +75,6 @@ time.sleep(60)
         asking.kill()
     assert len(pids) == 2
     wait_for(lambda: not any(map(psutil.pid_exists, pids)))
-
-
-def ask_in_a_round(pids: Connection) -> None:
-    pids.send(pids_of(fakes(), "one"))
-
-
-def test_they_are_gone_at_the_end_of_a_round() -> None:
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=ask_in_a_round, args=(theirs,))
-    process.start()
-    assert ours.poll(DEADLINE_S)
-    pids = ours.recv()
-    process.join()
-    assert process.exitcode == 0 and len(pids) == 2
-    assert not any(map(psutil.pid_exists, pids))
-
-
-def test_without_pytorch_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    children = CHILDREN.Children()
-    with pytest.raises(CHILDREN.ChildError, match=r"^native: import of torch halted"):
-        children.get("native", settings="", module=None).ask(drop=True)
-    children.close()
-
-
-def test_the_files_of_a_process_are_part_of_a_result() -> None:
-    names = {Path(file).name for file in source_files(STUDY, STUDY.variant("p5_dropin"))}
-    files = {"child.py", "children.py", "works.py", "transformer.py", "allocators.py"}
-    assert files | {"plug.h", "out_of_memory.h", "device_memory.h", "driver_source.h"} <= names
 
 
 # The work of a process, with a PyTorch that only notes calls.

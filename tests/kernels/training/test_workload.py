@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
-from multiprocessing import get_context
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +17,6 @@ from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
-from tests.waiting import DEADLINE_S
 
 STUDY = STUDIES["training"]
 WORKLOAD = load_python(STUDY, "workload")
@@ -150,13 +145,6 @@ def test_any_other_values_and_errors_are_faults_of_the_cell(values: Any, said: s
         assert checked(bound(Scripted([RIGHT], ours))) == said
 
 
-def test_a_process_that_has_ended_is_not_asked_again() -> None:
-    ours = [[1.0], error("p5_dropin: gone"), error("p5_dropin: no work was begun")]
-    operation = bound(Scripted([[1.0]], ours))
-    operation.launch(0)
-    assert checked(operation) == "p5_dropin: gone"
-
-
 def test_without_the_reference_nothing_is_right() -> None:
     gone = error("torch_caching: gone")
     assert checked(bound(Scripted([gone], [[1.0]]))) == "torch_caching: gone"
@@ -203,58 +191,6 @@ def test_a_gpu_with_too_little_memory_for_all_skips_the_case() -> None:
     said = rf"^decoding: too little GPU memory is free: {2 * room - 1} B for 2 processes that"
     with pytest.raises(Skip, match=said):
         workload_of(Scripted([[1.0]], [[1.0]], free=2 * room - 1)).before_bind(PAIRS)
-
-
-def test_a_process_begins_once_a_case() -> None:
-    children = Scripted([[1.0]] * 2, [[1.0]] * 2)
-    workload = workload_of(children)
-    workload.before_bind(PAIRS[:1])
-    for _ in range(2):
-        workload.bind(*PAIRS[0])
-    workload.prepare(Case({"work": "graphs_2"}, 0, "default"))
-    workload.bind(*PAIRS[0])
-    assert children.begun == [[NATIVE, OURS]] * 2
-
-
-class Noting:
-    """Begins when all have been asked to, and notes the start and end of each action."""
-
-    def __init__(self, notes: Path, all_begin: Barrier) -> None:
-        self._notes, self._all_begin = notes, all_begin
-
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        began = time.monotonic()
-        if "begin" in request:
-            self._all_begin.wait(DEADLINE_S)
-        time.sleep(0.01)
-        with self._notes.open("a") as notes:
-            notes.write(f"{next(iter(request))} {began} {time.monotonic()}\n")
-        return {"free": ROOM, "values": [1.0], "steps": [1.0], "metrics": METRICS}
-
-
-def test_all_begin_at_the_same_time_and_then_each_is_asked_alone(tmp_path: Path) -> None:
-    notes, all_begin = tmp_path / "notes", get_context("fork").Barrier(len(STUDY.variants))
-    children = CHILDREN.Children(lambda _: Noting(notes, all_begin))
-    workload = workload_of(children)
-    native = SimpleNamespace(SETTINGS="")
-    pairs = [(variant, MODULES.get(variant.name, native)) for variant in STUDY.variants]
-    workload.before_bind(pairs)
-    for variant, module in pairs:
-        operation = workload.bind(variant, module)
-        assert checked(operation) is None
-        operation.own_samples(0, 1)
-    children.close()
-    spans: dict[str, list[tuple[float, float]]] = {}
-    for line in notes.read_text().splitlines():
-        what, began, ended = line.split()
-        spans.setdefault(what, []).append((float(began), float(ended)))
-    dropped, first, asked = (sorted(spans[what]) for what in ("drop", "begin", "counted"))
-    assert len(dropped) == len(first) == len(pairs)
-    # One more run counts the calls of p5_dropin, which alone is a module here.
-    assert len(asked) == (1 + 2 * WORKLOAD.LOOPS["decoding"]) * len(pairs) + 1
-    assert max(ended for _, ended in dropped) < first[0][0]
-    assert max(ended for _, ended in first) < asked[0][0]
-    assert all(ended < began for (_, ended), (began, _) in pairwise(asked))
 
 
 def test_every_case_is_a_work_and_others_are_refused() -> None:

@@ -31,12 +31,6 @@ def test_inputs_are_the_same_each_time() -> None:
     assert all(length % 8 == 0 for length in WORKS.lengths(8, 128, 512, 8))
 
 
-def test_times_of_several_parts_are_added() -> None:
-    times = WORKS.combined([WORKS.Times(1, 2, (1, 2)), WORKS.Times(10, 20, (30,))])
-    assert times == WORKS.Times(11, 22, (1, 2, 30))
-    assert times.gpu == 33
-
-
 class Words(np.ndarray[Any, Any]):
     """Numbers with the methods of a tensor that an array lacks."""
 
