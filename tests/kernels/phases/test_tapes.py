@@ -15,7 +15,7 @@ from allocator.phases.tables import STEPS
 from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.derived import derive_tables, read_derived
-from analysis.toolchain.modules import load_module, module_path
+from analysis.toolchain.modules import module_path
 from tests.kernels.phases.modules import GPU_BYTES, STUDY, Host, built, workload
 
 PATTERN = patterns.PATTERNS
@@ -72,38 +72,6 @@ def test_the_workload_measures_every_allocator(name: str) -> None:
     assert set(samples) <= set(STUDY.metrics)
     assert samples["op_time"][0] > 0
     assert samples["driver_calls"][0] == (len(pattern.tapes[0]) if name == "p0_driver" else 0)
-
-
-class Driver:
-    """Addresses that are never given out twice."""
-
-    def __init__(self) -> None:
-        self.calls, self._next = 0, 2**40
-
-    def allocate(self, size: int) -> int:
-        self.calls += 1
-        self._next += size
-        return self._next - size
-
-    def free(self, pointer: int) -> None:
-        self.calls += 1
-
-
-@pytest.mark.parametrize("phase", range(4))
-def test_phases_in_python_call_the_driver_as_those_in_cpp(phase: int) -> None:
-    published = load_module(Path(), STUDY, STUDY.variant(f"published_p{phase}"))
-    for case in STUDY.variant(PHASES[phase]).cases:
-        pattern, driver = PATTERN[str(case["pattern"])](), Driver()
-        memory = published.Memory(driver)
-        calls = workload.RawCalls(
-            lambda size, memory=memory: workload.Storage(memory, size), lambda held: None
-        )
-        operation = workload.PythonReplay(pattern, lambda calls=calls: calls)
-        operation.launch(0)
-        assert operation.check() is None
-        host = Host(PHASES[phase])
-        host.replay(pattern.tapes).run(1)
-        assert driver.calls == sum(host.calls), case.id
 
 
 def test_memory_handed_out_twice_is_a_fault() -> None:

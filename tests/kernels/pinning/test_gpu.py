@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from analysis.study import Study
-from tests.compiled import gpu_module, study_with_fault
+from tests.compiled import gpu_module
 from tests.kernels.cuda import outcome
 from tests.kernels.pinning.fake import (
     CONSTANTS,
@@ -61,10 +60,3 @@ def test_only_registrations_split_a_copy(name: str) -> None:
     if name == "chunks":  # pages are back with the system
         libc, resident = ctypes.CDLL(None, use_errno=True), (ctypes.c_ubyte * 1)()
         assert libc.mincore(address, ctypes.c_size_t(4096), resident) == -1
-
-
-def test_a_copy_that_is_not_split_fails(tmp_path: Path) -> None:
-    split = "std::min(bytes, chunk_bytes_ - offset % chunk_bytes_)"
-    study = study_with_fault(PINNING, tmp_path, "pinned_memory.h", split, "bytes")
-    with pytest.raises(RuntimeError, match="invalid argument"):
-        failure(study, "chunks")

@@ -157,16 +157,3 @@ def test_a_work_is_made_on_all_cpus_and_done_on_one(notes: list[Any]) -> None:
         is_over.set()
         other.join()
     assert notes.count(("made", CPUS)) == len(CPUS)
-
-
-def test_metrics_are_per_step_but_for_bytes_and_shares(notes: list[Any]) -> None:
-    worker = CHILD.Worker(ORDER)
-    worker.answer({"begin": "noted"})
-    times = {"host_time": 2.0, "submit_time": 1.0, "gpu_time": 1.5, "allocation_time": 0.5}
-    counts = {"driver_calls": 2.0, "allocations": 4.0, "allocation_share": 0.25}
-    assert worker.answer({"counted": True, "cpu": max(CPUS)}) == {
-        "values": [1.5],
-        "steps": (1.0, 2.0),
-        "metrics": {**times, **counts, "reserved": 30, "active": 20},
-    }
-    assert notes[-1] == "done SimpleNamespace"

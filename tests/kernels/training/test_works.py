@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -82,30 +81,3 @@ def test_graphs_that_share_memory_are_replayed_as_captured_and_wrong_ones_found(
         Replayed(2, (None, "shared")).run()
     with pytest.raises(RuntimeError, match=said.format(0, 2)):
         Replayed(2, (), writes=0).run()
-
-
-def tiny() -> object:
-    return WORKS.Shape(layers=2, width=32, heads=4, vocabulary=64, longest=64)
-
-
-def test_training_begins_anew_with_each_run() -> None:
-    pytest.importorskip("torch")
-    training = WORKS.Training(WORKS.Plan(tiny(), 2, [8, 16, 5]), "cpu")
-    first = training.run()
-    assert len(first.values) == len(first.times.steps) == training.steps == 3
-    assert len(set(first.values)) == 3
-    assert training.run().values == first.values
-
-
-def test_inference_with_a_cache_is_inference_without() -> None:
-    torch = pytest.importorskip("torch")
-    transformer = load_python(STUDY, "transformer")
-    model, cache = transformer.Transformer(tiny(), "cpu"), transformer.Cache()
-    tokens = torch.arange(20).reshape(2, 10)
-    parts = [model.logits(tokens[:, part], cache) for part in (slice(0, 6), slice(6, 10))]
-    assert torch.allclose(torch.cat(parts, 1), model.logits(tokens), atol=1e-6)
-    decoding = WORKS.Decoding(tiny(), 2, (4, 6), 5, "cpu")
-    values, times = astuple(decoding.run())
-    assert len(values) == 2 * decoding.steps == 20
-    assert len(times[-1]) == decoding.steps
-    assert decoding.run().values == values
