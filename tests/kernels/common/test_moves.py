@@ -70,16 +70,6 @@ def test_cpu_times_of_short_calls_are_taken_more_often(
     assert bound(workload, move(64, 5, "h2d")).own_samples(0, 2) == {}
 
 
-def test_a_blocked_stream_is_only_for_operations_that_can_be_enqueued(workload: Workload) -> None:
-    for name, count, waits in (
-        ("pinned_loop", 32, False),
-        ("pinned_loop", 33, True),
-        ("pinned_packed", 1, True),
-    ):
-        workload.prepare(move(16, count, "h2d"))
-        assert workload.bind(STUDY.variant(name), python_module()).waits is waits
-
-
 @pytest.mark.parametrize(
     ("case", "field"),
     [
@@ -94,16 +84,3 @@ def test_impossible_pieces_are_an_error(workload: Workload, case: Case, field: s
     with pytest.raises(FieldError, match=field):
         workload.prepare(case)
         workload.bind(STUDY.variant("pinned_loop"), python_module())
-
-
-def test_bindings_reject_invalid_arguments() -> None:
-    for change, message in {
-        ("size", 0): "size: expected at least 1, got 0",
-        ("count", 0): "count: expected at least 1, got 0",
-        ("pitch", 7): "pitch: expected at least the size, got 7",
-        ("blocks", -1): "blocks: expected at least 0, got -1",
-        ("host", 0): "host: expected an address, got 0",
-    }.items():
-        arguments = {"host": 16, "device": 16, "size": 8, "pitch": 8} | dict([change])
-        with pytest.raises(ValueError, match=message):
-            stubbed(STUDY, "pinned_loop").bind(**arguments)

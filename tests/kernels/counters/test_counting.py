@@ -80,21 +80,6 @@ def test_no_increment_is_merged_or_moved_out_of_the_loop(name: str, tmp_path: Pa
     assert max(counts) == UNROLLED
 
 
-@pytest.mark.long
-def test_the_work_between_increments_takes_time(workload: Any) -> None:
-    variant = STUDY.variant("sharded_padded")
-    times = {}
-    for work in (0, 1000):
-        workload.prepare(Case({"threads": 1, "work": work}, 0, "default"))
-        operation = workload.bind(variant, module(STUDY, variant, of_bindings=QUICK))
-        operation.poison()
-        assert operation.check() is not None
-        operation.launch(0)
-        assert operation.check() is None
-        times[work] = min(operation.own_samples(0, 5)["op_time"])
-    assert times[1000] > 20 * times[0]
-
-
 def test_a_thread_without_a_core_is_skipped(workload: Any) -> None:
     many = len(HERE) + 1
     with pytest.raises(Skip, match=f"{many} threads need {many} cores, here are {many - 1}"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +15,7 @@ from allocator.lib.replay import Reported
 from analysis.base.errors import FieldError
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.compiled import module, toolchain
+from tests.compiled import module
 from tests.kernels.phases.modules import GIB, MIB, Host, built
 from tests.repository import STUDIES
 
@@ -124,30 +122,6 @@ def test_pytorch_gets_its_settings_when_it_holds_nothing(monkeypatch: pytest.Mon
         assert calls == ["init", "empty", "expandable_segments:True", share]
     assert {one.name for one in STUDY.variants if "torch" in one.needs} == set(WORKLOAD.SETTINGS)
     assert all("expandable_segments:" in settings for settings in WORKLOAD.SETTINGS.values())
-
-
-TRIED = """\
-#include "rmm_pool.cpp"
-#include <cstdio>
-#include "host_source.h"
-int main() {
-  HostSource source(1 << 20);
-  try {
-    make_allocator(source);
-  } catch (const std::runtime_error& error) {
-    std::puts(error.what());
-  }
-}
-"""
-
-
-def test_without_rmm_it_is_built_and_says_so_when_used(tmp_path: Path) -> None:
-    (tmp_path / "tried.cpp").write_text(TRIED)
-    includes = [f"-I{STUDY.folder}", f"-I{STUDY.folder.parent / 'lib'}"]
-    command = [toolchain().cxx, "-std=c++20", *includes, str(tmp_path / "tried.cpp")]
-    subprocess.run([*command, "-o", str(tmp_path / "tried")], check=True)
-    said = subprocess.run(tmp_path / "tried", capture_output=True, text=True, check=True).stdout
-    assert said == "rmm_pool: built without RMM's headers\n"
 
 
 @pytest.mark.long

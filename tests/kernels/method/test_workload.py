@@ -59,10 +59,3 @@ def test_an_unknown_writer_is_an_error_and_a_missing_core_a_skip(
     workload = METHOD.Workload({"writer": METHOD.OTHER_CORE}, np.random.default_rng(0))
     with pytest.raises(Skip, match="here is only one"):
         workload.prepare(STUDY.variants[0].cases[0])
-
-
-def test_copies_that_are_compared_differ_only_in_their_writer() -> None:
-    names = ("copy_from_memory", "copy_written_here", "copy_written_elsewhere")
-    variants = [STUDY.variant(name) for name in names]
-    assert tuple(variant.constants["writer"] for variant in variants) == WRITERS
-    assert len({(variant.path, variant.flags, variant.cases) for variant in variants}) == 1

@@ -31,48 +31,47 @@ class StreamWork {
   using Point = std::map<Id, uint64_t>;  // number of finished pieces of each of these streams
 
   // The default stream, 0, waits for all blocking streams.
-  void add(Id id, bool is_blocking) { streams_[id].is_blocking = is_blocking; }
+  void add(Id id, bool is_blocking) { streams_[id] = {0, is_blocking, {{id, 0}}, {}}; }
   bool is_blocking(Id id) const { return streams_.at(id).is_blocking; }
-  void give(Id id) { ++streams_.at(id).given; }
-  uint64_t given(Id id) const { return streams_.at(id).given; }
-  bool is_idle(Id id) const { return streams_.at(id).done == given(id); }
+  uint64_t given(Id id) const { return streams_.at(id).end.at(id); }
+  const Point& behind(Id id) const { return streams_.at(id).end; }
 
-  // Enqueues a piece of work that waits for `point`.
-  void give_wait(Id id, const Point& point) {
+  // Enqueues a piece of work that waits for `point`, which end_of returned.
+  void give(Id id, const Point& point = {}) {
     Work& work = streams_.at(id);
-    work.waits.emplace(++work.given, point);
+    ++work.end[id];
+    if (!point.empty()) {
+      work.waits.emplace(given(id), point);
+      merge(work.end, point);
+    }
   }
 
-  // The end of the stream's work; for the default stream also of the streams that it waits for.
+  // All work that is finished when the stream's is.
   Point end_of(Id id) const {
-    Point point{{id, given(id)}};
+    Point point = streams_.at(id).end;
     for (const auto& [other, work] : streams_) {
       if (id == 0 && work.is_blocking) {
-        point[other] = work.given;
+        merge(point, work.end);
       }
     }
     return point;
   }
 
-  bool is_reached(const Point& point) const {
-    return std::all_of(point.begin(), point.end(), [&](const auto& part) {
-      return streams_.at(part.first).done >= part.second;
-    });
-  }
+  bool is_reached(const Point& point) const { return is_before(point, {}); }
 
-  // Whether `point` is reached before any work begins that the stream is given from now on.
-  bool is_before(Id id, const Point& point) const {
-    Point behind;
-    add_behind(behind, id, given(id));
+  // Whether `point` is reached when `end` is.
+  bool is_before(const Point& point, const Point& end) const {
     return std::all_of(point.begin(), point.end(), [&](const auto& part) {
-      return std::max(streams_.at(part.first).done, behind[part.first]) >= part.second;
+      const auto behind = end.find(part.first);
+      return streams_.at(part.first).done >= part.second ||
+             (behind != end.end() && behind->second >= part.second);
     });
   }
 
   // Finishes the next `count` pieces, unless one has to wait.
   void complete(Id id, uint64_t count) {
     Work& work = streams_.at(id);
-    for (; count > 0 && work.done < work.given; --count, ++work.done) {
+    for (; count > 0 && work.done < given(id); --count, ++work.done) {
       const auto wait = work.waits.find(work.done + 1);
       if (wait != work.waits.end() && !is_reached(wait->second)) {
         return;
@@ -80,43 +79,29 @@ class StreamWork {
     }
   }
 
-  // Finishes all work up to `point`, and the work that it waits for.
   void reach(const Point& point) {
     for (const auto& [id, position] : point) {
-      Work& work = streams_.at(id);
-      for (auto wait = work.waits.upper_bound(work.done);
-           wait != work.waits.end() && wait->first <= position; ++wait) {
-        reach(wait->second);
-      }
-      work.done = std::max(work.done, position);
+      streams_.at(id).done = std::max(streams_.at(id).done, position);
     }
   }
 
   void finish_all() {
     for (auto& [id, work] : streams_) {
-      work.done = work.given;
+      work.done = given(id);
     }
   }
 
  private:
   struct Work {
-    uint64_t given = 0, done = 0;
-    bool is_blocking = false;
+    uint64_t done;
+    bool is_blocking;
+    Point end;                        // all work that is finished when this stream's is
     std::map<uint64_t, Point> waits;  // by the number of the piece
   };
 
-  // Adds the work to `point` that is finished when this piece of the stream's work is.
-  void add_behind(Point& point, Id id, uint64_t position) const {
-    const Work& work = streams_.at(id);
-    if (position <= std::max(point[id], work.done)) {
-      return;
-    }
-    point[id] = position;
-    for (auto wait = work.waits.upper_bound(work.done);
-         wait != work.waits.end() && wait->first <= position; ++wait) {
-      for (const auto& [other, end] : wait->second) {
-        add_behind(point, other, end);
-      }
+  static void merge(Point& point, const Point& other) {
+    for (const auto& [id, position] : other) {
+      point[id] = std::max(point[id], position);
     }
   }
 
@@ -291,7 +276,9 @@ class HostileSource : public StreamSource {
     const Lock lock(mutex);
     return live(stream, "a test");
   }
-  bool is_idle(Stream stream) { return work.is_idle(id_of(stream)); }
+  bool is_idle(Stream stream) {
+    return work.is_reached({{id_of(stream), work.given(id_of(stream))}});
+  }
   size_t events_alive() const { return events_.size(); }
 
   // Bytes of memory from `address` on.
@@ -350,7 +337,7 @@ class HostileSource : public StreamSource {
       invalidate("cudaStreamWaitEvent");
       throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
     }
-    work.give_wait(id, recorded.point);
+    work.give(id, recorded.point);
   }
 
  private:

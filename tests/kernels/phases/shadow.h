@@ -186,7 +186,7 @@ class Shadow {
     freed_.remove_if([&](const auto& freed) { return source.work.is_reached(freed.second); });
     for (auto [other, until] : freed_) {
       until.erase(held.id);
-      require(!overlap(held, other) || source.work.is_before(held.id, until),
+      require(!overlap(held, other) || source.work.is_before(until, source.work.behind(held.id)),
               "memory that no stream uses", "some that a stream still reads");
     }
   }

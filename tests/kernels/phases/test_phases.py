@@ -141,21 +141,6 @@ def test_exhausted_memory_is_waited_for_before_it_is_an_error(name: str) -> None
         host.allocate(16 * MIB)
 
 
-def test_pointers_that_are_not_live_are_refused(host: Host) -> None:
-    pointer, kept = host.allocate(4096), host.allocate(4096)
-    host.free(pointer)
-    for bad, why in {
-        pointer: "already freed",
-        kept + 512: "inside a live allocation",
-        kept + 65536: "inside free memory",
-        0x1234: "did not hand out",
-    }.items():
-        with pytest.raises(host.module.InvalidPointer, match=why):
-            host.free(bad)
-    with pytest.raises(ValueError, match="device: expected 0 to 15, got 99"):
-        host.allocate(1, device=99)
-
-
 def test_a_tape_seen_before_is_replayed_without_the_driver(host: Host) -> None:
     cases = [str(case["pattern"]) for case in STUDY.variant("p4_final").in_grid("default")]
     # Without threads, whose peaks vary, and without Python's tapes, which repeat those of C++.

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from allocator import __main__ as command
 from allocator.lib.snapshot import Recording, SnapshotError, read_snapshot
 from analysis.api.study import HotpathError
-from tests.compiled import gpu_module
-from tests.kernels.phases.modules import MIB, STUDY, built
+from tests.kernels.phases.modules import MIB, built
 
 Event = dict[str, Any]
 
@@ -180,15 +179,6 @@ def test_a_bad_snapshot_is_refused_in_one_line(
     assert "expected" in shown and capsys.readouterr().out == ""
 
 
-def test_a_file_that_is_no_pickle_is_refused_in_one_line(path: Path) -> None:
-    for content in (b"", b"x", b"\x80\x05", pickle.dumps({})[:-1]):
-        path.write_bytes(content)
-        with pytest.raises(SnapshotError, match=r"expected a file of torch.*_dump_snapshot, got"):
-            read_snapshot(path)
-    with pytest.raises(SnapshotError, match="got no plain file"):
-        read_snapshot(path.parent)
-
-
 def test_the_command_names_peak_reserved_and_driver_calls(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,14 +203,3 @@ def test_the_command_names_peak_reserved_and_driver_calls(
     assert lines[4].startswith("device 1: 1 allocations")
     monkeypatch.setattr(command, "HOST_BYTES", 2**20)
     assert [*command.report(path)][3].startswith("p5_dropin      not replayed: ")
-
-
-@pytest.mark.gpu
-def test_on_a_gpu_both_allocators_replay(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    trace = [*[event("alloc", 2**30), event("free", 2**30)] * 100, event("alloc", 2**31, MIB, 77)]
-    modules = {name: gpu_module(STUDY, name) for name in (command.TORCH, command.OURS)}
-    monkeypatch.setattr(command, "load_module", lambda _, __, variant: modules[variant.name])
-    lines = list(command.report(saved(path, [trace])))
-    for line, name in zip(lines[2:4], modules, strict=True):
-        assert line.startswith(name) and "not replayed" not in line

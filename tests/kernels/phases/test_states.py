@@ -83,14 +83,15 @@ def test_so_many_operations_hold(step: str, operations: int) -> None:
 def test_a_fit_is_found_among_blocks_of_its_bin(step: str) -> None:
     """A bin holds blocks of nearly one size, of which few or one are large enough."""
     draw = random.Random(1)
-    for _ in range(50):
-        states = built(step).StateCheck(256 * MIB)
+    for _ in range(100):
+        states = built(step).StateCheck(24 * MIB)
         sizes = [512 * draw.randint(200, 207) for _ in range(draw.choice([2, 12, 18]))]
         for size in sizes:
             states.allocate(size, 0)
             states.allocate(512, 0)  # keeps them apart
-        while states.allocate(1100 * KIB, 0) >= 0 and states.live < 300:
-            pass  # the rest of the segments
+        for size in (512 * 2**n for n in range(12, -1, -1)):  # the rest of the memory
+            while states.allocate(size, 0) >= 0:
+                pass
         for i in range(len(sizes)):
             states.free(i, False)  # every other one moves down a place
         for size in sorted(sizes, reverse=draw.random() < 0.5):

@@ -52,15 +52,6 @@ def test_all_pages_arrive_and_no_other_byte_changes(
                 assert wrong == "" and 0 < seconds < 1 and transfer.parts == {}
 
 
-@pytest.mark.parametrize(("devices", "endpoints"), [(1, 1), (3, 3)])
-def test_any_number_of_devices_and_endpoints(
-    session: Session, devices: int, endpoints: int
-) -> None:
-    sizes = {"devices": devices, "endpoints": endpoints, "pages": endpoints}
-    with session("pooled_contexts", **sizes) as transfer:
-        assert transfer.fill(3)[1] == ""
-
-
 FAULTS = {
     "none": "",
     "lost": "device.page = 1;",
