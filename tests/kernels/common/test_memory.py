@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +10,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from cuda.bindings import driver
 
-from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
 from analysis.measure.memory import largest_pool
 from kernels.common import host_memory, large_pool
@@ -147,50 +144,6 @@ def test_missing_huge_pages_are_a_skip(fake: Cuda, monkeypatch: pytest.MonkeyPat
     assert fake.calls == []
 
 
-class FakeDriver:
-    """CUDA's virtual memory management: an address range is a buffer of the host."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.failing = ""
-        buffer = (ctypes.c_uint8 * (8 * MIB))()
-        self.kept = buffer
-        self._values = {
-            "cuDeviceGetAttribute": 0,
-            "cuMemGetAllocationGranularity": 2 * MIB,
-            "cuMemCreate": 7,
-            "cuMemAddressReserve": ctypes.addressof(buffer),
-        }
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("cu"):
-            return getattr(driver, name)
-
-        def call(*_: object) -> tuple[Any, ...]:
-            if name == self.failing:
-                return (driver.CUresult.CUDA_ERROR_NOT_SUPPORTED,)
-            self.calls.append(name)
-            return (driver.CUresult.CUDA_SUCCESS, self._values.get(name))
-
-        return call
-
-
-def test_memory_on_the_hosts_node_is_mapped_and_returned(
-    fake: Cuda, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stub = FakeDriver()
-    monkeypatch.setattr(large_pool, "driver", stub)
-    pool = make("host_numa")
-    assert np.array_equal(bytes_at(pool.pointer, SIZE), pool.bytes)
-    assert stub.calls[-1] == "cuMemSetAccess"
-    pool.close()
-    assert stub.calls[-3:] == ["cuMemUnmap", "cuMemAddressFree", "cuMemRelease"]
-    stub.failing = "cuMemMap"
-    with pytest.raises(Skip, match="cuMemMap: CUDA_ERROR_NOT_SUPPORTED"):
-        make("host_numa")
-    assert stub.calls[-2:] == ["cuMemAddressFree", "cuMemRelease"]
-
-
 @pytest.mark.parametrize(
     ("total", "available", "limit"), [(1000, 900, 400), (1000, 400, 320), (1000, 0, 0)]
 )
@@ -202,15 +155,6 @@ def test_a_pool_leaves_memory_for_the_rest_of_the_host(
     assert largest_pool() == limit
     with pytest.raises(Skip, match=f"a pool of {limit + 1} B: this host allows {limit} B"):
         make("registered", limit + 1)
-
-
-def test_no_kind_or_size_is_an_error() -> None:
-    for memory, size in (("swapped", 1), ("pinned", 0), ("pinned", -5)):
-        with pytest.raises(FieldError):
-            make(memory, size)
-    for kind, size in (("swapped", 1), ("pageable", 0)):
-        with pytest.raises(FieldError):
-            host_memory.HostMemory(kind, size)
 
 
 # Outputs and their guard.

@@ -32,7 +32,7 @@ int faults(const std::string& source, const Scenario (&scenarios)[kCount]) {
   for (const Scenario& scenario : scenarios) {
     try {
       Shadow gpu(kSources.at(source)(kGiB));
-      scenario.run(gpu);
+      scenario.run(gpu, gpu.source.create_stream(), gpu.source.create_stream());
       gpu.drain();
     } catch (const std::exception& error) {
       std::printf("%s, %s: %s\n", source.c_str(), scenario.name, error.what());
