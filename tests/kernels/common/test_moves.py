@@ -31,15 +31,6 @@ def bound(workload: Workload, case: Case, name: str = "pinned_list_loop") -> Any
 
 
 @pytest.mark.parametrize("direction", ["h2d", "d2h"])
-def test_every_piece_arrives_at_its_place(workload: Workload, direction: str) -> None:
-    for layouts in (("scattered", "scattered"), ("pitched", "packed"), ("packed", "scattered")):
-        for size, count in ((1, 1), (7, 9), (16, 250)):
-            operation = bound(workload, listed(size, count, direction, *layouts))
-            for _ in range(2):
-                assert outcome(operation) is None
-
-
-@pytest.mark.parametrize("direction", ["h2d", "d2h"])
 def test_no_time_contains_the_work_before_the_pieces(workload: Workload, direction: str) -> None:
     operation = bound(workload, listed(64, 5, direction, busy=1))
     assert outcome(operation) is None

@@ -69,7 +69,7 @@ def test_no_increment_is_merged_or_moved_out_of_the_loop(name: str, tmp_path: Pa
     out = tmp_path / "variant.o"
     source = STUDY.folder / f"{name}.cpp"
     compile_object(source, CompileSettings(), find_toolchain(), "sm_90", out)
-    command = ["objdump", "-d", "--no-show-raw-insn", out]
+    command = ["objdump", "-d", "--no-show-raw-insn", str(out)]
     code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     counts = [0]  # of increments between two jumps or calls
     for line in code.splitlines():

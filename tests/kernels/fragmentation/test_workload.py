@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allocator.fragmentation.patterns import ALONE, PATTERNS, HostAhead
-from allocator.lib.patterns import ALLOCATE
+from allocator.fragmentation.patterns import PATTERNS
 from allocator.lib.replay import Reported
 from analysis.base.errors import FieldError
 from analysis.study import Case
@@ -64,21 +63,6 @@ def test_a_replay_is_short_the_same_every_time_and_fits_a_gpu_well(name: str) ->
             assert reserved > 4 * most
         if (name, allocator) == ("one_bin", "p4_final"):  # each request takes a block of its size
             assert reserved == most
-
-
-def test_no_part_of_a_long_run_is_like_another() -> None:
-    (tape,) = ALONE["long_run"]().tapes
-    sizes = tape[tape[:, 0] == ALLOCATE, 2][2_000:].reshape(-1, 6_000)
-    medians = np.median(sizes, axis=1)
-    assert len(tape) == 1_000_000
-    assert len(np.unique(sizes)) > sizes.size // 2 and medians.max() > 20 * medians.min()
-
-
-def test_a_replay_begins_with_an_idle_gpu_where_the_host_runs_ahead() -> None:
-    ahead = {name for name, build in PATTERNS.items() if isinstance(build(), HostAhead)}
-    assert ahead == {"checkpoint_copy", "host_ahead"}
-    (tape,) = PATTERNS["gathered_shards"]().tapes
-    assert {*tape[tape[:, 0] == ALLOCATE, 3].tolist()} == {0, 1}
 
 
 @pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])

@@ -33,7 +33,7 @@ class Host:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.allocator, name)
 
-    def replay(self, tapes: list[Any], streams: int = 1) -> Any:
+    def replay(self, tapes: Any, streams: int = 1) -> Any:
         """A runner of the tapes."""
         return self.module.Runner(self.allocator, tapes, list(range(streams)))
 

@@ -31,7 +31,8 @@ def of(name: str, **arguments: st.SearchStrategy[Any]) -> Callable[..., None]:
         getattr(self.states, name)(**values)
 
     act.__name__ = name
-    return rule(**arguments)(act)
+    made: Callable[..., None] = rule(**arguments)(act)  # type: ignore[call-overload]
+    return made
 
 
 class States(RuleBasedStateMachine):

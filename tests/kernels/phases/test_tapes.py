@@ -26,11 +26,6 @@ def tape(*rows: tuple[int, int, int, int]) -> np.ndarray:
     return np.array(rows, np.uint64)
 
 
-def test_threads_and_work_of_the_gpu_keep_a_tape_from_repeating_exactly() -> None:
-    names = ("streams_2", "streams_busy", "threads_2", "cold_warm")
-    assert [PATTERN[name]().repeats_exactly for name in names] == [True, False, False, True]
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import cycle
-from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,8 +21,6 @@ STUDY = STUDIES["training"]
 CHILD = load_python(STUDY, "child")
 CHILDREN = load_python(STUDY, "children")
 WORKS = load_python(STUDY, "works")
-ALLOCATORS = load_python(STUDY, "allocators")
-CPUS = os.sched_getaffinity(0)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +80,9 @@ class Noted:
 
     steps, untimed = 2, 1
 
-    def __init__(self, notes: list[Any]) -> None:
+    def __init__(self, notes: list[str]) -> None:
         self._notes = notes
-        notes.append(("made", os.sched_getaffinity(0)))
+        notes.append("made")
 
     def run(self, counting: Any) -> Any:
         self._notes.append(f"done {type(counting).__name__}")
@@ -97,63 +92,30 @@ class Noted:
         self._notes.append("gone")
 
 
-@pytest.fixture
-def notes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    noted: list[Any] = []
+def test_a_work_is_gone_before_memory_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
 
     def noting(name: str) -> Any:
-        return lambda: noted.append(name)
+        return lambda: notes.append(name)
 
+    cuda = {name: noting(name) for name in ("synchronize", "empty_cache")}
     torch = SimpleNamespace(
-        cuda=SimpleNamespace(
-            synchronize=noting("synchronize"),
-            empty_cache=noting("empty_cache"),
-            mem_get_info=lambda: (7, 10),
-        ),
+        cuda=SimpleNamespace(**cuda, mem_get_info=lambda: (7, 10)),
         use_deterministic_algorithms=lambda _: None,
         utils=SimpleNamespace(deterministic=SimpleNamespace()),
         _C=SimpleNamespace(_cuda_clearCublasWorkspaces=noting("workspaces")),
     )
-    memory = cycle([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
-    allocator = SimpleNamespace(
-        memory=lambda: next(memory),
-        reset=noting("reset"),
-        counting=lambda: SimpleNamespace(seconds=1.0, allocations=8),
-    )
     monkeypatch.setitem(sys.modules, "torch", torch)
+    allocator = SimpleNamespace(reset=noting("reset"))
     monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
-    monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(noted), 0)})
-    yield noted
-    CHILD.stay_on(CPUS)
-
-
-ORDER = {"settings": "", "module": None}
-
-
-def test_a_work_is_begun_once_and_is_gone_before_memory_is_freed(notes: list[Any]) -> None:
-    worker = CHILD.Worker(ORDER)
+    monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(notes), 0)})
+    worker = CHILD.Worker({"settings": "", "module": None})
     emptied = ["workspaces", "synchronize", "empty_cache", "reset"]
     assert worker.answer({"drop": True}) == {"free": 7}
     assert notes == emptied
     assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
-    assert notes[4:] == [("made", CPUS), "done TimeInCalls", "synchronize"]
+    assert notes[4:] == ["made", "done TimeInCalls", "synchronize"]
     worker.answer({"drop": True})
     assert notes[7:] == ["gone", *emptied]
     with pytest.raises(RuntimeError, match=r"^no work was begun$"):
         worker.answer({"counted": False, "cpu": 0})
-
-
-def test_a_work_is_made_on_all_cpus_and_done_on_one(notes: list[Any]) -> None:
-    worker, is_over = CHILD.Worker(ORDER), Event()
-    other = Thread(target=is_over.wait)
-    other.start()
-    try:
-        for cpu in CPUS:
-            worker.answer({"begin": "noted"})
-            worker.answer({"counted": False, "cpu": cpu})
-            for thread in (0, other.native_id or 0):
-                assert os.sched_getaffinity(thread) == {cpu}
-    finally:
-        is_over.set()
-        other.join()
-    assert notes.count(("made", CPUS)) == len(CPUS)
