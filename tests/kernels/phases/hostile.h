@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "host_source.h"
 #include "mapping.h"
 #include "stream_order.h"
 #include "stream_source.h"
@@ -127,35 +128,19 @@ class HostileSource : public StreamSource {
 
   void* allocate_in_capture(int /*device*/, size_t bytes) override {
     const Lock lock(mutex);
-    if (!reserves(bytes)) {
-      return nullptr;
-    }
-    // The address that was returned last, so that addresses come back.
-    std::vector<uintptr_t>& returned = returned_[bytes];
-    if (returned.empty()) {
-      returned.push_back(next_address_);
-      next_address_ += round_up(bytes, Mapping::kPage);
-    }
-    const uintptr_t start = returned.back();
-    returned.pop_back();
-    held_.emplace(start, bytes);
-    return reinterpret_cast<void*>(start);
+    return reserves(bytes) ? memory_.allocate(kOnly, bytes) : nullptr;
   }
 
   void release(int /*device*/, void* ptr) override {
     const Lock lock(mutex);
     refuse_in_capture("cudaFree");
-    const auto found = held_.find(reinterpret_cast<uintptr_t>(ptr));
-    if (found == held_.end()) {
-      throw Crash("cudaFree: not an allocation");
-    }
     if (failing_releases > 0) {
       --failing_releases;
       throw std::runtime_error("cudaFree: unspecified launch failure");
     }
-    unreserve(found->second);
-    returned_[found->second].push_back(found->first);
-    held_.erase(found);
+    const auto found = memory_.ranges(kOnly).find(reinterpret_cast<uintptr_t>(ptr));
+    unreserve(found == memory_.ranges(kOnly).end() ? 0 : found->second);
+    memory_.release(kOnly, ptr);
   }
 
   Event record(int /*device*/, Stream stream) override {
@@ -284,9 +269,11 @@ class HostileSource : public StreamSource {
   // Bytes of memory from `address` on.
   virtual size_t room_at(uintptr_t address) {
     const Lock lock(mutex);
-    const auto above = held_.upper_bound(address);
-    const auto below = above == held_.begin() ? above : std::prev(above);
-    return below == above ? 0 : room_in(address, below->first, below->second);
+    size_t room = 0;
+    for (const auto& [start, bytes] : memory_.ranges(kOnly)) {
+      room += room_in(address, start, bytes);
+    }
+    return room;
   }
   virtual size_t range_count() const { return 0; }
 
@@ -341,6 +328,8 @@ class HostileSource : public StreamSource {
   }
 
  private:
+  static constexpr int kOnly = 0;  // the only device
+
   struct Recorded {
     Point point;
     bool is_captured = false;
@@ -399,9 +388,7 @@ class HostileSource : public StreamSource {
   const uint64_t serial_ = next_serial();
   const size_t capacity_;
   SourceCounts counts_;
-  std::map<uintptr_t, size_t> held_;                   // bytes by address
-  std::map<size_t, std::vector<uintptr_t>> returned_;  // addresses by size
-  uintptr_t next_address_ = uintptr_t{1} << 40;
+  HostSource memory_{SIZE_MAX};  // addresses, which come back
   std::map<Stream, Id> handles_;
   std::vector<Stream> ended_;
   Stream next_handle_ = 0x10000;
