@@ -32,8 +32,8 @@ def test_a_traced_variant_traces_from_the_beginning(variant: str, traced: int) -
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
-    drive("p5_dropin", "storm", source, "50000", "1", "8", limit_s=20)
-    drive("p5_dropin", "storm", source, "20000", "1", "1", limit_s=20)
+    drive("p5_dropin", "storm", source, "50000", "1", "8", limit_s=60)
+    drive("p5_dropin", "storm", source, "20000", "1", "1", limit_s=60)
 
 
 @pytest.mark.parametrize("operations", OPERATIONS)

@@ -122,7 +122,8 @@ def test_devices_are_separate(path: Path) -> None:
 
 
 def test_blocks_of_every_version_are_live_at_the_start(path: Path) -> None:
-    recorded = {"requested_size": 700_000}, {"history": [{"real_size": 600_000, "addr": 5}]}, {}
+    history = {"history": [{"real_size": 600_000, "addr": 5}]}
+    recorded: list[dict[str, Any]] = [{"requested_size": 700_000}, history, {}]
     for more, size in zip(recorded, (700_000, 600_000, MIB), strict=True):
         recording = read(path, [event("alloc", 2**30)], segment(2**31, MIB, **more))
         assert (recording.live, recording.peak_bytes) == (1, MIB + size)

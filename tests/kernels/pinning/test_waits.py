@@ -11,6 +11,7 @@ from tests.kernels.pinning.fake import NEIGHBOURS, PINNING, WAITS
 MS = 1_000_000
 CHUNKS = np.array([[begin * MS, (begin + 2) * MS, 2 * MS, 0] for begin in (10, 12, 14)], np.int64)
 """Three registrations of 2 ms in turn, from 10 ms on; pages are touched before."""
+LEFT_OUT = -1.0
 UNKNOWN = -1 / MS
 """The counter of the queue is -1."""
 NO_CALLS = np.empty((0, 4), np.int64)
@@ -29,12 +30,16 @@ def waits(*times: tuple[float, ...], window: tuple[int, int] = (0, 1000 * MS)) -
     return {name.removeprefix("call_"): value for name, value in found.items()}
 
 
-WAITS_OF: dict[str, tuple[list[tuple[float, ...]], dict[str, float | None]]] = {
+WAITS_OF: dict[str, tuple[list[tuple[float, ...]], dict[str, float]]] = {
     "within one chunk": (
         [(9, 9.5, 0.5, 0), (12.1, 14.05, 0.1, 0)],
         {"worst": 1.95e-3, "worst_chunks": 2, "worst_in_chunks": 1, "worst_in_one": 1.9 / 1.95}
         | {"worst_running": 0.1 / 1.95, "worst_queued": 0, "worst_touching": 0, "slow": 0}
-        | {"worst_end_gap": 0.05e-3, "worst_bound": 1.95 / (1.2 * 2 + 1), "slow_in_chunks": None},
+        | {
+            "worst_end_gap": 0.05e-3,
+            "worst_bound": 1.95 / (1.2 * 2 + 1),
+            "slow_in_chunks": LEFT_OUT,
+        },
     ),
     "for several chunks": (
         [(10.5, 15.5, 0, 0)],
@@ -53,18 +58,18 @@ WAITS_OF: dict[str, tuple[list[tuple[float, ...]], dict[str, float | None]]] = {
     "one is slow beyond the limit": ([(0, 6.000001, 6, 0)], {"slow": 1}),
     "unknown waits for a core": (
         [(10, 18, 8, UNKNOWN)],
-        {"worst_queued": None, "slow_queued": None, "worst_running": 1, "slow": 1},
+        {"worst_queued": LEFT_OUT, "slow_queued": LEFT_OUT, "worst_running": 1, "slow": 1},
     ),
     "a share is at most 1": ([(10, 11, 1.1, 1.2)], {"worst_running": 1, "worst_queued": 1}),
 }
-"""Calls and some of their statistics; None: left out."""
+"""Calls and some of their statistics."""
 
 
 @pytest.mark.parametrize("name", WAITS_OF)
 def test_waits_are_those_of_the_longest_and_of_slow_calls(name: str) -> None:
     times, expected = WAITS_OF[name]
     found = waits(*times)
-    assert {one: found.get(one) for one in expected} == pytest.approx(expected)
+    assert {one: found.get(one, LEFT_OUT) for one in expected} == pytest.approx(expected)
 
 
 def test_a_slow_call_takes_more_than_the_claims_allow() -> None:
