@@ -218,13 +218,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* out) {
   return give(out, std::exchange(captured, nullptr));
 }
-cudaError_t cudaGraphCreate(cudaGraph_t* out, unsigned) { return give(out, new CUgraph_st); }
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
-                                     const cudaGraphNode_t*, size_t, void* to, const void* from,
-                                     size_t size, cudaMemcpyKind) {
-  graph->work.push_back([=] { std::memcpy(to, from, size); });
-  return give(out, nullptr);
-}
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
   return give(out, reinterpret_cast<cudaGraphExec_t>(new CUgraph_st(*graph)));
 }

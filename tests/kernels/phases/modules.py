@@ -51,9 +51,9 @@ def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) ->
     allocator = object_file(STUDY.folder / f"{variant}.cpp", STUDY.folder, flags)
     source = Path(__file__).with_name("drive.cpp")
     name = f"allocator-{variant}-{sanitizer or 'plain'}"
-    built = program(name, [source, allocator], STUDY.folder, flags)
+    driver = program(name, [source, allocator], STUDY.folder, flags)
     done = subprocess.run(
-        [built, *words], capture_output=True, text=True, check=False, timeout=limit_s
+        [driver, *words], capture_output=True, text=True, check=False, timeout=limit_s
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -73,7 +73,7 @@ def test_every_state_holds(step: str, operations: int) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_so_many_operations_hold(step: str, operations: int) -> None:
+def test_random_operations_hold(step: str, operations: int) -> None:
     for seed in range(operations // 500):
         states = built(step).StateCheck(256 * MIB)
         states.burst(seed, 500, 10 + seed % 17)

@@ -78,24 +78,17 @@ def test_copies_are_split_at_borders() -> None:
         assert np.array_equal(memory, before)
 
 
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        ((0, HUGE_PAGE, 1), "bytes: expected at least 1, got 0"),
-        ((-1, HUGE_PAGE, 1), "bytes: expected at least 1, got -1"),
-        ((SIZE, 0, 1), "chunk_bytes: expected a positive multiple of 2097152, got 0"),
-        ((SIZE, 4096, 1), "chunk_bytes: expected a positive multiple of 2097152, got 4096"),
-        ((SIZE, HUGE_PAGE, 0), "threads: expected at least 1, got 0"),
-        ((2**60, HUGE_PAGE, 1), r"bytes: expected at most \d+ of the free memory, got"),
-    ],
-)
-def test_bad_input_is_one_error_before_anything_is_pinned(
-    request_: tuple[int, int, int], message: str
-) -> None:
+def test_bad_input_is_one_error_before_anything_is_pinned() -> None:
     refuse_registration("chunks", 0)  # another message, if it came to that
     try:
-        with pytest.raises(ValueError, match=message):
-            chunks(*request_)
+        for arguments, message in {
+            (0, HUGE_PAGE, 1): "bytes: expected at least 1, got 0",
+            (SIZE, 4096, 1): "chunk_bytes: expected a positive multiple of 2097152, got 4096",
+            (SIZE, HUGE_PAGE, 0): "threads: expected at least 1, got 0",
+            (2**60, HUGE_PAGE, 1): r"bytes: expected at most \d+ of the free memory, got",
+        }.items():
+            with pytest.raises(ValueError, match=message):
+                chunks(*arguments)
     finally:
         refuse_registration("chunks", -1)
 
