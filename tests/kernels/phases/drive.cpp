@@ -1,8 +1,7 @@
 // Drives a variant's allocator without a GPU:
 //
-//   drive scenarios                                every scenario, with each kind of source
+//   drive scenarios                                every scenario
 //   drive storm SOURCE OPERATIONS SEED THREADS     threads that do anything
-//   drive states OPERATIONS SEED                   random actions, all states checked
 //   drive trace                                    number of traced events of a first allocation
 //
 // Exits with 1 after a fault, with what was expected and what came.
@@ -10,7 +9,6 @@
 #include <cstdlib>
 
 #include "scenarios.h"
-#include "state_check.h"
 #include "storm.h"
 
 namespace {
@@ -26,29 +24,19 @@ const std::map<std::string, Make> kSources{{"segments", make<HostileSource>},
                                            {"pages", make<HostilePages>},
                                            {"order", make<HostileOrder>}};
 
-template <size_t kCount>
-int faults(const std::string& source, const Scenario (&scenarios)[kCount]) {
+int failed_scenarios() {
   int count = 0;
-  for (const Scenario& scenario : scenarios) {
+  for (const Scenario& scenario : kScenarios) {
     try {
-      Shadow gpu(kSources.at(source)(kGiB));
+      Shadow gpu(kSources.at(scenario.source)(kGiB));
       scenario.run(gpu, gpu.source.create_stream(), gpu.source.create_stream());
       gpu.drain();
     } catch (const std::exception& error) {
-      std::printf("%s, %s: %s\n", source.c_str(), scenario.name, error.what());
+      std::printf("%s: %s\n", scenario.name, error.what());
       ++count;
     }
   }
   return count;
-}
-
-void check_states(uint64_t operations, uint64_t seed) {
-  constexpr uint64_t kBurst = 500;
-  for (uint64_t i = 0; i < operations / kBurst; ++i) {
-    StateCheck states(256 * kMiB);
-    states.burst(seed * 1000003 + i, kBurst, 12 + i % 15);
-    states.drain();
-  }
 }
 
 }  // namespace
@@ -58,14 +46,11 @@ int main(int count, char** arguments) {
   const auto number = [&](size_t which) { return std::stoull(words.at(which)); };
   try {
     if (words.at(0) == "scenarios") {
-      return faults("order", kFrees) + faults("segments", kRefusals) + faults("order", kRefusals) +
-             faults("pages", kPages) + faults("segments", kObservers);
+      return failed_scenarios();
     } else if (words[0] == "storm") {
       Shadow gpu(kSources.at(words.at(1))(512 * kMiB));
       storm(gpu, number(2), number(3), number(4));
       gpu.drain();
-    } else if (words[0] == "states") {
-      check_states(number(1), number(2));
     } else {
       HostileSource source(kGiB);
       const auto allocator = make_allocator(source);

@@ -1,5 +1,5 @@
 // What an allocator must do in a given situation, beyond what a storm checks. Each begins with a
-// device of 1 GiB, and everything is drained after it.
+// device of 1 GiB and two new streams, and everything is drained after it.
 #pragma once
 
 #include <malloc.h>
@@ -8,6 +8,7 @@
 #include "shadow.h"
 
 struct Scenario {
+  const char* source;  // as drive.cpp names it
   const char* name;
   void (*run)(Shadow& gpu, Stream owner, Stream user);
 };
@@ -35,10 +36,13 @@ bool throws(Call call) {
   return false;
 }
 
-// --- Frees of memory that other streams use, without and with a wait on the device.
+inline void allocate_and_free(Allocator& allocator, int device = 0) {
+  allocator.deallocate(allocator.allocate(512, {device, 7}), {device, 7});
+}
 
-constexpr Scenario kFrees[] = {
-    {"a slow stream holds only its memory",
+constexpr Scenario kScenarios[] = {
+    // Frees of memory that other streams use, without and with a wait on the device.
+    {"order", "a slow stream holds only its memory",
      [](Shadow& gpu, Stream owner, Stream user) {
        const Stream quick = gpu.source.create_stream();
        for (int i = 0; i < 4000; ++i) {
@@ -47,7 +51,7 @@ constexpr Scenario kFrees[] = {
        }
        at_most(16 * kMiB, gpu.counts().reserved, "B for 250 blocks of 32 KiB");
      }},
-    {"a miss asks each stream once",
+    {"order", "a miss asks each stream once",
      [](Shadow& gpu, Stream owner, Stream user) {
        for (int i = 0; i < 500; ++i) {
          gpu.free_while_read(kMiB, owner, user);
@@ -56,20 +60,20 @@ constexpr Scenario kFrees[] = {
        miss(gpu, owner);
        at_most(8, gpu.counts().event_queries, "queries for four misses");
      }},
-    {"exhausted memory is waited for",
+    {"order", "exhausted memory is waited for",
      [](Shadow& gpu, Stream owner, Stream user) {
        for (int i = 0; i < 20; ++i) {
          gpu.free_while_read(300 * kMiB, owner, user);
        }
        gpu.allocate(900 * kMiB);
      }},
-    {"a trim waits",
+    {"order", "a trim waits",
      [](Shadow& gpu, Stream, Stream user) {
        gpu.free_while_read(64 * kMiB, 0, user);
        gpu.allocator->trim(Shadow::kDevice, 0);
        gpu.reserves(0);
      }},
-    {"streams that are gone take no host memory",
+    {"order", "streams that are gone take no host memory",
      [](Shadow& gpu, Stream, Stream) {
        std::vector<Stream> streams(200);
        for (Stream& stream : streams) {
@@ -83,7 +87,7 @@ constexpr Scenario kFrees[] = {
        }
        at_most(200 * kKiB, mallinfo2().uordblks - before, "B for 200 streams");
      }},
-    {"much memory is waited for on the device, and nobody on the host",
+    {"order", "much memory is waited for on the device, and nobody on the host",
      [](Shadow& gpu, Stream owner, Stream user) {
        gpu.free_while_read(64 * kMiB, owner, user);
        gpu.allocate(64 * kMiB, owner);
@@ -91,7 +95,7 @@ constexpr Scenario kFrees[] = {
        at_most(0, gpu.counts().event_waits, "waits of the host");
        require(!gpu.source.is_idle(owner), "an owner that waits", "an idle one");
      }},
-    {"little memory is not waited for",
+    {"order", "little memory is not waited for",
      [](Shadow& gpu, Stream owner, Stream user) {
        gpu.allocate(512 * kMiB, owner);
        gpu.free_while_read(16 * kMiB, owner, user);
@@ -99,7 +103,7 @@ constexpr Scenario kFrees[] = {
        gpu.reserves(544 * kMiB);
        require(gpu.source.is_idle(owner), "an idle owner", "one that waits");
      }},
-    {"an owner waits for no later use than that of the memory it gets",
+    {"order", "an owner waits for no later use than that of the memory it gets",
      [](Shadow& gpu, Stream owner, Stream user) {
        const auto first = gpu.allocate(64 * kMiB, owner), second = gpu.allocate(64 * kMiB, owner);
        for (const auto& read : {first, second}) {
@@ -112,13 +116,13 @@ constexpr Scenario kFrees[] = {
        require(gpu.source.is_idle(owner), "a wait for the first use", "one for both");
        gpu.allocate(64 * kMiB, owner);
      }},
-    {"an owner waits for the use of the memory it gets, whatever was freed before",
+    {"order", "an owner waits for the use of the memory it gets, whatever was freed before",
      [](Shadow& gpu, Stream owner, Stream user) {
        gpu.free_while_read(4 * kMiB, owner, user);
        gpu.free_while_read(64 * kMiB, owner, user);
        gpu.allocate(64 * kMiB, owner);
      }},
-    {"an owner that waits gets memory of its heap only",
+    {"order", "an owner that waits gets memory of its heap only",
      [](Shadow& gpu, Stream owner, Stream user) {
        const Stream other = gpu.source.create_stream();
        gpu.pooled->keep_stream({Shadow::kDevice, user});  // one event for both
@@ -127,7 +131,7 @@ constexpr Scenario kFrees[] = {
        gpu.allocate(64 * kMiB, owner);
        gpu.allocate(4 * kMiB, other);
      }},
-    {"all users are waited for",
+    {"order", "all users are waited for",
      [](Shadow& gpu, Stream owner, Stream user) {
        const auto read = gpu.allocate(64 * kMiB, owner);
        gpu.use(read, user);
@@ -136,12 +140,8 @@ constexpr Scenario kFrees[] = {
        gpu.source.complete(user, 1);
        gpu.allocate(64 * kMiB, owner);
      }},
-};
-
-// --- Captures and refusals of the driver.
-
-constexpr Scenario kRefusals[] = {
-    {"during a capture the heap may grow, and no trim ends it",
+    // Captures and refusals of the driver.
+    {"order", "during a capture the heap may grow, and no trim ends it",
      [](Shadow& gpu, Stream owner, Stream) {
        gpu.free(gpu.allocate(512 * kMiB));
        const size_t graph = gpu.begin_capture(owner, kPool);
@@ -151,14 +151,14 @@ constexpr Scenario kRefusals[] = {
        gpu.end_capture(graph, owner);
        gpu.destroy_graph(graph);
      }},
-    {"a captured stream waits for nothing outside of its graph",
+    {"order", "a captured stream waits for nothing outside of its graph",
      [](Shadow& gpu, Stream owner, Stream user) {
        gpu.free_while_read(64 * kMiB, owner, user);
        gpu.source.begin_capture(owner, true);
        gpu.allocate(64 * kMiB, owner);
        gpu.source.end_capture(owner);
      }},
-    {"graphs of one pool share its memory",
+    {"order", "graphs of one pool share its memory",
      [](Shadow& gpu, Stream owner, Stream) {
        for (int i = 0; i < 10; ++i) {
          const size_t graph = gpu.begin_capture(owner, kPool);
@@ -170,12 +170,8 @@ constexpr Scenario kRefusals[] = {
          gpu.destroy_graph(graph);
        }
      }},
-};
-
-// --- Pages that are mapped where they are needed; only with pages.
-
-constexpr Scenario kPages[] = {
-    {"a batch that grows gets the memory of the previous one",
+    // Pages that are mapped where they are needed.
+    {"pages", "a batch that grows gets the memory of the previous one",
      [](Shadow& gpu, Stream, Stream) {
        for (size_t size = 1; size < 16; ++size) {
          std::vector<Shadow::Allocation> batch;
@@ -188,7 +184,7 @@ constexpr Scenario kPages[] = {
          gpu.reserves(8 * (16 + size) * kMiB);
        }
      }},
-    {"a range begins with a segment, or with the memory that is left",
+    {"pages", "a range begins with a segment, or with the memory that is left",
      [](Shadow& gpu, Stream owner, Stream) {
        gpu.allocate(3 * kMiB);
        gpu.reserves(20 * kMiB);
@@ -196,7 +192,7 @@ constexpr Scenario kPages[] = {
        gpu.allocate(3 * kMiB, owner);
        gpu.reserves(24 * kMiB);
      }},
-    {"the end of a range is used last, however well it fits",
+    {"pages", "the end of a range is used last, however well it fits",
      [](Shadow& gpu, Stream, Stream) {
        const auto before = gpu.allocate(64 * kMiB);
        const uintptr_t hole = before->start;
@@ -205,16 +201,8 @@ constexpr Scenario kPages[] = {
        gpu.free(before);
        require(gpu.allocate(32 * kMiB)->start == hole, "the hole that fits", "the end");
      }},
-};
-
-// --- Observers of the allocator with PyTorch's feature set.
-
-inline void allocate_and_free(Allocator& allocator, int device = 0) {
-  allocator.deallocate(allocator.allocate(512, {device, 7}), {device, 7});
-}
-
-constexpr Scenario kObservers[] = {
-    {"statistics are by kind and size, and keep peaks",
+    // Observers of the allocator with PyTorch's feature set.
+    {"segments", "statistics are by kind and size, and keep peaks",
      [](Shadow&, Stream, Stream) {
        HostileSource source(kGiB);
        dropin::FullFeatured allocator(source);
@@ -241,7 +229,7 @@ constexpr Scenario kObservers[] = {
          require(got == expected, std::to_string(expected), std::to_string(got));
        }
      }},
-    {"a trace holds the last events of its device while it is on",
+    {"segments", "a trace holds the last events of its device while it is on",
      [](Shadow&, Stream, Stream) {
        HostileSource source(kGiB);
        dropin::FullFeatured allocator(source);

@@ -122,26 +122,19 @@ def test_a_wrong_copy_is_found(fault: str, message: str) -> None:
     assert message in (outcome(bound("chunks", case(5), built=pinned)) or "")
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "message"),
-    [
-        ("chunks", {"beside": "friend"}, "nobody, process or thread"),
-        (TIMED, {"beside": "thread"}, "beside: expected nobody or process, got 'thread'"),
-        (TIMED, {"calls": "copy"}, "calls: expected malloc, got 'copy'"),
-    ],
-)
 def test_an_unknown_neighbour_is_an_error_and_too_little_memory_a_skip(
-    workloads: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    values: dict[str, str],
-    message: str,
+    workloads: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(FieldError, match=message):
-        bound(name, case(5, **{"beside": "process", "calls": "malloc", **values}), workloads[name])
+    for name, beside, calls, message in (
+        ("chunks", "friend", "malloc", "nobody, process or thread"),
+        (TIMED, "thread", "malloc", "beside: expected nobody or process, got 'thread'"),
+        (TIMED, "process", "copy", "calls: expected malloc, got 'copy'"),
+    ):
+        with pytest.raises(FieldError, match=message):
+            bound(name, case(5, beside=beside, calls=calls), workloads[name])
     monkeypatch.setattr(WORKLOAD, "largest_pool", lambda: 2**20)
     with pytest.raises(Skip, match="this host allows 1048576 B"):
-        bound(name, case(5), workloads[name])
+        bound("chunks", case(5))
 
 
 @pytest.mark.usefixtures("_overlapping_calls")
