@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import psutil
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.measure.memory import largest_pool
+from analysis.measure.memory import CudaError, largest_pool
 from kernels.common import host_memory, large_pool
 from kernels.common.arrays import bytes_at
 from kernels.common.outputs import POISON, wrong_byte, wrong_row
@@ -142,6 +143,33 @@ def test_missing_huge_pages_are_a_skip(fake: Cuda, monkeypatch: pytest.MonkeyPat
     with pytest.raises(Skip, match=r"registered_1gib memory: .*Cannot allocate memory"):
         make("registered_1gib")
     assert fake.calls == []
+
+
+@pytest.mark.parametrize("failing", ["", "cuMemMap"])
+def test_memory_on_the_hosts_node_is_mapped_and_returned(
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    buffer, calls = (ctypes.c_uint8 * (8 * MIB))(), []
+    values = {"cuDeviceGetAttribute": 0, "cuMemGetAllocationGranularity": 2 * MIB}
+    values |= {"cuMemCreate": 7, "cuMemAddressReserve": ctypes.addressof(buffer)}
+
+    def drive(name: str, *_: object) -> int | None:
+        if name == failing:
+            raise CudaError(f"{name}: CUDA_ERROR_NOT_SUPPORTED")
+        calls.append(name)
+        return values.get(name)
+
+    monkeypatch.setattr(large_pool, "_drive", drive)
+    if failing:
+        with pytest.raises(Skip, match="cuMemMap: CUDA_ERROR_NOT_SUPPORTED"):
+            make("host_numa")
+    else:
+        pool = make("host_numa")
+        assert np.array_equal(bytes_at(pool.pointer, SIZE), pool.bytes)
+        assert calls[-1] == "cuMemSetAccess"
+        pool.close()
+        assert calls.pop(-3) == "cuMemUnmap"
+    assert calls[-2:] == ["cuMemAddressFree", "cuMemRelease"]
 
 
 @pytest.mark.parametrize(

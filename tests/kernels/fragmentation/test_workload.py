@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allocator.fragmentation.patterns import PATTERNS
+from allocator.fragmentation.patterns import ALONE, PATTERNS
+from allocator.lib.patterns import ALLOCATE
 from allocator.lib.replay import Reported
 from analysis.base.errors import FieldError
 from analysis.study import Case
@@ -63,6 +64,13 @@ def test_a_replay_is_short_the_same_every_time_and_fits_a_gpu_well(name: str) ->
             assert reserved > 4 * most
         if (name, allocator) == ("one_bin", "p4_final"):  # each request takes a block of its size
             assert reserved == most
+
+
+def test_no_part_of_a_long_run_is_like_another() -> None:
+    (tape,) = ALONE["long_run"]().tapes
+    sizes = tape[tape[:, 0] == ALLOCATE, 2][2_000:].reshape(-1, 6_000)
+    medians = np.median(sizes, axis=1)
+    assert len(tape) == 1_000_000 and medians.max() > 20 * medians.min()
 
 
 @pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])

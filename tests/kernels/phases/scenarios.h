@@ -125,7 +125,7 @@ constexpr Scenario kScenarios[] = {
     {"order", "an owner that waits gets memory of its heap only",
      [](Shadow& gpu, Stream owner, Stream user) {
        const Stream other = gpu.source.create_stream();
-       gpu.pooled->keep_stream({Shadow::kDevice, user});  // one event for both
+       gpu.pooled.keep_stream({Shadow::kDevice, user});  // one event for both
        gpu.free_while_read(4 * kMiB, other, user);
        gpu.free_while_read(64 * kMiB, owner, user);
        gpu.allocate(64 * kMiB, owner);

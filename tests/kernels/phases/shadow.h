@@ -41,7 +41,7 @@ class Shadow {
       : owned_(std::move(made)),
         source(*owned_),
         allocator(make_allocator(source)),
-        pooled(dynamic_cast<PooledAllocator*>(allocator.get())) {}
+        pooled(dynamic_cast<PooledAllocator&>(*allocator)) {}
 
   // Throws OutOfMemory as the allocator does.
   Allocation allocate(size_t bytes, Stream stream = 0) {
@@ -94,7 +94,7 @@ class Shadow {
   // numbered from 0. Their memory is theirs until destroy_graph.
   size_t begin_capture(Stream stream, PoolId pool) {
     const Stream captured = source.identity(stream);
-    pooled->begin_capture(kDevice, pool, [this, captured](Stream other) {
+    pooled.begin_capture(kDevice, pool, [this, captured](Stream other) {
       return source.identity(other) == captured;
     });
     source.begin_capture(stream);
@@ -106,11 +106,11 @@ class Shadow {
   void end_capture(size_t graph, Stream stream) {
     const PoolId pool = changed(graph, [](Graph& one) { one.is_captured = false; });
     source.end_capture(stream);
-    pooled->end_capture(kDevice, pool);
+    pooled.end_capture(kDevice, pool);
   }
 
   void destroy_graph(size_t graph) {
-    pooled->release_pool(kDevice, changed(graph, [](Graph& one) { one.is_alive = false; }));
+    pooled.release_pool(kDevice, changed(graph, [](Graph& one) { one.is_alive = false; }));
   }
 
   // Checks that blocks tile the driver's memory. Only without captures and other threads.
@@ -159,7 +159,7 @@ class Shadow {
  public:
   HostileSource& source;
   const std::unique_ptr<Allocator> allocator;
-  PooledAllocator* const pooled;  // nullptr if the allocator has no pools
+  PooledAllocator& pooled;
 
  private:
   using Lock = HostileSource::Lock;

@@ -101,7 +101,7 @@ class Actor {
   void toggle_capture() {
     if (is_capturing()) {
       gpu_.end_capture(graphs_.back(), std::exchange(captured_, kNone));
-    } else if (gpu_.pooled != nullptr && graphs_.size() < kMaxGraphs) {
+    } else if (graphs_.size() < kMaxGraphs) {
       captured_ = random_() % 4 == 0 ? kPerThread : passing_[kOwns];
       graphs_.push_back(gpu_.begin_capture(captured_, {number_ + 1, random_() % 2}));
     }
@@ -118,7 +118,7 @@ class Actor {
   void replace_stream() {
     const size_t which = random_() % 2;
     Stream& stream = passing_[which];
-    if (is_capturing() || gpu_.pooled == nullptr) {
+    if (is_capturing()) {
       return;
     }
     for (size_t i = live_.size(); i-- > 0;) {
@@ -137,7 +137,7 @@ class Actor {
       gpu_.source.complete(stream, ~uint64_t{0});
     }
     return gpu_.source.is_idle(stream) ||
-           works([&] { gpu_.pooled->stream_ends({Shadow::kDevice, stream}); });
+           works([&] { gpu_.pooled.stream_ends({Shadow::kDevice, stream}); });
   }
 
   void trim() {
@@ -182,9 +182,7 @@ inline void storm(Shadow& gpu, uint64_t operations, uint64_t seed, uint64_t thre
   std::exception_ptr fault;
   const std::vector<Stream> lasting{0, gpu.source.create_stream(), gpu.source.create_stream(),
                                     gpu.source.create_stream()};
-  if (gpu.pooled != nullptr) {
-    gpu.pooled->keep_stream({Shadow::kDevice, lasting.back()});
-  }
+  gpu.pooled.keep_stream({Shadow::kDevice, lasting.back()});
   std::vector<std::thread> running;
   for (uint64_t number = 0; number < threads; ++number) {
     running.emplace_back([&, number] {

@@ -11,10 +11,7 @@ from tests.kernels.phases.modules import drive
 SOURCES = ("segments", "pages", "order")
 """Sources of a drop-in allocator: with segments it is p5_dropin, with mapped pages p6_mapped, with
 streams that wait for each other p7_ordered."""
-SANITIZED = [
-    *(("address,undefined", "p5_dropin"), ("thread", "p5_dropin"), ("thread", "p5_streams")),
-    *(("address,undefined", "p4_final"), ("thread", "p4_final")),
-]
+SANITIZED = [("address,undefined", "p5_dropin"), ("thread", "p5_dropin"), ("thread", "p5_streams")]
 OPERATIONS = [
     pytest.param(50_000, marks=pytest.mark.long),
     pytest.param(1_000_000, marks=pytest.mark.exhaustive),

@@ -82,19 +82,21 @@ def test_random_operations_hold(step: str, operations: int) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_fit_is_found_among_blocks_of_its_bin(step: str) -> None:
-    """A bin holds blocks of nearly one size, of which few or one are large enough."""
+    """A bin holds blocks of nearly one size; here only one of them is large enough."""
     draw = random.Random(1)
     for _ in range(100):
         states = built(step).StateCheck(24 * MIB)
-        sizes = [512 * draw.randint(200, 207) for _ in range(draw.choice([2, 12, 18]))]
+        low, high = sorted(draw.sample(range(200, 208), 2))
+        sizes = [*[low] * draw.choice([1, 12]), high]  # in granules of 512 B
         for size in sizes:
-            states.allocate(size, 0)
+            states.allocate(512 * size, 0)
             states.allocate(512, 0)  # keeps them apart
-        for size in (512 * 2**n for n in range(12, -1, -1)):  # the rest of the memory
-            while states.allocate(size, 0) >= 0:
+        for log2 in range(21, 8, -1):  # the rest of the memory
+            while states.allocate(2**log2, 0) >= 0:
                 pass
-        for i in range(len(sizes)):
-            states.free(i, False)  # every other one moves down a place
-        for size in sorted(sizes, reverse=draw.random() < 0.5):
-            states.allocate(size - 512 * draw.randint(0, 1), 0)
+        places = [*range(len(sizes))]
+        # A free moves the others down a place.
+        for place in draw.choice([places, [2 * n for n in reversed(places)]]):
+            states.free(place, False)
+        states.allocate(512 * draw.randint(low + 1, high), 0)
         states.drain()

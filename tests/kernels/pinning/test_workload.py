@@ -76,7 +76,8 @@ def bound(name: str, of: Case, workload: Any = None, built: Any = None) -> Opera
 
 @pytest.mark.parametrize("name", ["host_alloc", "one_registration", *CHUNKED])
 def test_pinned_memory_passes_and_yields_its_times(name: str) -> None:
-    operation = bound(name, case(5))
+    workloads = TIMED_WORKLOAD if name == TIMED else WORKLOAD
+    operation = bound(name, case(5), workloads.Workload(CONSTANTS, np.random.default_rng(0)))
     for _ in range(2):
         operation.launch(0)  # which unpins the memory of the previous one
     assert outcome(operation) is None

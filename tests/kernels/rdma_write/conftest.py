@@ -40,7 +40,7 @@ def session(libfabric: Libfabric) -> Iterator[Session]:
             module = module_file(STUDY, STUDY.variant(module), optimisation="-O1")
         provider = more.pop("provider", "shm")
         setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
-        limits = {"timeout_s": 5.0, "idle_s": 10.0}
+        limits = {"timeout_s": 5.0, "idle_s": 30.0}
         setup |= {limit: more.pop(limit, usual) for limit, usual in limits.items()}
         sizes = {"devices": devices, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
         both = [here[i % len(here)] for i in range(2 * devices)]  # with few: slow, but correct

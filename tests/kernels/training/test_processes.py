@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.waiting import wait_for
 STUDY = STUDIES["training"]
 CHILD = load_python(STUDY, "child")
 CHILDREN = load_python(STUDY, "children")
+ALLOCATORS = load_python(STUDY, "allocators")
 WORKS = load_python(STUDY, "works")
 
 
@@ -92,8 +94,11 @@ class Noted:
         self._notes.append("gone")
 
 
-def test_a_work_is_gone_before_memory_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_work_is_measured_and_gone_before_memory_is_freed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     notes: list[str] = []
+    allowed = os.sched_getaffinity(0)
 
     def noting(name: str) -> Any:
         return lambda: notes.append(name)
@@ -106,7 +111,12 @@ def test_a_work_is_gone_before_memory_is_freed(monkeypatch: pytest.MonkeyPatch) 
         _C=SimpleNamespace(_cuda_clearCublasWorkspaces=noting("workspaces")),
     )
     monkeypatch.setitem(sys.modules, "torch", torch)
-    allocator = SimpleNamespace(reset=noting("reset"))
+    memory = iter([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
+    allocator = SimpleNamespace(
+        reset=noting("reset"),
+        memory=lambda: next(memory),
+        counting=lambda: SimpleNamespace(seconds=1.0, allocations=8),
+    )
     monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
     monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(notes), 0)})
     worker = CHILD.Worker({"settings": "", "module": None})
@@ -115,7 +125,14 @@ def test_a_work_is_gone_before_memory_is_freed(monkeypatch: pytest.MonkeyPatch) 
     assert notes == emptied
     assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
     assert notes[4:] == ["made", "done TimeInCalls", "synchronize"]
+    times = {"host_time": 2.0, "submit_time": 1.0, "gpu_time": 1.5, "allocation_time": 0.5}
+    counts = {"driver_calls": 2.0, "allocations": 4.0, "allocation_share": 0.25}
+    memory_bytes = {"reserved": 30, "active": 20}  # all others are per step
+    answer = worker.answer({"counted": True, "cpu": min(os.sched_getaffinity(0))})
+    assert answer["metrics"] == times | counts | memory_bytes
+    assert os.sched_getaffinity(0) == {min(allowed)}
     worker.answer({"drop": True})
-    assert notes[7:] == ["gone", *emptied]
+    assert notes[8:] == ["gone", *emptied]
     with pytest.raises(RuntimeError, match=r"^no work was begun$"):
         worker.answer({"counted": False, "cpu": 0})
+    CHILD.stay_on(allowed)
