@@ -67,19 +67,6 @@ def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> Non
         assert host.source.counts()["reserved"] == sum(driver.live.values())
 
 
-@pytest.mark.parametrize("name", EARLY)
-def test_early_phases_know_no_limit_and_no_streams(name: str) -> None:
-    host = Host(name)
-    expected = rf"^limit: expected an allocator that can be bounded, got {name}$"
-    with pytest.raises(ValueError, match=expected):
-        host.set_limit(0, MIB)
-    pointer = host.allocate(4096, stream=1)
-    host.source.enqueue(0, 2)
-    host.record_stream(pointer, 2)
-    host.free(pointer, stream=1)
-    assert host.allocate(4096, stream=3) == pointer  # though stream 2 may still write there
-
-
 @pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final", "p5_dropin"])
 def test_later_steps_grow_in_pytorchs_segments(name: str) -> None:
     for asked, segment in {

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from allocator.lib import patterns, record_traces, recorded
-from allocator.lib.snapshot import SnapshotError
 from allocator.phases.tables import STEPS
 from analysis.measure.cell import Skip
 from analysis.study import Case
@@ -121,10 +120,3 @@ def test_a_recording_is_read_back_as_it_was_taken(
     monkeypatch.setitem(recorded.SHA256, "cnn_training", "another")
     with pytest.raises(ValueError, match="digest"):
         PATTERN[name]()
-
-
-def test_a_recording_that_frees_the_unknown_is_refused() -> None:
-    free = event("free_requested", 4096)
-    for events in ([free], [event("alloc", 4096, 300), free, free]):
-        with pytest.raises(SnapshotError, match="0x1000"):
-            list(record_traces.rows([], events))

@@ -34,10 +34,6 @@ def memory_of(pinned: Any) -> np.ndarray:
     return np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(pinned.address))
 
 
-def chunks(size: int = SIZE, chunk_bytes: int = HUGE_PAGE, threads: int = 2) -> Any:
-    return module("chunks").Pinned(size, chunk_bytes, threads)
-
-
 @pytest.mark.parametrize("name", PINNING_VARIANTS)
 def test_pinned_memory_is_written_and_unpinned(name: str) -> None:
     pinned = module(name).Pinned(SIZE, HUGE_PAGE, 3)
@@ -64,7 +60,7 @@ def test_a_failed_registration_unpins_what_was_pinned(name: str, threads: int) -
 
 
 def test_copies_are_split_at_borders() -> None:
-    pinned, rng = chunks(), np.random.default_rng(0)
+    pinned, rng = module("chunks").Pinned(SIZE, HUGE_PAGE, 2), np.random.default_rng(0)
     memory = memory_of(pinned)
     ranges = [(0, SIZE), (0, HUGE_PAGE), (HUGE_PAGE - 1, 2), (HUGE_PAGE, HUGE_PAGE)]
     for offset, size in [*ranges, (5, 2 * HUGE_PAGE), (SIZE - 1, 1), (SIZE, 0)]:
@@ -76,31 +72,6 @@ def test_copies_are_split_at_borders() -> None:
         pinned.copy(device.ctypes.data, offset, size, False, 0)
         before[offset : offset + size] = device[:-1]
         assert np.array_equal(memory, before)
-
-
-def test_bad_input_is_one_error_before_anything_is_pinned() -> None:
-    refuse_registration("chunks", 0)  # another message, if it came to that
-    try:
-        for arguments, message in {
-            (0, HUGE_PAGE, 1): "bytes: expected at least 1, got 0",
-            (SIZE, 4096, 1): "chunk_bytes: expected a positive multiple of 2097152, got 4096",
-            (SIZE, HUGE_PAGE, 0): "threads: expected at least 1, got 0",
-            (2**60, HUGE_PAGE, 1): r"bytes: expected at most \d+ of the free memory, got",
-        }.items():
-            with pytest.raises(ValueError, match=message):
-                chunks(*arguments)
-    finally:
-        refuse_registration("chunks", -1)
-
-
-def test_a_copy_outside_of_the_pinned_memory_is_refused() -> None:
-    pinned = chunks()
-    for offset, size in ((0, SIZE + 1), (SIZE + 1, 0), (1, SIZE)):
-        with pytest.raises(ValueError, match="offset and bytes: expected a range within"):
-            pinned.copy(0, offset, size, True, 0)
-    pinned.unpin()
-    with pytest.raises(ValueError, match="memory: expected pinned memory"):
-        pinned.copy(0, 0, 1, True, 0)
 
 
 @pytest.mark.parametrize("calls", ["copy", "malloc", "info"])
