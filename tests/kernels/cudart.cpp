@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 using Work = std::function<void()>;
@@ -61,6 +62,12 @@ bool fails() {
   return now;
 }
 
+template <typename T, typename U>
+cudaError_t give(T* out, U value) {
+  *out = value;
+  return cudaSuccess;
+}
+
 cudaError_t refused() { return last = cudaErrorInvalidResourceHandle; }
 
 void copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -105,18 +112,9 @@ void run_ahead(cudaStream_t of) {
 }
 
 extern "C" {
-cudaError_t cudaGetDevice(int* gpu) {
-  *gpu = current;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int gpu) {
-  current = gpu;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 8;  // SMs
-  return cudaSuccess;
-}
+cudaError_t cudaGetDevice(int* gpu) { return give(gpu, current); }
+cudaError_t cudaSetDevice(int gpu) { return give(&current, gpu); }
+cudaError_t cudaDeviceGetAttribute(int* sms, cudaDeviceAttr, int) { return give(sms, 8); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
   *out = static_cast<cudaStream_t>(std::malloc(1));  // never freed, so that no handle comes back
   streams[*out].gpu = current;
@@ -131,8 +129,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
-  *out = new CUevent_st{current};
-  return cudaSuccess;
+  return give(out, new CUevent_st{current});
 }
 cudaError_t cudaEventCreate(cudaEvent_t* out) { return cudaEventCreateWithFlags(out, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -164,10 +161,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t) { return event_status; }
 // The same time between any two events.
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
-  *ms = 250;
-  return cudaSuccess;
-}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) { return give(ms, 250); }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind,
                             cudaStream_t stream) {
   if (copies_until_failure >= 0 && copies_until_failure-- == 0) {
@@ -219,28 +213,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* poi
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-  captured = new CUgraph_st;
-  return cudaSuccess;
+  return give(&captured, new CUgraph_st);
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* out) {
-  *out = captured;
-  captured = nullptr;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphCreate(cudaGraph_t* out, unsigned) {
-  *out = new CUgraph_st;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph,
-                                     const cudaGraphNode_t*, size_t, void* to, const void* from,
-                                     size_t size, cudaMemcpyKind) {
-  graph->work.push_back([=] { std::memcpy(to, from, size); });
-  *out = nullptr;
-  return cudaSuccess;
+  return give(out, std::exchange(captured, nullptr));
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
-  *out = reinterpret_cast<cudaGraphExec_t>(new CUgraph_st(*graph));
-  return cudaSuccess;
+  return give(out, reinterpret_cast<cudaGraphExec_t>(new CUgraph_st(*graph)));
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
@@ -255,11 +234,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   }
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() {
-  const cudaError_t found = last;
-  last = cudaSuccess;
-  return found;
-}
+cudaError_t cudaGetLastError() { return std::exchange(last, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 const char* cudaGetErrorString(cudaError_t) { return "refused"; }
 }

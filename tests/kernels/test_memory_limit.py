@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from analysis.base.limits import allocatable_bytes
 from tests.compiled import COMMON, program
-from tests.limited import GIB, HUGE, SYSTEMS
+from tests.limited import HUGE, SYSTEMS
 from tests.tools.reach import SANITIZERS, SOURCE, on_host
 
 
@@ -41,15 +40,3 @@ def test_all_copies_find_the_same(tmp_path: Path, name: str) -> None:
 
 def test_nothing_known_is_no_limit(tmp_path: Path) -> None:
     assert min(by_header(tmp_path), *on_host("free", tmp_path)) > HUGE
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_the_largest_pool_regards_every_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    memory = pytest.importorskip("analysis.measure.memory")
-    SYSTEMS[name].write(tmp_path)
-    monkeypatch.setattr(memory, "allocatable_bytes", lambda: allocatable_bytes(tmp_path))
-    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(total=100 * GIB))
-    expected = min(40 * GIB, 0.8 * SYSTEMS[name].left)
-    assert memory.largest_pool() == int(expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,40 +14,35 @@ from analysis.measure.cell import PythonLauncher, Skip
 from kernels.common import neighbours as NEIGHBOURS
 from tests.kernels.pool_gather.fake import POOL, WORKLOADS, case, fake_workload, python_module
 
-WORK_S = 0.004
+WORK_S, STREAM = 0.004, 7
 
 
 class Clock:
-    """A fake torch.cuda of a GPU on which gathers slow down concurrent work."""
+    """A fake torch.cuda of a GPU on which gathers make other work `slower`."""
 
     def __init__(self, slower: float) -> None:
         self.slower, self.now, self.is_gathering = slower, 0.0, False
         self.launches = self.most_in_flight = self.in_flight = 0
-        self.priorities: list[int] = []
 
     def work(self) -> None:
         self.now += WORK_S * (self.slower if self.is_gathering else 1)
 
     def launch(self, stream: int) -> None:
-        assert stream == 7
+        assert stream == STREAM
         self.is_gathering = True
         self.launches += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
+    def end_gathers(self) -> None:
+        self.is_gathering, self.in_flight = False, 0
+
     def Stream(self, priority: int) -> object:
-        self.priorities.append(priority)
         return object()
 
     def ExternalStream(self, address: int) -> Any:
-        assert address == 7
-        clock = self
-
-        class Gathers:
-            def synchronize(self) -> None:
-                clock.is_gathering, clock.in_flight = False, 0
-
-        return Gathers()
+        assert address == STREAM
+        return SimpleNamespace(synchronize=self.end_gathers)
 
     def stream(self, stream: object) -> Any:
         return nullcontext()
@@ -55,8 +51,7 @@ class Clock:
         clock = self
 
         class Event:
-            asked = 0
-            at = 0.0
+            asked, at = 0, 0.0
 
             def record(self, stream: object) -> None:
                 self.at = clock.now
@@ -74,27 +69,20 @@ class Clock:
         return Event()
 
 
-def test_the_slowdown_is_that_of_work_among_gathers() -> None:
+def test_the_slowdown_is_that_of_work_among_gathers(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(slower=1.25)
     beside = NEIGHBOURS.Neighbour(clock, clock.work)
-    alone = beside._alone_s()
-    assert alone == pytest.approx(NEIGHBOURS.ALONE_S, rel=0.2)
-    assert beside.slowdown(clock.launch, 7) == pytest.approx(1.25)
-    assert clock.launches > 5
+    assert beside._alone_s() == pytest.approx(NEIGHBOURS.ALONE_S, rel=0.2)
+    assert beside.slowdown(clock.launch, STREAM) == pytest.approx(1.25)
+    assert clock.launches > 5 and clock.in_flight == 0
     assert clock.most_in_flight <= NEIGHBOURS.MOST_IN_FLIGHT + 1
-    assert clock.in_flight == 0
-
-
-def test_slowdowns_are_samples_of_cases_with_a_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(slower=2)
-    made = NEIGHBOURS.Neighbour(clock, clock.work)
-    monkeypatch.setattr(WORKLOADS, "neighbour", lambda kind: made)
+    monkeypatch.setattr(WORKLOADS, "neighbour", lambda kind: beside)
     at = case()
     at.values["beside"] = "gemm"  # type: ignore[index]
     operation = fake_workload(monkeypatch).prepare(at).bind(POOL.variant("sorted"), python_module())
     monkeypatch.setattr(operation, "launcher", PythonLauncher(clock.launch))
-    found = operation.own_samples(7, 3)["neighbour_slowdown"]
-    assert found == pytest.approx([2, 2, 2])
+    found = operation.own_samples(STREAM, 3)["neighbour_slowdown"]
+    assert found == pytest.approx([1.25] * 3)
 
 
 def test_an_unknown_neighbour_is_an_error_and_a_missing_pytorch_skips(

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,29 +21,33 @@ from tests.compiled import QUICK, module
 from tests.repository import STUDIES
 
 STUDY = STUDIES["counters"]
-WORKLOAD = load_python(STUDY, "workload")
+HERE = cores()
+
+
+@pytest.fixture
+def workload() -> Any:
+    return load_python(STUDY, "workload").Workload({}, np.random.default_rng(1))
 
 
 @pytest.mark.long  # the bindings are compiled for two tests alone
 @pytest.mark.parametrize("name", STUDY.variant_names)
 def test_no_increment_is_lost(name: str) -> None:
     counting = module(STUDY, STUDY.variant(name), of_bindings=QUICK)
-    here = cores()
     for threads in (1, 2):
-        chosen = [here[i % len(here)] for i in range(threads)]
+        chosen = [HERE[i % len(HERE)] for i in range(threads)]
         for batches, work in ((1, 0), (2, 3), (100, 0)):
             seconds, made, total = counting.count(chosen, batches, work)
-            assert total == made
             # The first thread ends the run; each of the others has counted at least one batch.
             fewest = batches + threads - 1
+            assert seconds > 0 and total == made
             assert fewest * counting.BATCH <= made <= threads * batches * counting.BATCH
-            assert seconds > 0
-    with pytest.raises(ValueError, match="cores: expected 1 to 256, got 0"):
-        counting.count([], 1, 0)
-    with pytest.raises(ValueError, match="batches: expected at least 1, got 0"):
-        counting.count(here[:1], 0, 0)
-    with pytest.raises(RuntimeError, match="pinning to core"):
-        counting.count([100_000], 1, 0)
+    for arguments, error, message in (
+        (([], 1, 0), ValueError, "cores: expected 1 to 256, got 0"),
+        ((HERE[:1], 0, 0), ValueError, "batches: expected at least 1, got 0"),
+        (([100_000], 1, 0), RuntimeError, "pinning to core"),
+    ):
+        with pytest.raises(error, match=message):
+            counting.count(*arguments)
 
 
 INCREMENTS = {
@@ -64,41 +69,18 @@ def test_no_increment_is_merged_or_moved_out_of_the_loop(name: str, tmp_path: Pa
     out = tmp_path / "variant.o"
     source = STUDY.folder / f"{name}.cpp"
     compile_object(source, CompileSettings(), find_toolchain(), "sm_90", out)
-    code = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", out], capture_output=True, text=True, check=True
-    ).stdout
-    assert longest_loop(code, INCREMENTS[name]) == UNROLLED
-
-
-def longest_loop(code: str, increment: str) -> int:
-    """The most instructions like `increment` between two jumps or calls in disassembled code."""
-    counts = [0]
+    command = ["objdump", "-d", "--no-show-raw-insn", str(out)]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    counts = [0]  # of increments between two jumps or calls
     for line in code.splitlines():
         _, _, instruction = line.partition(":\t")
         if re.match(r"(?:j|call|ret)", instruction):
             counts.append(0)
-        counts[-1] += re.match(increment, instruction) is not None
-    return max(counts)
+        counts[-1] += re.match(INCREMENTS[name], instruction) is not None
+    assert max(counts) == UNROLLED
 
 
-@pytest.mark.long
-def test_the_work_between_increments_takes_time() -> None:
-    variant = STUDY.variant("sharded_padded")
-    workload = WORKLOAD.Workload({}, np.random.default_rng(1))
-    times = {}
-    for work in (0, 1000):
-        workload.prepare(Case({"threads": 1, "work": work}, 0, "default"))
-        operation = workload.bind(variant, module(STUDY, variant, of_bindings=QUICK))
-        operation.poison()
-        assert operation.check() is not None
-        operation.launch(0)
-        assert operation.check() is None
-        times[work] = min(operation.own_samples(0, 5)["op_time"])
-    assert times[1000] > 20 * times[0]
-
-
-def test_a_thread_without_a_core_is_skipped() -> None:
-    workload = WORKLOAD.Workload({}, np.random.default_rng(1))
-    many = len(cores()) + 1
+def test_a_thread_without_a_core_is_skipped(workload: Any) -> None:
+    many = len(HERE) + 1
     with pytest.raises(Skip, match=f"{many} threads need {many} cores, here are {many - 1}"):
         workload.prepare(Case({"threads": many, "work": 0}, 0, "default"))

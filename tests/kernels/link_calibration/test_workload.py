@@ -57,13 +57,8 @@ def test_rows_that_do_not_fit_are_an_error(case: Case, field: str) -> None:
         WORKLOADS.row_starts(case, POOL, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 4097])
-def test_random_bytes_have_the_requested_size(size: int) -> None:
-    values = random_bytes(size, np.random.default_rng(0))
-    assert values.shape == (size,)
-    assert values.dtype == np.uint8
-
-
-def test_every_random_byte_takes_every_value() -> None:
-    values = random_bytes(8 * 2**14, np.random.default_rng(0)).reshape(-1, 8)
+def test_random_bytes_take_every_value_at_every_place() -> None:
+    rng = np.random.default_rng(0)
+    assert [random_bytes(size, rng).size for size in (0, 1, 7, 8, 4097)] == [0, 1, 7, 8, 4097]
+    values = random_bytes(8 * 2**14, rng).reshape(-1, 8)
     assert [len(set(column)) for column in values.T.tolist()] == [256] * 8

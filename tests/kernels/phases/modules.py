@@ -1,22 +1,18 @@
-"""Built variants of allocators over a source of memory that only counts."""
+"""Variants of allocators over simulated memory: as Python modules, and in a native driver."""
 
 from __future__ import annotations
 
-import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from analysis.toolchain.modules import load_python
-from tests.compiled import module
+from tests.compiled import module, object_file, program
 from tests.repository import STUDIES
 
 STUDY = STUDIES["phases"]
 workload: Any = load_python(STUDY, "workload")
 LIB = STUDY.folder.parent / "lib"
-ALLOCATORS = [
-    *("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool"),
-    *("p4_tlsf", "p4_exact_front", "p4_final"),
-]
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 GPU_BYTES = 79 * GIB
 
@@ -26,31 +22,38 @@ def built(name: str) -> Any:
     return module(STUDY, STUDY.variant(name), optimisation="-O1")
 
 
-def with_fault_in_allocator(tmp_path: Path, name: str, right: str, wrong: str) -> Path:
-    """The folder of the steps in a copy of the allocator in which the file `name` is wrong, in one
-    place."""
-    copy = tmp_path / LIB.parent.name
-    shutil.copytree(LIB.parent, copy, ignore=shutil.ignore_patterns("traces", "__pycache__"))
-    (file,) = [path for folder in ("lib", "phases") if (path := copy / folder / name).exists()]
-    text = file.read_text()
-    assert text.count(right) == 1, f"{name}: {right}"
-    file.write_text(text.replace(right, wrong))
-    return copy / "phases"
-
-
 class Host:
     """An allocator of a variant, over devices that have `capacity` bytes."""
 
-    def __init__(self, module: Any, capacity: int = GPU_BYTES) -> None:
-        self.module = module
-        self.source = module.HostSource(capacity)
-        self.allocator = module.Allocator(self.source)
+    def __init__(self, name: str, capacity: int = GPU_BYTES) -> None:
+        self.module = built(name)
+        self.source = self.module.HostSource(capacity)
+        self.allocator = self.module.Allocator(self.source)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.allocator, name)
 
+    def replay(self, tapes: Any, streams: int = 1) -> Any:
+        """A runner of the tapes."""
+        return self.module.Runner(self.allocator, tapes, list(range(streams)))
+
     @property
     def calls(self) -> tuple[int, int]:
-        """Allocations and frees the driver was asked for."""
+        """Allocations and frees that the driver was asked for."""
         counts = self.source.counts()
         return counts["allocations"], counts["frees"]
+
+
+def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) -> str:
+    """Output of drive.cpp with a variant; AssertionError if it finds a fault or does not end."""
+    flags = ["-std=c++17", "-O1", "-pthread", f"-I{LIB}"]
+    flags += [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"] if sanitizer else []
+    allocator = object_file(STUDY.folder / f"{variant}.cpp", STUDY.folder, flags)
+    source = Path(__file__).with_name("drive.cpp")
+    name = f"allocator-{variant}-{sanitizer or 'plain'}"
+    driver = program(name, [source, allocator], STUDY.folder, flags)
+    done = subprocess.run(
+        [driver, *words], capture_output=True, text=True, check=False, timeout=limit_s
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

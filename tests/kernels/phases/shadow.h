@@ -1,18 +1,15 @@
-// What must be true of an allocator, kept apart from it: who owns each byte, which streams may
-// still use it, and which graphs will.
+// The truth about an allocator's memory, kept apart from it: the owner of each byte, the streams
+// that may still use it, and the graphs that will.
 #pragma once
 
 #include <iterator>
 #include <list>
 #include <memory>
 
-#include "hostile_pages.h"
+#include "hostile.h"
 #include "pooled_allocator.h"
 
-// The parameters of the allocator: minimal, unless a test sets others.
-#ifndef SOURCE
-#define SOURCE HostileSource
-#endif
+constexpr size_t kKiB = size_t{1} << 10, kMiB = size_t{1} << 20, kGiB = size_t{1} << 30;
 
 // A violation: expected and got.
 struct Fault : std::logic_error {
@@ -25,11 +22,11 @@ inline void require(bool holds, const std::string& expected, const std::string& 
   }
 }
 
-// A program on a GPU: it allocates, works on streams, frees, captures. Throws Fault where it gets
-// memory that it must not. Several threads may act at once, each on separate allocations.
+// A program on a GPU: it allocates, works on streams, frees and captures. Throws Fault if it gets
+// memory that it must not have. Threads may act at once, each on separate allocations.
 class Shadow {
  public:
-  static constexpr int kDevice = 1;  // not 0, so that nobody forgets to pass it on
+  static constexpr int kDevice = 1;  // not 0, so that a call that ignores it is noticed
 
   struct Held {
     uintptr_t start;
@@ -40,18 +37,20 @@ class Shadow {
   };
   using Allocation = std::list<Held>::iterator;
 
-  explicit Shadow(size_t capacity)
-      : source(capacity),
+  explicit Shadow(std::unique_ptr<HostileSource> made)
+      : owned_(std::move(made)),
+        source(*owned_),
         allocator(make_allocator(source)),
-        pooled(dynamic_cast<PooledAllocator*>(allocator.get())) {}
+        pooled(dynamic_cast<PooledAllocator&>(*allocator)) {}
 
   // Throws OutOfMemory as the allocator does.
-  Allocation allocate(size_t bytes, Stream stream) {
+  Allocation allocate(size_t bytes, Stream stream = 0) {
     void* ptr = allocator->allocate(bytes, {kDevice, stream});
-    const Lock lock(mutex_);
+    const Lock lock(source.mutex);
     const HostileSource::Id id = source.id_of(stream);
     const Held held{reinterpret_cast<uintptr_t>(ptr), bytes, stream, id, {id}};
     require(held.start % 512 == 0, "512-byte alignment", "another");
+    require(source.room_at(held.start) >= bytes, "memory of the driver", "none");
     for (const Held& other : held_) {
       require(!overlap(held, other), "exclusive memory", "that of a live allocation");
     }
@@ -61,11 +60,11 @@ class Shadow {
     return std::prev(held_.end());
   }
 
-  // `stream` gets work on the allocation.
+  // Gives `stream` work on the allocation.
   void use(Allocation allocation, Stream stream) {
     source.launch(stream);
     allocator->record_stream(reinterpret_cast<void*>(allocation->start), {kDevice, stream});
-    const Lock lock(mutex_);
+    const Lock lock(source.mutex);
     allocation->users.insert(source.id_of(stream));
   }
 
@@ -73,94 +72,108 @@ class Shadow {
     void* ptr = reinterpret_cast<void*>(allocation->start);
     const Place place{kDevice, allocation->stream};
     {
-      const Lock lock(mutex_);
-      Freed freed{*allocation, {}};
+      const Lock lock(source.mutex);
+      HostileSource::Point until;
       for (const HostileSource::Id user : allocation->users) {
-        freed.until[user] = source.given(user);
+        until[user] = source.work.given(user);
       }
-      freed_.push_back(freed);
+      freed_.emplace_back(*allocation, until);
       held_.erase(allocation);
     }
     allocator->deallocate(ptr, place);
   }
 
-  // All that `stream` allocates until end_capture belongs to the graph that is captured, until that
-  // is destroyed. Its graphs have numbers from 0.
+  // Frees an allocation of `owner` that `user` still reads.
+  void free_while_read(size_t bytes, Stream owner, Stream user) {
+    const Allocation read = allocate(bytes, owner);
+    use(read, user);
+    free(read);
+  }
+
+  // Begins a graph, to which all allocations of `stream` belong until end_capture; graphs are
+  // numbered from 0. Their memory is theirs until destroy_graph.
   size_t begin_capture(Stream stream, PoolId pool) {
-    if (pooled != nullptr) {
-      const Stream captured = source.identity(stream);
-      pooled->begin_capture(kDevice, pool, [this, captured](Stream other) {
-        return source.identity(other) == captured;
-      });
-    }
+    const Stream captured = source.identity(stream);
+    pooled.begin_capture(kDevice, pool, [this, captured](Stream other) {
+      return source.identity(other) == captured;
+    });
     source.begin_capture(stream);
-    const Lock lock(mutex_);
+    const Lock lock(source.mutex);
     graphs_.push_back({pool, source.id_of(stream), true, true, {}});
     return graphs_.size() - 1;
   }
 
   void end_capture(size_t graph, Stream stream) {
-    {
-      const Lock lock(mutex_);
-      graphs_[graph].is_captured = false;
-    }
+    const PoolId pool = changed(graph, [](Graph& one) { one.is_captured = false; });
     source.end_capture(stream);
-    if (pooled != nullptr) {
-      pooled->end_capture(kDevice, pool_of(graph));
-    }
+    pooled.end_capture(kDevice, pool);
   }
 
   void destroy_graph(size_t graph) {
-    {
-      const Lock lock(mutex_);
-      graphs_[graph].is_alive = false;
-      graphs_[graph].ranges.clear();
-    }
-    if (pooled != nullptr) {
-      pooled->release_pool(kDevice, pool_of(graph));
-    }
+    pooled.release_pool(kDevice, changed(graph, [](Graph& one) { one.is_alive = false; }));
   }
 
-  // Everything is done, freed and returned: nothing may be left, in the driver or here.
+  // Checks that blocks tile the driver's memory. Only without captures and other threads.
+  void check_blocks() {
+    size_t tiled = 0, used = 0;
+    uintptr_t end = 0, segment = 0;
+    for (const BlockInfo& block : allocator->snapshot(kDevice)) {
+      require(block.ptr == (block.segment != segment ? block.segment : end),
+              "a block that begins at the end of the previous one", "another");
+      require(source.room_at(block.ptr) >= block.size, "a block with memory", "one without");
+      segment = block.segment;
+      end = block.ptr + block.size;
+      tiled += block.size;
+      used += block.state == BlockState::kUsed;
+    }
+    require(used == held_.size(), "as many used blocks as allocations", std::to_string(used));
+    reserves(tiled);
+  }
+
+  // Finishes all work, frees and returns everything, and checks that nothing is left.
   void drain() {
     while (!held_.empty()) {
       free(held_.begin());
     }
     source.complete_all();
-    source.failing_allocations = 0;
-    source.failing_releases = 0;
-    source.lag = 0;
+    source.failing_allocations = source.failing_releases = source.lag = 0;
     allocator->trim(kDevice, 0);
     const Statistics left = allocator->statistics(kDevice);
     require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");
-    require(source.counts(kDevice).reserved == 0, "all memory returned",
-            std::to_string(source.counts(kDevice).reserved) + " B left");
+    reserves(0);
     require(source.events_alive() == 0, "every event recycled", "some left");
+    require(source.range_count() <= 1, "no addresses of streams without memory", "some");
   }
 
-  size_t reserved() const { return source.counts(kDevice).reserved; }
-  std::list<Held>& held() { return held_; }
+  SourceCounts counts() const { return source.counts(kDevice); }
 
-  SOURCE source;
-  const std::unique_ptr<Allocator> allocator;
-  PooledAllocator* const pooled;  // nullptr where it is none
+  // Checks the number of bytes that are reserved.
+  void reserves(size_t bytes) const {
+    require(counts().reserved == bytes, std::to_string(bytes) + " B reserved",
+            std::to_string(counts().reserved));
+  }
 
  private:
-  using Lock = std::lock_guard<std::mutex>;
-  struct Freed {
-    Held held;
-    HostileSource::Point until;
-  };
+  const std::unique_ptr<HostileSource> owned_;
+
+ public:
+  HostileSource& source;
+  const std::unique_ptr<Allocator> allocator;
+  PooledAllocator& pooled;
+
+ private:
+  using Lock = HostileSource::Lock;
   struct Graph {
     PoolId pool;
     HostileSource::Id stream;
-    bool is_captured;
-    bool is_alive;
+    bool is_captured, is_alive;
     std::vector<Held> ranges;
   };
 
-  PoolId pool_of(size_t graph) {
-    const Lock lock(mutex_);
+  template <typename Change>
+  PoolId changed(size_t graph, Change change) {
+    const Lock lock(source.mutex);
+    change(graphs_[graph]);
     return graphs_[graph].pool;
   }
 
@@ -168,44 +181,34 @@ class Shadow {
     return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
   }
 
-  // Work that the new owner's stream was given before is done before what it is given from now on.
+  // Earlier work of the new owner's stream is finished before its later work begins.
   void check_freed(const Held& held) {
-    for (auto freed = freed_.begin(); freed != freed_.end();) {
-      if (source.is_reached(freed->until)) {
-        freed = freed_.erase(freed);
-        continue;
-      }
-      if (overlap(held, freed->held)) {
-        HostileSource::Point others = freed->until;
-        others.erase(held.id);
-        require(source.is_before(held.id, others), "memory that no stream uses",
-                "some that a stream still reads");
-      }
-      ++freed;
+    freed_.remove_if([&](const auto& freed) { return source.work.is_reached(freed.second); });
+    for (auto [other, until] : freed_) {
+      until.erase(held.id);
+      require(!overlap(held, other) || source.work.is_before(until, source.work.behind(held.id)),
+              "memory that no stream uses", "some that a stream still reads");
     }
   }
 
   void check_graphs(const Held& held) {
-    Graph* owner = nullptr;
-    for (Graph& graph : graphs_) {
-      if (graph.is_captured && graph.stream == held.id) {
-        owner = &graph;
-      }
-    }
+    const auto is_owner = [&](const Graph& one) {
+      return one.is_captured && one.stream == held.id;
+    };
+    const auto owner = std::find_if(graphs_.begin(), graphs_.end(), is_owner);
     for (const Graph& graph : graphs_) {
-      const bool is_shared = owner != nullptr && owner->pool == graph.pool;
+      const bool is_shared = owner != graphs_.end() && owner->pool == graph.pool;
       for (const Held& range : graph.ranges) {
         require(!graph.is_alive || is_shared || !overlap(held, range),
                 "memory that no graph writes", "some of a captured graph");
       }
     }
-    if (owner != nullptr) {
+    if (owner != graphs_.end()) {
       owner->ranges.push_back(held);
     }
   }
 
-  std::mutex mutex_;
   std::list<Held> held_;
-  std::list<Freed> freed_;
+  std::list<std::pair<Held, HostileSource::Point>> freed_;  // and the work that may still use it
   std::vector<Graph> graphs_;
 };

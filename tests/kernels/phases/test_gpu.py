@@ -1,113 +1,131 @@
-"""Allocators on a GPU: reuse across streams, the real driver, PyTorch."""
+"""Allocators on a GPU: all three studies, reuse across streams, the real driver, PyTorch."""
 
 from __future__ import annotations
 
-import importlib.util
+import shutil
 import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis.study import Case, Study, Variant
+from analysis.study import Case, Variant
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import load_python
+from analysis.toolchain.packages import PACKAGES
 from tests.compiled import gpu_module, gpu_samples
-from tests.kernels.phases.modules import LIB, with_fault_in_allocator
+from tests.kernels.phases.modules import LIB, MIB, STUDY
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
 
-STUDY, MAPPED = STUDIES["phases"], STUDIES["fragmentation"]
-WORKLOAD = load_python(STUDY, "workload")
-MIB = 2**20
+Measure = Callable[..., dict[str, float]]
+MAPPED = STUDIES["fragmentation"]
+FRAGMENTED = {"growing_batch", "gathered_shards", "host_ahead"}
 
 
-def compiled(source: str, variant: Variant, folder: Path, out: Path) -> Path:
-    """A program of this folder over a variant as it is in `folder`, for the GPU that is here."""
-    toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
-    libraries = [f"-L{path}" for path in toolchain.libraries]
-    sources = [Path(__file__).with_name(source), folder / variant.path.name]
-    subprocess.run(
-        [
-            *(str(toolchain.nvcc), "-std=c++17", "-O2"),
-            *(f"-I{path}" for path in (folder, folder.parent / "lib", LIB)),
-            *(*libraries, *variant.flags),
-            *(f"-gencode=arch=compute_{sm},code=sm_{sm}", "-o", str(out)),
-            *map(str, sources),
-        ],
-        check=True,
-    )
-    return out
+def served() -> Iterator[tuple[str, str, str]]:
+    """Study, variant and case: all works, some patterns, and each way of calling an allocator."""
+    for study in ("phases", "fragmentation", "training"):
+        for variant in STUDIES[study].variants:
+            chosen: dict[str, str] = {}
+            for case in variant.in_grid("default") if study == "phases" else variant.cases:
+                name = str(case["work" if study == "training" else "pattern"])
+                way = name.rpartition(".")[0] if study == "phases" else name
+                if study != "fragmentation" or name in FRAGMENTED:
+                    chosen.setdefault(way, name)
+            yield from ((study, variant.name, name) for name in chosen.values())
 
 
-def canary(variant: Variant, folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    """Build and run the canary over a variant as it is in `folder`."""
-    program = compiled("canary.cu", variant, folder, out)
-    return subprocess.run([program, "10000"], capture_output=True, text=True, check=False)
+@cache
+def workload(study: str) -> Any:
+    made = load_python(STUDIES[study], "workload").Workload
+    getattr(made, "before_cuda", bool)()
+    return made({}, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("study", "name"),
-    [
-        *((STUDY, name) for name in ("p4_final", "p5_streams", "p5_dropin")),
-        *((MAPPED, name) for name in ("p6_mapped", "p7_ordered")),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_no_stream_reads_what_another_has_overwritten(
-    tmp_path: Path, study: Study, name: str
+def samples_of(study: str, variant: str, name: str) -> dict[str, Any]:
+    case = Case({"work" if study == "training" else "pattern": name}, 0, "default")
+    return gpu_samples(STUDIES[study], workload(study), variant, case)
+
+
+@pytest.fixture(scope="module")
+def measure() -> Iterator[Measure]:
+    """Measures a case in a process of its study, which has not used CUDA before."""
+    processes: dict[str, ProcessPoolExecutor] = {}
+
+    def measured(study: str, variant: str, name: str) -> dict[str, Any]:
+        for need in PACKAGES.keys() & set(STUDIES[study].variant(variant).needs):
+            pytest.importorskip(PACKAGES[need].module)
+        if study not in processes:
+            processes[study] = ProcessPoolExecutor(1, get_context("spawn"))
+        return processes[study].submit(samples_of, study, variant, name).result()
+
+    yield measured
+    for process in processes.values():
+        process.shutdown()
+
+
+@pytest.mark.parametrize(("study", "variant", "name"), [*served()])
+def test_every_variant_serves_its_cases(
+    measure: Measure, study: str, variant: str, name: str
 ) -> None:
-    done = canary(study.variant(name), study.folder, tmp_path / "canary")
-    assert done.returncode == 0, done.stdout + done.stderr
+    samples = measure(study, variant, name)
+    assert set(samples) <= set(STUDIES[study].metrics)
+    assert 0 < samples.get("op_time", samples.get("host_time", 0)) < 1
+    assert samples.get("active", 0) <= samples.get("reserved", 2**40)
+    assert 0 < samples.get("allocation_share", 0.5) < 1
 
 
-def test_graphs_replay_what_was_captured_and_touch_nothing_else(tmp_path: Path) -> None:
-    program = compiled("graphs.cu", STUDY.variant("p5_dropin"), STUDY.folder, tmp_path / "graphs")
-    done = subprocess.run([program], capture_output=True, text=True, check=False)
+def test_each_reference_has_its_own_settings_though_one_process_has_one_allocator(
+    measure: Measure,
+) -> None:
+    names = ("torch_caching", "torch_expandable", "torch_roundup", "torch_caching")
+    found = [measure("fragmentation", name, "growing_batch")["reserved"] for name in names]
+    assert found[1] < found[2] < found[0] == found[3]
+    assert 0 < measure("fragmentation", names[0], "limited_272mib")["reserved"] <= 272 * MIB
+    expected = "^limit: expected an allocator that can be bounded, got cuda_malloc_async"
+    with pytest.raises(ValueError, match=expected):
+        measure("fragmentation", "cuda_malloc_async", "limited_272mib")
+
+
+def canary(out: Path, variant: Variant, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A run of gpu.cu with a variant as it is in `folder`, built for this machine's GPU."""
+    toolchain, sm = find_toolchain(), resolve_arch("auto", [0]).removeprefix("sm_")
+    command = [str(toolchain.nvcc), "-std=c++17", "-O2", *variant.flags, "-o", str(out / "gpu")]
+    command += [f"-gencode=arch=compute_{sm},code=sm_{sm}"]
+    command += [f"-L{path}" for path in toolchain.libraries]
+    command += [f"-I{path}" for path in (folder, folder.parent / "lib", LIB)]
+    sources = Path(__file__).with_name("gpu.cu"), folder / variant.path.name
+    subprocess.run([*command, *map(str, sources)], check=True)
+    return subprocess.run([out / "gpu", "10000"], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["p4_final", "p5_streams", "p5_dropin", "p6_mapped", "p7_ordered"])
+def test_no_stream_reads_memory_that_another_has_overwritten(tmp_path: Path, name: str) -> None:
+    study = STUDY if name < "p6" else MAPPED
+    done = canary(tmp_path, study.variant(name), study.folder)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_canary_finds_an_allocator_that_does_not_wait(tmp_path: Path) -> None:
-    fault = "p4_final.cpp", "if (!block->users.empty()) {", "if (false) {"
-    copy = with_fault_in_allocator(tmp_path, *fault)
-    done = canary(STUDY.variant("p4_final"), copy, tmp_path / "canary")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "words changed" in done.stdout
+    copy = tmp_path / LIB.parent.name
+    shutil.copytree(LIB.parent, copy, ignore=shutil.ignore_patterns("traces", "__pycache__"))
+    file = copy / "phases" / "p4_final.cpp"
+    right, wrong = "if (!block->users.empty()) {", "if (false) {"
+    assert file.read_text().count(right) == 1
+    file.write_text(file.read_text().replace(right, wrong))
+    done = canary(tmp_path, STUDY.variant("p4_final"), file.parent)
+    assert done.returncode == 1 and "words changed" in done.stdout, done.stdout + done.stderr
 
 
-def runnable() -> list[Variant]:
-    has_torch = importlib.util.find_spec("torch") is not None
-    return [variant for variant in STUDY.variants if has_torch or "torch" not in variant.needs]
-
-
-@pytest.mark.parametrize("variant", runnable(), ids=lambda variant: variant.name)
-def test_every_variant_serves_its_cases(variant: Variant) -> None:
-    """A first case of each way of calling it, checked and measured."""
-    cases: dict[str, Case] = {}
-    for case in variant.in_grid("default"):
-        cases.setdefault(str(case["pattern"]).rpartition(".")[0], case)
-    for case in cases.values():
-        workload = WORKLOAD.Workload({}, np.random.default_rng(0))
-        samples = gpu_samples(STUDY, workload, variant.name, case)
-        assert set(samples) <= set(STUDY.metrics)
-        assert 0 < samples["op_time"] < 0.1
-
-
-def test_ours_reserves_what_pytorch_reserves() -> None:
-    pytest.importorskip("torch")
-    for pattern in ("transformer_training", "dynamic_batches", "streams_4", "random_pair"):
-        reserved = {}
-        for name in ("p4_final", "torch_caching"):
-            workload = WORKLOAD.Workload({}, np.random.default_rng(0))
-            case = Case({"pattern": pattern}, 0, "default")
-            reserved[name] = gpu_samples(STUDY, workload, name, case)["reserved"]
-        theirs = reserved["torch_caching"]
-        assert reserved["p4_final"] <= max(1.05 * theirs, theirs + 20 * MIB), pattern
-
-
-def test_the_driver_gives_back_everything() -> None:
+def test_the_driver_gets_back_everything() -> None:
     from cuda.bindings import runtime as cudart
 
     from analysis.measure.memory import cuda

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import pickle
-import random
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allocator import __main__ as command
 from allocator.lib.snapshot import Recording, SnapshotError, read_snapshot
 from analysis.api.study import HotpathError
-from tests.compiled import gpu_module
-from tests.kernels.phases.modules import STUDY, built
+from tests.kernels.phases.modules import MIB, built
 
-MIB = 2**20
 Event = dict[str, Any]
 
 
@@ -25,125 +24,109 @@ def event(action: str, address: int = 0, size: int = MIB, stream: int = 0) -> Ev
     return {"action": action, "size": size, "stream": stream, "frames": [], "time_us": 1, **named}
 
 
-def cycle(address: int, *frees: str, size: int = MIB) -> list[Event]:
-    return [event("alloc", address, size), *(event(free, address, size) for free in frees)]
-
-
-def segment(at: int, *sizes: int, device: int = 0, **more: Any) -> dict[str, Any]:
+def segment(at: int, *sizes: int, device: int = 0, **more: Any) -> Event:
     """A segment whose blocks are all live."""
     blocks = [{"size": size, "state": "active_allocated", **more} for size in sizes]
     return {"address": at, "device": device, "stream": 0, "blocks": blocks}
 
 
-def saved(folder: Path, traces: Any, segments: Any = (), **more: Any) -> Path:
-    path = folder / "snapshot.pickle"
-    path.write_bytes(pickle.dumps({"segments": [*segments], "device_traces": traces, **more}))
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("snapshots") / "snapshot.pickle"
+
+
+def saved(path: Path, traces: Any, segments: Any = ()) -> Path:
+    path.write_bytes(pickle.dumps({"segments": [*segments], "device_traces": traces}))
     return path
 
 
-def read(folder: Path, trace: Sequence[Event], segments: Any = ()) -> Recording:
-    (recording,) = read_snapshot(saved(folder, [[*trace]], segments))
+def read(path: Path, trace: list[Event], *segments: Event) -> Recording:
+    (recording,) = read_snapshot(saved(path, [trace], segments))
     return recording
 
 
-@pytest.mark.parametrize(
-    ("frees", "implied"),
-    [
-        (("free_requested", "free_completed"), 0),
-        (("free_requested",), 0),
-        (("free_completed",), 0),
-        (("free",), 0),
-        ((), 999),
-    ],
+OTHERS = [
+    event("oom", size=2**60),
+    {"action": "oom", "size": 3, "device_free": 5, "stream": 0},
+    *(event("snapshot"), event("segment_alloc", 2**30, 20 * MIB), event("segment_map", 2**30)),
+    {"action": "of a newer version", "addr": None, "size": "5", "stream": []},
+]
+"""Events that are no requests."""
+FREES = [("free_requested", "free_completed"), ("free_requested",), ("free_completed",), ("free",)]
+ACTIONS = st.lists(
+    st.tuples(
+        st.integers(0, 9),  # of an allocation's place: those beside each other overlap
+        st.integers(1, 2 * MIB),
+        st.integers(0, 2),  # stream
+        st.sampled_from([*FREES, *FREES, ()]),
+    ),
+    min_size=1,
 )
-def test_an_address_that_is_reused_holds_one_allocation(
-    tmp_path: Path, frees: tuple[str, ...], implied: int
+
+
+@given(
+    old=st.lists(st.booleans(), max_size=3),
+    actions=ACTIONS,
+    others=st.lists(st.sampled_from(OTHERS)),
+)
+def test_a_recording_has_the_requests_of_its_program(
+    path: Path, old: list[bool], actions: list[Any], others: list[Event]
 ) -> None:
-    recording = read(tmp_path, cycle(2**30, *frees) * 1000)
-    assert recording.peak_bytes == MIB
-    assert (recording.allocations, recording.implied) == (1000, implied)
-    (tape,) = recording.pattern().tapes
-    assert len(tape) == 2000 and tape[:, 1].max() == 0
+    """A free counts where it is requested, or else where it is completed. Memory that is used again
+    was freed. `old` allocations were live before, and some of them are freed at the beginning."""
+    peak, implied = 3 * len(old), 0
+    live = {2**50 * (1 + n): 3 for n, is_freed in enumerate(old) if not is_freed}
+    segments = [segment(address, 3) for address in live]
+    trace = [event("free", 2**50 * (1 + n), 3) for n, is_freed in enumerate(old) if is_freed]
+    trace += others
+    completions: dict[int, list[Event]] = {}  # that come after any other events
+    for place, size, stream, frees in actions:
+        address = (1 + place) * 2**30
+        if address in live and frees:
+            held = live.pop(address)
+            freed = [event(free, address, held) for free in frees]
+            trace.append(freed[0])
+            completions[address] = freed[1:]
+        else:
+            trace += [*completions.pop(address, []), event("alloc", address, size, stream)]
+            implied += live.pop(address, None) is not None
+            live[address] = size
+        peak = max(peak, sum(live.values()))
+    trace += [one for completed in completions.values() for one in completed]
+    recording = read(path, trace, *segments)
+    requests = [one for one in trace if one["action"] == "alloc"]
+    assert (recording.live, recording.allocations) == (len(old), len(old) + len(requests))
+    assert (recording.peak_bytes, recording.implied) == (peak, implied)
+    left_out = Counter(one["action"] for one in others if one["action"][0] != "s")
+    assert recording.left_out == left_out
+    pattern = recording.pattern()
+    assert len(pattern.tapes[0]) == 2 * recording.allocations
+    assert pattern.streams == len({0, *(one["stream"] for one in requests)})
 
 
-def test_memory_that_a_larger_allocation_covers_was_freed(tmp_path: Path) -> None:
+def test_memory_that_a_larger_allocation_covers_was_freed(path: Path) -> None:
     small = [event("alloc", 2**30 + n * MIB) for n in range(8)]
-    recording = read(tmp_path, [*small, event("alloc", 2**30 + MIB // 2, 4 * MIB)])
-    assert recording.implied == 5
-    assert recording.peak_bytes == 8 * MIB
+    recording = read(path, [*small, event("alloc", 2**30 + MIB // 2, 4 * MIB)])
+    assert (recording.implied, recording.peak_bytes) == (5, 8 * MIB)
 
 
-def test_a_free_counts_where_it_was_requested(tmp_path: Path) -> None:
-    a, b = cycle(2**30, "free_requested", "free_completed"), cycle(2**31, "free_requested")
-    recording = read(tmp_path, [*a[:2], *b, a[2]])
-    assert recording.peak_bytes == MIB
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        event("oom", size=2**60),
-        {"action": "oom", "size": 3, "device_free": 5, "stream": 0},
-        event("snapshot"),
-        event("segment_alloc", 2**30, 20 * MIB),
-        event("segment_map", 2**30),
-        {"action": "user_defined"},
-        {"action": "of a newer version", "addr": None, "size": "5", "stream": []},
-    ],
-    ids=lambda one: one["action"],
-)
-def test_other_events_are_left_out(tmp_path: Path, other: Event) -> None:
-    recording = read(tmp_path, [other, *cycle(2**30, "free_requested"), other])
-    assert (recording.allocations, recording.peak_bytes) == (1, MIB)
-    of_allocator = other["action"].startswith("s")
-    assert dict(recording.left_out) == ({} if of_allocator else {other["action"]: 2})
-
-
-def test_devices_are_separate(tmp_path: Path) -> None:
-    traces = [cycle(2**30), [], cycle(2**30, size=3 * MIB)]
+def test_devices_are_separate(path: Path) -> None:
+    traces = [[event("alloc", 2**30)], [], [event("alloc", 2**30, 3 * MIB)]]
     segments = [
-        segment(2**30, MIB),
-        segment(2**31, 8 * MIB, device=0),
-        segment(2**30, 3 * MIB, device=2),
-        segment(2**31, 16 * MIB, device=1),
+        *(segment(2**30, MIB), segment(2**31, 8 * MIB)),
+        *(segment(2**30, 3 * MIB, device=2), segment(2**31, 16 * MIB, device=1)),
     ]
-    found = read_snapshot(saved(tmp_path, traces, segments))
-    assert [(one.device, one.live, one.peak_bytes // MIB) for one in found] == [
-        (0, 1, 9),
-        (2, 0, 3),
-    ]
+    found = read_snapshot(saved(path, traces, segments))
+    shown = [(one.device, one.live, one.peak_bytes // MIB) for one in found]
+    assert shown == [(0, 1, 9), (2, 0, 3)]
 
 
-@pytest.mark.parametrize(
-    ("more", "size"),
-    [
-        ({"requested_size": 700_000, "address": 2**31}, 700_000),
-        ({"requested_size": 700_000}, 700_000),
-        ({"history": [{"real_size": 600_000, "addr": 5}]}, 600_000),
-        ({}, MIB),
-    ],
-)
-def test_what_was_live_before_is_live_at_the_start(
-    tmp_path: Path, more: dict[str, Any], size: int
-) -> None:
-    before = event("free_requested", 2**29, 5 * MIB)
-    trace = [*cycle(2**30, "free_requested"), before]
-    recording = read(tmp_path, trace, [segment(2**31, MIB, **more)])
-    assert recording.live == 2
-    assert recording.peak_bytes == MIB + 5 * MIB + size
-
-
-def test_blocks_without_addresses_follow_each_other(tmp_path: Path) -> None:
-    trace = cycle(2**31 + 3 * MIB)
-    recording = read(tmp_path, trace, [segment(2**31, MIB, 2 * MIB, MIB)])
-    assert (recording.live, recording.allocations) == (2, 3)
-
-
-def test_streams_are_numbered(tmp_path: Path) -> None:
-    trace = [event("alloc", 2**30 * (1 + n), stream=n * 2**40) for n in range(3)]
-    pattern = read(tmp_path, trace).pattern()
-    assert pattern.streams == 3
-    assert pattern.tapes[0][:3, 3].tolist() == [0, 1, 2]
+def test_blocks_of_every_version_are_live_at_the_start(path: Path) -> None:
+    history = {"history": [{"real_size": 600_000, "addr": 5}]}
+    recorded: list[dict[str, Any]] = [{"requested_size": 700_000}, history, {}]
+    for more, size in zip(recorded, (700_000, 600_000, MIB), strict=True):
+        recording = read(path, [event("alloc", 2**30)], segment(2**31, MIB, **more))
+        assert (recording.live, recording.peak_bytes) == (1, MIB + size)
 
 
 class Hostile:
@@ -151,85 +134,54 @@ class Hostile:
         return print, ("run",)
 
 
+def device(*events: Any) -> dict[str, Any]:
+    return {"device_traces": [[*events]]}
+
+
 REFUSED: dict[str, Any] = {
     "a list": [],
     "no traces": {"segments": []},
     "no events": {"device_traces": [[], []]},
-    "only frees": {"device_traces": [[event("free_requested", 5)]]},
+    "only frees": device(event("free_requested", 5)),
     "a program": {"device_traces": Hostile()},
-    "a class": {"device_traces": SnapshotError},
     "traces of text": {"device_traces": "x"},
-    "an event of text": {"device_traces": [["alloc"]]},
-    "no address": {"device_traces": [[event("alloc") | {"addr": None}]]},
-    "an address below 0": {"device_traces": [[event("alloc", -1)]]},
-    "a size beyond any": {"device_traces": [[event("alloc", 1, 2**60)]]},
-    "a size of 5,000 digits": {"device_traces": [[event("alloc", 1, 10**5000)]]},
+    "an event of text": device("alloc"),
+    "no address": device(event("alloc") | {"addr": None}),
+    "an address below 0": device(event("alloc", -1)),
+    "a size beyond any": device(event("alloc", 1, 2**60)),
+    "a size of 5,000 digits": device(event("alloc", 1, 10**5000)),
     "a device of 5,000 digits": {"device_traces": [], "segments": [segment(1, 1, device=10**5000)]},
-    "a stream of text": {"device_traces": [[event("alloc") | {"stream": "0"}]]},
+    "a stream of text": device(event("alloc") | {"stream": "0"}),
     "a block of text": {"device_traces": [], "segments": [{"blocks": ["x"]}]},
-    "a free twice": {"device_traces": [[*cycle(5, "free_requested", "free_requested")]]},
+    "a free twice": device(event("alloc", 5), *2 * [event("free_requested", 5)]),
     "many devices": {"device_traces": [[]] * 1000},
-    "many streams": {"device_traces": [[event("alloc", n * MIB, 1, n) for n in range(1, 999)]]},
+    "many streams": device(*(event("alloc", n * MIB, 1, n) for n in range(1, 999))),
 }
 
 
 @pytest.mark.parametrize("snapshot", REFUSED.values(), ids=REFUSED)
 def test_a_bad_snapshot_is_refused_in_one_line(
-    tmp_path: Path, snapshot: Any, capsys: pytest.CaptureFixture[str]
+    path: Path, snapshot: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "snapshot.pickle"
     path.write_bytes(pickle.dumps(snapshot))
     with pytest.raises(SnapshotError) as error:
-        [recording.pattern() for recording in read_snapshot(path)]
+        read_snapshot(path)
     shown = str(error.value)
     assert shown.count("\n") == 0 and len(shown) < 700 and shown.startswith(f"{path}: ")
     assert "expected" in shown and capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x05", pickle.dumps({})[:-1], b"\x1f\x8b"])
-def test_a_file_that_is_no_pickle_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "snapshot.pickle"
-    path.write_bytes(content)
-    with pytest.raises(SnapshotError, match=r"expected a file of torch.cuda.memory._dump_snapshot"):
-        read_snapshot(path)
-    for wrong in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(SnapshotError, match="got no plain file"):
-            read_snapshot(wrong)
-
-
-def test_random_requests_have_the_peak_of_their_live_bytes(tmp_path: Path) -> None:
-    draw = random.Random(1)
-    live: dict[int, int] = {}
-    peak = 0
-    trace = []
-    for _ in range(3000):
-        if live and draw.random() < 0.5:
-            address = draw.choice([*live])
-            trace.append(event(draw.choice(["free_requested", "free_completed"]), address))
-            del live[address]
-        else:
-            address, size = draw.randrange(1, 500) * 2**40, draw.randrange(1, MIB)
-            if address in live:
-                continue
-            live[address] = size
-            trace.append(event("alloc", address, size))
-        peak = max(peak, sum(live.values()))
-    assert read(tmp_path, trace).peak_bytes == peak
-
-
-@pytest.fixture
-def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "has_gpu", lambda: False)
-    monkeypatch.setattr(command, "load_module", lambda *_: built("p5_dropin"))
-
-
-@pytest.mark.usefixtures("on_host")
 def test_the_command_names_peak_reserved_and_driver_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    trace = [*cycle(2**30, "free_completed") * 1000, event("oom", size=2**60)]
-    path = saved(tmp_path, [trace, cycle(2**30)], [segment(2**31, 4 * MIB)])
+    monkeypatch.setattr(command, "has_gpu", lambda: False)
     monkeypatch.setattr("sys.argv", ["allocator", "replay", str(path)])
+    trace = [*[event("alloc", 2**30), event("free", 2**30)] * 1000, event("oom", size=2**60)]
+    saved(path, [trace, [event("alloc", 2**30)]], [segment(2**31, 4 * MIB)])
+    with monkeypatch.context() as patch, pytest.raises(HotpathError, match="not built; run: snake"):
+        patch.setattr(command, "modules_of", lambda *_: path.parent)
+        command.main()
+    monkeypatch.setattr(command, "load_module", lambda *_: built("p5_dropin"))
     command.main()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(
@@ -241,30 +193,5 @@ def test_the_command_names_peak_reserved_and_driver_calls(
     assert (name, unit, calls) == ("p5_dropin", "MiB", "2")
     assert 5 <= float(peak) <= float(reserved) <= 30
     assert lines[4].startswith("device 1: 1 allocations")
-
-
-@pytest.mark.usefixtures("on_host")
-def test_an_allocator_without_room_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "HOST_BYTES", 2**20)
-    lines = list(command.report(saved(tmp_path, [cycle(2**30, size=64 * MIB)])))
-    assert lines[3].startswith("p5_dropin      not replayed: ")
-
-
-def test_modules_that_are_not_built_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(command, "has_gpu", lambda: False)
-    monkeypatch.setattr(command, "modules_of", lambda study, name: tmp_path)
-    with pytest.raises(HotpathError, match=r"not built; run: snakemake .* build"):
-        list(command.report(saved(tmp_path, [cycle(2**30)])))
-
-
-@pytest.mark.gpu
-def test_on_a_gpu_both_allocators_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    trace = [*cycle(2**30, "free_completed") * 100, event("alloc", 2**31, MIB, stream=77)]
-    modules = {name: gpu_module(STUDY, name) for name in (command.TORCH, command.OURS)}
-    monkeypatch.setattr(command, "load_module", lambda _, __, variant: modules[variant.name])
-    lines = list(command.report(saved(tmp_path, [trace])))
-    for line, name in zip(lines[2:4], modules, strict=True):
-        assert line.startswith(name) and "not replayed" not in line
+    assert [*command.report(path)][3].startswith("p5_dropin      not replayed: ")

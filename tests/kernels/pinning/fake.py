@@ -1,4 +1,4 @@
-"""Modules and workload of this study, on a fake CUDA runtime."""
+"""Modules and workloads of this study, on a fake CUDA runtime."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
+from tests.waiting import DEADLINE_S
 
 PINNING = STUDIES["pinning"]
 WORKLOAD = load_python(PINNING, "workload")
@@ -19,12 +20,8 @@ NEIGHBOURS = load_python(PINNING, "neighbours")
 TIMED_WORKLOAD = load_python(PINNING, "timed_workload")
 TIMED_NEIGHBOUR = load_python(PINNING, "timed_neighbour")
 WAITS = load_python(PINNING, "waits")
+CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 HUGE_PAGE = 2**21
-REGISTERING = [
-    variant.name
-    for variant in PINNING.variants
-    if variant.name not in ("host_alloc", "virtual_memory", "chunks_again", "small_chunks")
-]
 CHUNKED = ["chunks", "chunks_by_threads", "overlapped", "timed_chunks"]
 
 
@@ -35,11 +32,10 @@ def module(name: str) -> Any:
 
 
 def wait_for_calls(calls: Path, seconds: float = 0) -> None:
-    """Wait for this time, and until the neighbour has made a whole call meanwhile. The fake runtime
-    notes its calls in the file `calls`."""
-    before, deadline = calls.stat().st_size, time.monotonic() + NEIGHBOURS.ANSWERS_WITHIN_S
+    """Wait for this time, and until the neighbour has made a whole call, which the fake runtime
+    notes in the file `calls` just before the end of each."""
+    before, deadline = calls.stat().st_size, time.monotonic() + DEADLINE_S
     time.sleep(seconds)
-    # The runtime notes a call just before its end. Once it notes another, the first is over.
     while calls.stat().st_size < before + 2:
         assert time.monotonic() < deadline, "the neighbour makes no calls"
         time.sleep(0.001)
@@ -51,7 +47,6 @@ def refuse_registration(name: str, number: int) -> None:
 
 
 def pinned_ranges(name: str) -> int:
-    """Number of ranges that are pinned now."""
     count: int = ctypes.CDLL(module(name).__file__).pinned_ranges()
     return count
 

@@ -1,9 +1,9 @@
-// A CUDA runtime without a GPU that knows what is pinned: it refuses a copy that spans two
+// A CUDA runtime without a GPU that knows the pinned memory: it refuses a copy that spans two
 // registrations, and the registration that a test chooses.
 //
 // If the environment names a file, it exists while a neighbour has a stream, and each call of the
-// neighbour adds a byte. Registrations and their ends then wait for a call. So a neighbour may be a
-// thread or a process.
+// neighbour adds a byte. Registrations and their ends then wait for a call, whether the neighbour
+// is a thread or a process.
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,24 +16,18 @@
 
 namespace {
 std::mutex mutex;
-std::map<const char*, size_t> pinned;  // begin and bytes of everything that is pinned
+std::map<const char*, size_t> pinned;  // begin and bytes
 long refused = -1;                     // the number of the registration that fails, from 0
 long registrations = 0;
 
-bool is_pinned(const void* host, size_t size) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const char* begin = static_cast<const char*>(host);
-  auto range = pinned.upper_bound(begin);
-  if (range == pinned.begin()) {
-    return false;
-  }
-  --range;
-  return begin + size <= range->first + range->second;
-}
+constexpr int kWaitUs = 100, kMaxWaits = 600'000;  // a minute
+constexpr int kCallUs = 20;  // the system may stop a thread; it should be within a call then
 
-constexpr int kWaitUs = 100;
-constexpr int kCallUs = 20;         // the system may stop a thread; it should be within a call then
-constexpr int kMaxWaits = 600'000;  // a minute
+bool is_pinned(const char* begin, size_t size) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto range = pinned.upper_bound(begin);
+  return range != pinned.begin() && begin + size <= (--range)->first + range->second;
+}
 
 const char* calls_file() { return std::getenv("FAKE_CUDA_CALLS"); }
 
@@ -46,17 +40,16 @@ off_t calls() {
 void add_calls(size_t count, int flags = 0) {
   if (calls_file() != nullptr) {
     const int file = open(calls_file(), O_WRONLY | O_APPEND | flags, 0600);
-    const bool is_written = write(file, ".", count) == static_cast<ssize_t>(count);
-    close(file);
-    if (!is_written) {
+    if (write(file, ".", count) != static_cast<ssize_t>(count)) {
       std::abort();
     }
+    close(file);
   }
 }
 
 // Waits for a call of the neighbour if there is one, so that the caller overlaps a call on any
 // machine. False if none came.
-bool overlap_a_call() {
+bool overlaps_a_call() {
   const off_t before = calls();
   for (int i = 0; i < kMaxWaits; ++i) {
     const off_t now = calls();
@@ -68,8 +61,17 @@ bool overlap_a_call() {
   return false;
 }
 
-const void* host_of(const void* to, const void* from, cudaMemcpyKind kind) {
-  return kind == cudaMemcpyHostToDevice ? from : to;
+cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                      size_t height, cudaMemcpyKind kind) {
+  const void* host = kind == cudaMemcpyHostToDevice ? from : to;
+  if (!is_pinned(static_cast<const char*>(host), (height - 1) * from_pitch + width)) {
+    return cudaErrorInvalidValue;
+  }
+  for (size_t row = 0; row < height; ++row) {
+    std::memcpy(static_cast<char*>(to) + row * to_pitch,
+                static_cast<const char*>(from) + row * from_pitch, width);
+  }
+  return cudaSuccess;
 }
 }  // namespace
 
@@ -91,7 +93,7 @@ cudaError_t cudaFreeHost(void* pointer) {
   return found ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaHostRegister(void* begin, size_t size, unsigned) {
-  if (!overlap_a_call()) {
+  if (!overlaps_a_call()) {
     return cudaErrorLaunchTimeout;
   }
   const std::lock_guard<std::mutex> lock(mutex);
@@ -102,33 +104,20 @@ cudaError_t cudaHostRegister(void* begin, size_t size, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* begin) {
-  if (!overlap_a_call()) {
+  if (!overlaps_a_call()) {
     return cudaErrorLaunchTimeout;
   }
   const std::lock_guard<std::mutex> lock(mutex);
-  // The memory must still be there.
-  *static_cast<volatile char*>(begin) = 1;
+  *static_cast<volatile char*>(begin) = 1;  // the memory must still be there
   return pinned.erase(static_cast<char*>(begin)) == 1 ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind kind,
                             cudaStream_t) {
-  if (!is_pinned(host_of(to, from, kind), size)) {
-    return cudaErrorInvalidValue;
-  }
-  std::memcpy(to, from, size);
-  return cudaSuccess;
+  return copy_rows(to, size, from, size, size, 1, kind);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t) {
-  const size_t reach = (height - 1) * from_pitch + width;
-  if (!is_pinned(host_of(to, from, kind), reach)) {
-    return cudaErrorInvalidValue;
-  }
-  for (size_t row = 0; row < height; ++row) {
-    std::memcpy(static_cast<char*>(to) + row * to_pitch,
-                static_cast<const char*>(from) + row * from_pitch, width);
-  }
-  return cudaSuccess;
+  return copy_rows(to, to_pitch, from, from_pitch, width, height, kind);
 }
 cudaError_t cudaMalloc(void** out, size_t size) {
   *out = std::malloc(size);
@@ -142,20 +131,6 @@ cudaError_t cudaFree(void* pointer) {
   }
   return cudaSuccess;
 }
-cudaError_t cudaGetDevice(int* out) {
-  *out = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult*) {
-  return cudaErrorInvalidValue;  // there is no driver
-}
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *free = *total = 1;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) {
   *out = nullptr;
   add_calls(0, O_CREAT);
@@ -171,6 +146,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
   usleep(kCallUs);
   add_calls(1);
   return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* out) { return *out = 0, cudaSuccess; }
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return *free = *total = 1, cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult*) {
+  return cudaErrorInvalidValue;  // there is no driver
 }
 const char* cudaGetErrorString(cudaError_t status) {
   return status == cudaErrorInvalidValue ? "invalid argument" : "out of memory";

@@ -1,18 +1,25 @@
-"""Fixtures of the RDMA writes: built variants, and the process that creates peers."""
+"""Built variants of the RDMA writes, and the process that creates peers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analysis.measure.cores import cores
 from analysis.toolchain.libfabric import MISSING, Libfabric
+from analysis.toolchain.modules import load_python
 from tests.compiled import module_file, toolchain
-from tests.kernels.rdma_write.sessions import PEERS, STUDY
+from tests.repository import STUDIES
 from tests.waiting import wait_for
+
+STUDY = STUDIES["rdma_write"]
+WORKLOAD: Any = load_python(STUDY, "workload")
+PEERS: Any = load_python(STUDY, "peers")
+Session = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
@@ -23,41 +30,40 @@ def libfabric() -> Libfabric:
     return found
 
 
-class Modules(dict[str, Path]):
-    """Variants by name, each built at its first use."""
-
-    def __missing__(self, name: str) -> Path:
-        return self.setdefault(name, module_file(STUDY, STUDY.variant(name), optimisation="-O1"))
-
-
-@pytest.fixture(scope="session")
-def modules(libfabric: Libfabric) -> dict[str, Path]:
-    return Modules()
-
-
 @pytest.fixture(scope="module")
-def peers() -> Iterator[Any]:
-    with PEERS.Peers() as made:
-        yield made
+def session(libfabric: Libfabric) -> Iterator[Session]:
+    """Starts a server with a connected client of a built variant."""
+    here = cores()
+
+    def start(module: str | Path, *, devices: int = 2, **more: Any) -> Any:
+        if isinstance(module, str):
+            module = module_file(STUDY, STUDY.variant(module), optimisation="-O1")
+        provider = more.pop("provider", "shm")
+        setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
+        limits = {"timeout_s": 5.0, "idle_s": 30.0}
+        setup |= {limit: more.pop(limit, usual) for limit, usual in limits.items()}
+        sizes = {"devices": devices, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
+        both = [here[i % len(here)] for i in range(2 * devices)]  # with few: slow, but correct
+        return PEERS.session(peers, module, setup, both[:devices], both[devices:], **sizes)
+
+    with PEERS.Peers() as peers:
+        yield start
 
 
 def left_behind() -> set[str]:
     """Shared memory of processes that have ended."""
-    files = [path.name for path in Path("/dev/shm").iterdir()]
-    found = [(name, re.match(r"(\d+):", name)) for name in files]
+    found = [(path.name, re.match(r"(\d+):", path.name)) for path in Path("/dev/shm").iterdir()]
     return {name for name, pid in found if pid and not Path("/proc", pid[1]).exists()}
 
 
 @pytest.fixture(autouse=True)
 def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
-    if not {"peers", "modules"}.intersection(request.fixturenames):  # the test starts no peers
+    if "session" in request.fixturenames:
+        request.getfixturevalue("session")  # starts before files are counted
+        descriptors, files = len(list(Path("/proc/self/fd").iterdir())), left_behind()
         yield
-        return
-    descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    files = left_behind()
-    yield
-    assert (
-        len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 2
-    )  # module fixtures may have started
-    # Other runs on this machine may kill a process, too, and remove its files a moment later.
-    wait_for(lambda: not left_behind() - files)
+        assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+        # Other runs on this machine may kill a process, too, and remove its files a moment later.
+        wait_for(lambda: not left_behind() - files)
+    else:
+        yield

@@ -1,9 +1,13 @@
-"""Checks of every byte of a transfer, over the real libfabric."""
+"""Transfers over the real libfabric: every byte, times, failures of peers, and races."""
+# ruff: noqa: SIM117 - an expected failure is inside a session that must end well
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import shutil
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,152 +19,219 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study.source import source_files
+from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
-from tests.compiled import module_file
-from tests.kernels.rdma_write.sessions import NAMES, STUDY, WORKLOAD, session
+from tests.compiled import module_file, program
+from tests.kernels.rdma_write.conftest import PEERS, STUDY, WORKLOAD, Session
+from tests.waiting import DEADLINE_S
 
-# A correct write path, or a wrong one: the size of the pages selects the fault.
-FAULTY = """
-#include "operations.h"
+HERE = Path(__file__).parent
+PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
+OVER_TCP = ("pooled_contexts", "threads_shared_atomic")
+"""Variants that use TCP without --long: a connection takes a second, and all use it alike."""
+BUILT = {"single_thread", "threads_pinned", *OVER_TCP}
+"""Variants that other tests build without --long."""
 
-void write_pages(Transfer& transfer) {
-  for (Device& device : transfer.devices) {
-    Operations operations(device, transfer.limits);
-    uint64_t posted = 0;
-    uint64_t finished = 0;
-    const RemoteRegion right = device.rails[0].remote;
-    switch (device.fill->page_bytes) {
-CASES
-    }
-    while (device.has_next()) {
-      operations.post([&] { ++finished; });
-      ++posted;
-    }
-    while (finished < posted) {
-      operations.poll();
-    }
-    device.rails[0].remote = right;
-  }
-}
-"""
+
+def arrivals() -> list[Any]:
+    """Each variant with each provider."""
+    quick = [(name, "shm") for name in BUILT] + [(name, "tcp") for name in OVER_TCP]
+    return [
+        pytest.param(*pair, marks=[] if pair in quick else [pytest.mark.long])
+        for pair in (
+            (name, provider) for name in STUDY.variant_names for provider in ("shm", "tcp")
+        )
+    ]
+
+
+@pytest.mark.parametrize(("name", "provider"), arrivals())
+def test_all_pages_arrive_and_no_other_byte_changes(
+    session: Session, name: str, provider: str
+) -> None:
+    small, large = {"page_bytes": 8, "pages": 2000}, {"page_bytes": 65536, "pages": 7}
+    for sizes in (small, large) if provider == "shm" else (small,):  # each takes a connection
+        with session(name, provider=provider, **sizes) as transfer:
+            for seed in (1, 2):
+                seconds, wrong = transfer.fill(seed)
+                assert wrong == "" and seconds > 0 and transfer.parts == {}
+
+
 FAULTS = {
     "none": "",
     "lost": "device.page = 1;",
     "misplaced": "device.rails[0].remote.address += device.fill->page_bytes;",
     "too_low": "device.rails[0].remote.address -= device.fill->page_bytes;",
 }
-PAGE_BYTES = {fault: 8 * number for number, fault in enumerate(FAULTS, start=1)}
-CASES = [f"case {PAGE_BYTES[fault]}:\n{code}\nbreak;" for fault, code in FAULTS.items()]
+CASES = [f"case {8 * n}: {fault} break;" for n, fault in enumerate(FAULTS.values(), start=1)]
+FAULTY = f"""
+#include "operations.h"
+
+// The size of the pages selects the fault.
+void write_pages(Transfer& transfer) {{
+  for (Device& device : transfer.devices) {{
+    Operations operations(device, transfer.limits);
+    uint64_t posted = 0, finished = 0;
+    const RemoteRegion right = device.rails[0].remote;
+    switch (device.fill->page_bytes) {{ {" ".join(CASES)} }}
+    while (device.has_next()) {{
+      operations.post([&] {{ ++finished; }});
+      ++posted;
+    }}
+    while (finished < posted) {{
+      operations.poll();
+    }}
+    device.rails[0].remote = right;
+  }}
+}}
+"""
 
 
-SMALL: dict[str, Any] = {"page_bytes": 8, "pages": 2000}
-LARGE: dict[str, Any] = {"page_bytes": 65536, "pages": 7}
-
-
-OVER_TCP = ("pooled_contexts", "threads_shared_atomic")
-"""Variants that use TCP without --long: a connection takes a second, and all use it alike."""
-BUILT = (
-    *("single_thread", "pooled_contexts", "pooled_contexts_again"),
-    *("threads_shared_atomic", "threads_pinned"),
-)
-"""Variants that other tests build without --long."""
-
-
-def arrivals() -> Iterator[Any]:
-    """Parameters of each variant: its name, the provider, and the sizes of its transfers."""
-    for name in NAMES:
-        long = [pytest.mark.long]
-        over_shm = [] if name in BUILT else long
-        over_tcp = [] if name in OVER_TCP else long
-        yield pytest.param(name, "shm", [SMALL, LARGE], id=f"{name}-shm", marks=over_shm)
-        yield pytest.param(name, "tcp", [SMALL], id=f"{name}-tcp", marks=over_tcp)
-        # A variant treats pages of both sizes alike.
-        yield pytest.param(name, "tcp", [LARGE], id=f"{name}-tcp-large", marks=long)
-
-
-@pytest.mark.parametrize(("name", "provider", "transfers"), [*arrivals()])
-def test_all_pages_arrive_and_no_other_byte_changes(
-    peers: Any,
-    modules: dict[str, Path],
-    name: str,
-    provider: str,
-    transfers: list[dict[str, Any]],
-) -> None:
-    for sizes in transfers:
-        with session(peers, modules[name], provider=provider, **sizes) as transfer:
-            for seed in (1, 2):
-                seconds, wrong = transfer.fill(seed)
-                assert wrong == ""
-                assert 0 < seconds < 1
-
-
-@pytest.mark.parametrize("endpoints", [1, 3])
-def test_any_number_of_devices_and_endpoints(
-    peers: Any, modules: dict[str, Path], endpoints: int
-) -> None:
-    for devices in (1, 3):
-        sizes = {"devices": devices, "endpoints": endpoints, "pages": endpoints}
-        with session(peers, modules["pooled_contexts"], **sizes) as transfer:
-            assert transfer.fill(3)[1] == ""
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_lost_and_misplaced_writes_are_detected(
-    peers: Any, libfabric: Libfabric, tmp_path: Path, fault: str
-) -> None:
+def test_lost_and_misplaced_writes_are_detected(session: Session, tmp_path: Path) -> None:
     source = tmp_path / "faulty.cpp"
-    source.write_text(FAULTY.replace("CASES", "\n".join(CASES)))
+    source.write_text(FAULTY)
     pooled = STUDY.variant("pooled_contexts")
     flags = (*pooled.flags, f"-I{STUDY.folder}")
     faulty = replace(pooled, name=source.stem, path=source, flags=flags)
     module = module_file(STUDY, faulty, optimisation="-O1")
-    sizes = {"devices": 1, "endpoints": 1, "page_bytes": PAGE_BYTES[fault]}
-    with session(peers, module, **sizes) as transfer:
-        seconds, wrong = transfer.fill(7)
-        assert seconds > 0
-        if fault == "none":
-            assert wrong == ""
-        else:
-            assert re.match(r"device 0, page \d+, byte \d: (not what|changed, though)", wrong)
+    for number, fault in enumerate(FAULTS, start=1):
+        with session(module, devices=1, endpoints=1, page_bytes=8 * number) as transfer:
+            _, wrong = transfer.fill(7)
+            found = re.match(r"device 0, page \d+, byte \d: (not what|changed, though)", wrong)
+            assert bool(found) == (fault != "none"), wrong
 
 
-def workload() -> Any:
-    return WORKLOAD.Workload({**STUDY.constants, "writes": 500}, np.random.default_rng(1))
+def test_parts_add_up_to_the_time_of_a_write(session: Session) -> None:
+    for provider in ("shm", "tcp"):
+        sizes: dict[str, Any] = {"provider": provider, "pages": 5000, "profiles": True}
+        with session("single_thread", **sizes) as transfer:
+            seconds, wrong = transfer.fill(1)
+            parts = transfer.parts
+            assert wrong == "" and set(parts) == PARTS
+            assert all(parts[f"{part}_time"] > 0 for part in ("post", "poll", "own", "rest"))
+            assert min(parts.values()) >= 0
+            # The parts exclude reading the clock.
+            assert 0.3 * seconds < sum(parts.values()) < 1.001 * seconds
 
 
-def test_workload_measures_a_transfer(
-    modules: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+def test_the_workload_measures_a_transfer(
+    libfabric: Libfabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if len(cores()) < 2:
         pytest.skip("both sides poll, so two cores are needed")
     monkeypatch.setattr(WORKLOAD, "cores", lambda: cores()[:2])  # so one thread is profiled
-    variant = STUDY.variant("threads_pinned")
-    module = ModuleType("variant")
-    module.__file__ = str(modules[variant.name])
-    made = workload()
-    made.prepare(variant.cases[0])
-    operation = made.bind(variant, module)
+    variant, module = STUDY.variant("threads_pinned"), ModuleType("variant")
+    module.__file__ = str(module_file(STUDY, variant, optimisation="-O1"))
+    small = variant.cases[0]
+    constants = {**STUDY.constants, "writes": 500}
+    workload = WORKLOAD.Workload(constants, np.random.default_rng(1))
+    workload.prepare(small)
+    operation = workload.bind(variant, module)
     operation.poison()
     operation.launch(0)
     assert operation.check() is None
     samples = operation.own_samples(0, 3)
     assert set(samples) == set(STUDY.metrics)
-    assert len(samples["op_time"]) == 3
-    assert all(1e-9 < value < 1e-3 for value in samples["op_time"])
+    assert len(samples["op_time"]) == 3 and 1e-9 < min(samples["op_time"]) < 1e-3
     assert samples["without_own"][0] > 1
-    small = variant.cases[0]
-    large = replace(small, values={**small.values, "page_bytes": 65536})
-    made.prepare(large)
-    assert list(made.bind(variant, module).own_samples(0, 1)) == ["op_time"]
-    made.close()
-
-
-def test_source_includes_the_program_of_the_peers() -> None:
-    files = {path.name for path in source_files(STUDY, STUDY.variants[0])}
-    assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
-
-
-def test_more_threads_than_cores_are_skipped() -> None:
+    workload.prepare(replace(small, values={**small.values, "page_bytes": 65536}))
+    assert list(workload.bind(variant, module).own_samples(0, 1)) == ["op_time"]
+    workload.close()
     assert WORKLOAD.sides(2, [5, 6, 7, 8]) == ([5, 6], [7, 8])
     with pytest.raises(Skip, match="3 threads a side need 6 cores, here are 4"):
         WORKLOAD.sides(3, [5, 6, 7, 8])
+    files = {path.name for path in source_files(STUDY, variant)}
+    assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
+
+
+def test_counters_lie_where_the_compiler_puts_them(
+    libfabric: Libfabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
+    table = read_derived(tmp_path)["counter_fields"]
+    fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
+    assert set(fields["threads_shared_atomic"] // 64) == {0}
+    array, padded = fields["sharded_array"], fields["sharded_padded"]
+    assert array["posted[7]"] - array["posted[0]"] == 7 * 8
+    assert array["finished_devices"] == 2 * 64
+    assert len(set(padded // 64)) == len(padded) == 17
+    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
+    absent = derive_tables(STUDY, tmp_path / "modules", tmp_path)
+    assert "no-compiler: cannot be run" in absent["counter_fields"]
+
+
+@pytest.mark.parametrize("provider", ["shm", "tcp"])
+def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: str) -> None:
+    sizes: dict[str, Any] = {"page_bytes": 256, "pages": 65536, "timeout_s": 1.0, "idle_s": 1.5}
+    with pytest.raises(RuntimeError):  # the session ends with an error
+        with session("threads_shared_atomic", provider=provider, **sizes) as transfer:
+            for seed in range(1, 20):
+                transfer.client.say(str(seed))
+            transfer.server.hear("writes")
+            transfer.client.kill()
+            started = time.monotonic()
+            error = transfer.server.finish()
+            assert time.monotonic() - started < DEADLINE_S
+            assert re.search(r"nothing completed for|failed|fi_\w+:", error), error
+            raise RuntimeError
+
+
+def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
+    with pytest.raises(PEERS.PeerError, match="client: "):
+        with session("threads_shared_atomic", timeout_s=1.0) as transfer:
+            assert transfer.fill(1)[1] == ""
+            transfer.server.kill()
+            transfer.fill(2)
+    # Files of the next process identifiers, of which the server gets one.
+    last, max_pid = subprocess.Popen(["true"]), int(Path("/proc/sys/kernel/pid_max").read_text())
+    last.wait()
+    coming = {(last.pid + i) % max_pid for i in range(1, 3000)} | set(range(300, 3300))
+    files = [PEERS.SHARED_MEMORY / f"{pid}:{os.getuid()}:0" for pid in coming]
+    made = [file for file in files if not file.exists()]  # keep files of other processes
+    try:
+        for file in made:
+            file.write_bytes(bytes(4096))
+        with session("threads_shared_atomic") as transfer:
+            assert transfer.server.pid in coming and transfer.fill(3)[1] == ""
+    finally:
+        for file in made:
+            file.unlink(missing_ok=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("sanitizer", "name", "role"),
+    [
+        *(("thread", name, "server") for name in STUDY.variant_names),
+        ("thread", "selective_completion", "profiled"),
+        *(
+            ("address,undefined", one, "server")
+            for one in ("lazy_progress", "selective_completion")
+        ),
+        ("address,undefined", "single_thread", "profiled"),
+    ],
+)
+def test_sanitizers_find_nothing(
+    libfabric: Libfabric, name: str, sanitizer: str, role: str
+) -> None:
+    sources = [STUDY.variant(name).path, HERE / "peer.cpp"]
+    flags = ["-std=c++20", "-O1", f"-fsanitize={sanitizer}", *libfabric.compile_flags]
+    path = f"-Wl,--disable-new-dtags,-rpath={libfabric.library.parent}"
+    libraries = str(libfabric.library), path
+    peer = program(f"rdma-{sanitizer}-{name}", sources, STUDY.folder, flags, *libraries)
+    environment = os.environ | {
+        "TSAN_OPTIONS": f"suppressions={HERE / 'tsan.supp'}:exitcode=66",
+        "ASAN_OPTIONS": "detect_leaks=1:exitcode=66",
+        "LSAN_OPTIONS": f"suppressions={HERE / 'lsan.supp'}",
+        "UBSAN_OPTIONS": "halt_on_error=1",
+    }
+    # Sanitizers fail under some randomisations of addresses.
+    start = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(peer)]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*start, role, "shm", "2"], env=environment, **pipes) as server:
+        assert server.stdout is not None
+        command = [*start, "client", "shm", "2", server.stdout.readline().strip()]
+        client = subprocess.run(command, env=environment, timeout=60, check=False, **pipes)
+        _, stderr = server.communicate(timeout=60)
+    assert (client.returncode, server.returncode) == (0, 0), client.stderr + stderr
+    assert re.search(r"posted \d+, finished \d+ of \d+ writes, .* Mpps", stderr)
+    assert "Sanitizer" not in stderr + client.stderr

@@ -14,7 +14,7 @@ Message = dict[str, Any]
 
 
 class Fake:
-    """Answers with what it was made with; some works end it."""
+    """Answers with the order that made it; some works end it."""
 
     def __init__(self, order: Message) -> None:
         if order.get("is_broken"):
@@ -35,3 +35,8 @@ class Fake:
 def fakes() -> Any:
     """Children that are fakes."""
     return load_python(STUDIES["training"], "children").Children(Fake)
+
+
+def pids_of(children: Any, *names: str) -> list[int]:
+    """Processes of these names, and that of their server."""
+    return [children.get(name).ask(work="")["by"] for name in names] + [children._server.pid]

@@ -1,10 +1,9 @@
-"""The workloads, as far as they need no GPU."""
+"""The works, as far as they need no GPU."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple
 from itertools import permutations
 from types import SimpleNamespace
 from typing import Any
@@ -19,16 +18,20 @@ STUDY = STUDIES["training"]
 WORKS = load_python(STUDY, "works")
 
 
-def test_two_graphs_are_replayed_in_all_orders_and_ten_in_others_each_time() -> None:
+def test_inputs_are_the_same_each_time() -> None:
     assert WORKS.orders(2, 10) == list(permutations(range(2)))
     ten = WORKS.orders(10, 10)
     assert ten == WORKS.orders(10, 10)
     assert len({tuple(order) for order in ten}) == 10
     assert all(sorted(order) == list(range(10)) for order in ten)
+    lengths = WORKS.lengths(16, 32, 128, 1)
+    assert lengths == WORKS.lengths(16, 32, 128, 1)
+    assert len(set(lengths)) > 10 and all(32 <= length < 128 for length in lengths)
+    assert all(length % 8 == 0 for length in WORKS.lengths(8, 128, 512, 8))
 
 
 class Words(np.ndarray[Any, Any]):
-    """Numbers with those of a tensor's methods that an array lacks."""
+    """Numbers with the methods of a tensor that an array lacks."""
 
     def fill_(self, value: int) -> None:
         self.fill(value)
@@ -38,13 +41,12 @@ class Words(np.ndarray[Any, Any]):
 
 
 class Replayed(WORKS.Graphs):  # type: ignore[name-defined,misc]
-    """Graphs whose temporaries lie where the next one's result does, in these pools."""
+    """Graphs whose temporaries lie where the next one's result does, in the pools `dense`. Each
+    replay writes a word beside them."""
 
     def __init__(self, graphs: int, dense: tuple[object, ...], *, writes: int = WORKS.Graphs.KEPT):
-        self._graphs = graphs
+        self._graphs, self._dense, self._writes = graphs, dense, writes
         self._read = np.zeros(4, dtype=np.int64).view(Words)
-        self._dense = dense
-        self._writes = writes
 
     def _captures(self, pool: Any, captured: list[Any], kept: list[Any]) -> Iterator[None]:
         memory = [np.zeros_like(self._read) for _ in range(self._graphs + 1)]
@@ -64,72 +66,18 @@ class Replayed(WORKS.Graphs):  # type: ignore[name-defined,misc]
             yield
 
 
-SHARED = "shared"
-
-
-@pytest.fixture
-def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    def timed(steps: Any, counting: object) -> Any:
-        return WORKS.Times(1, 1, tuple(1 for _ in steps))
-
-    cuda = SimpleNamespace(graph_pool_handle=lambda: SHARED, empty_cache=lambda: None)
+def test_graphs_that_share_memory_are_replayed_as_captured_and_wrong_ones_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuda = SimpleNamespace(graph_pool_handle=lambda: "shared", empty_cache=lambda: None)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, full_like=np.full_like))
+    timed = lambda steps, counting: WORKS.Times(1, 1, tuple(1 for _ in steps))  # noqa: E731
     monkeypatch.setattr(WORKS, "timed", timed)
-
-
-@pytest.mark.usefixtures("_without_gpu")
-@pytest.mark.parametrize("graphs", [2, 10])
-def test_graphs_that_share_memory_are_replayed_as_captured(graphs: int) -> None:
-    times = WORKS.Times(2, 2, (1,) * 2 * graphs)
-    assert Replayed(graphs, (SHARED,)).run() == WORKS.Run([], times)
-
-
-@pytest.mark.usefixtures("_without_gpu")
-def test_wrong_results_of_graphs_are_an_error_whatever_the_allocator() -> None:
-    said = "^graphs: 2 results were wrong and 0 words beside them had changed$"
-    with pytest.raises(RuntimeError, match=said):
-        Replayed(2, (None, SHARED)).run()
-    said = "^graphs: 0 results were wrong and 2 words beside them had changed$"
-    with pytest.raises(RuntimeError, match=said):
+    for graphs in (2, 10):
+        times = WORKS.Times(2, 2, (1,) * 2 * graphs)
+        assert Replayed(graphs, ("shared",)).run() == WORKS.Run([], times)
+    said = "^graphs: {} results were wrong and {} words beside them had changed$"
+    with pytest.raises(RuntimeError, match=said.format(2, 0)):
+        Replayed(2, (None, "shared")).run()
+    with pytest.raises(RuntimeError, match=said.format(0, 2)):
         Replayed(2, (), writes=0).run()
-
-
-def test_sequences_differ_in_length_and_are_the_same_each_time() -> None:
-    lengths = WORKS.lengths(16, 32, 128, 1)
-    assert lengths == WORKS.lengths(16, 32, 128, 1)
-    assert len(set(lengths)) > 10
-    assert all(32 <= length < 128 for length in lengths)
-    assert all(length % 8 == 0 for length in WORKS.lengths(8, 128, 512, 8))
-
-
-def test_times_of_several_parts_are_added() -> None:
-    times = WORKS.combined([WORKS.Times(1, 2, (1, 2)), WORKS.Times(10, 20, (30,))])
-    assert times == WORKS.Times(11, 22, (1, 2, 30))
-    assert times.gpu == 33
-
-
-def tiny() -> object:
-    return WORKS.Shape(layers=2, width=32, heads=4, vocabulary=64, longest=64)
-
-
-def test_training_begins_anew_with_each_run() -> None:
-    pytest.importorskip("torch")
-    training = WORKS.Training(WORKS.Plan(tiny(), 2, [8, 16, 5]), "cpu")
-    first = training.run()
-    assert len(first.values) == len(first.times.steps) == training.steps == 3
-    assert len(set(first.values)) == 3
-    assert training.run().values == first.values
-
-
-def test_inference_with_a_cache_is_inference_without() -> None:
-    torch = pytest.importorskip("torch")
-    transformer = load_python(STUDY, "transformer")
-    model, cache = transformer.Transformer(tiny(), "cpu"), transformer.Cache()
-    tokens = torch.arange(20).reshape(2, 10)
-    parts = [model.logits(tokens[:, part], cache) for part in (slice(0, 6), slice(6, 10))]
-    assert torch.allclose(torch.cat(parts, 1), model.logits(tokens), atol=1e-6)
-    decoding = WORKS.Decoding(tiny(), 2, (4, 6), 5, "cpu")
-    values, times = astuple(decoding.run())
-    assert len(values) == 2 * decoding.steps == 20
-    assert len(times[-1]) == decoding.steps
-    assert decoding.run().values == values

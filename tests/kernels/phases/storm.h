@@ -1,0 +1,211 @@
+// Threads that do anything at any time, checked against a shadow.
+#pragma once
+
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "shadow.h"
+
+// One thread of the program, which keeps the rules of pooled_allocator.h. Half of its streams pass:
+// they are destroyed, and come back under the same handle.
+class Actor {
+ public:
+  Actor(Shadow& gpu, const std::vector<Stream>& lasting, uint64_t seed, uint64_t number)
+      : gpu_(gpu), lasting_(lasting), number_(number), random_(seed * 1000 + number) {}
+
+  void act() {
+    const uint64_t which = random_() % 1000;
+    const std::pair<uint64_t, void (Actor::*)()> actions[] = {
+        {live_.size() < kMaxLive ? 400 : 150, &Actor::allocate},
+        {620, &Actor::free},
+        {780, &Actor::use},
+        {920, &Actor::complete},
+        {is_capturing() ? 950 : 924, &Actor::toggle_capture},  // most of the time nobody captures
+        {950, &Actor::destroy_graph},
+        {965, &Actor::replace_stream},
+        {975, &Actor::trim},
+        {980, &Actor::set_limit},
+        {1000, &Actor::be_nasty},
+    };
+    const auto* action = std::begin(actions);
+    while (which >= action->first) {
+      ++action;
+    }
+    (this->*action->second)();
+  }
+
+  bool is_capturing() const { return captured_ != kNone; }
+
+  // Ends what only this thread can end.
+  void leave() {
+    if (is_capturing()) {
+      toggle_capture();
+    }
+    while (!graphs_.empty()) {
+      destroy_graph();
+    }
+    while (!live_.empty()) {
+      free();
+    }
+  }
+
+ private:
+  static constexpr Stream kNone = ~Stream{0};
+  static constexpr size_t kReads = 0, kOwns = 1;  // the streams that pass
+  static constexpr size_t kMaxLive = 40, kMaxGraphs = 3;
+
+  size_t any_size(uint64_t max_log2) {
+    return 1 + random_() % (size_t{1} << (random_() % (max_log2 + 1)));
+  }
+
+  Stream any_stream() {
+    std::vector<Stream> all{kPerThread, passing_[kReads], passing_[kOwns]};
+    all.insert(all.end(), lasting_.begin(), lasting_.end());
+    return all[random_() % all.size()];
+  }
+
+  Shadow::Allocation taken(size_t which) {
+    const Shadow::Allocation allocation = live_[which];
+    live_.erase(live_.begin() + int64_t(which));
+    return allocation;
+  }
+
+  // During its capture, half of its requests are part of the graph. Half of the sizes fall into one
+  // bin.
+  void allocate() {
+    Stream stream = is_capturing() && random_() % 2 == 0 ? captured_ : any_stream();
+    stream = stream == passing_[kReads] ? passing_[kOwns] : stream;
+    const size_t bytes = random_() % 2 == 0 ? any_size(26) : (1 << 18) + random_() % (1 << 14);
+    try {
+      live_.push_back(gpu_.allocate(bytes, stream));
+    } catch (const OutOfMemory&) {
+      // Memory may be exhausted.
+    }
+  }
+
+  void free() {
+    if (!live_.empty()) {
+      gpu_.free(taken(random_() % live_.size()));
+    }
+  }
+
+  void use() {
+    if (!live_.empty()) {
+      gpu_.use(live_[random_() % live_.size()], any_stream());
+    }
+  }
+
+  void complete() { gpu_.source.complete(any_stream(), random_() % 4); }
+
+  void toggle_capture() {
+    if (is_capturing()) {
+      gpu_.end_capture(graphs_.back(), std::exchange(captured_, kNone));
+    } else if (graphs_.size() < kMaxGraphs) {
+      captured_ = random_() % 4 == 0 ? kPerThread : passing_[kOwns];
+      graphs_.push_back(gpu_.begin_capture(captured_, {number_ + 1, random_() % 2}));
+    }
+  }
+
+  void destroy_graph() {
+    if (!graphs_.empty() && !is_capturing()) {
+      gpu_.destroy_graph(graphs_.back());
+      graphs_.pop_back();
+    }
+  }
+
+  // A stream that only reads may end with work left; one that owns memory has none left.
+  void replace_stream() {
+    const size_t which = random_() % 2;
+    Stream& stream = passing_[which];
+    if (is_capturing()) {
+      return;
+    }
+    for (size_t i = live_.size(); i-- > 0;) {
+      if (live_[i]->users.count(gpu_.source.id_of(stream)) > 0) {
+        gpu_.free(taken(i));
+      }
+    }
+    if (which == kReads || is_finished(stream)) {
+      gpu_.source.destroy_stream(stream);
+      stream = gpu_.source.create_stream();
+    }
+  }
+
+  bool is_finished(Stream stream) {
+    if (random_() % 2 == 0) {
+      gpu_.source.complete(stream, ~uint64_t{0});
+    }
+    return gpu_.source.is_idle(stream) ||
+           works([&] { gpu_.pooled.stream_ends({Shadow::kDevice, stream}); });
+  }
+
+  void trim() {
+    works([&] { gpu_.allocator->trim(Shadow::kDevice, random_() % 2 == 0 ? 0 : any_size(29)); });
+  }
+
+  // False if another thread captures, or the driver refuses.
+  template <typename Call>
+  static bool works(Call call) {
+    try {
+      call();
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+    return true;
+  }
+
+  void set_limit() {
+    gpu_.allocator->set_limit(Shadow::kDevice, random_() % 2 == 0 ? SIZE_MAX : any_size(29));
+  }
+
+  void be_nasty() {
+    std::atomic<uint64_t>* const ways[] = {&gpu_.source.failing_allocations,
+                                           &gpu_.source.failing_releases, &gpu_.source.lag};
+    *ways[random_() % 3] = random_() % 5;
+    gpu_.allocator->deallocate(nullptr, {Shadow::kDevice, 0});
+  }
+
+  Shadow& gpu_;
+  const std::vector<Stream>& lasting_;
+  const uint64_t number_;
+  std::mt19937_64 random_;
+  Stream passing_[2] = {gpu_.source.create_stream(), gpu_.source.create_stream()};
+  std::vector<Shadow::Allocation> live_;
+  std::vector<size_t> graphs_;
+  Stream captured_ = kNone;
+};
+
+// Throws the first fault that `threads` find in `operations`. One thread alone checks all blocks.
+inline void storm(Shadow& gpu, uint64_t operations, uint64_t seed, uint64_t threads) {
+  std::atomic<bool> is_over{false};
+  std::exception_ptr fault;
+  const std::vector<Stream> lasting{0, gpu.source.create_stream(), gpu.source.create_stream(),
+                                    gpu.source.create_stream()};
+  gpu.pooled.keep_stream({Shadow::kDevice, lasting.back()});
+  std::vector<std::thread> running;
+  for (uint64_t number = 0; number < threads; ++number) {
+    running.emplace_back([&, number] {
+      try {
+        Actor actor(gpu, lasting, seed, number);
+        for (uint64_t i = 0; i < operations / threads && !is_over; ++i) {
+          actor.act();
+          if (threads == 1 && !actor.is_capturing()) {
+            gpu.check_blocks();
+          }
+        }
+        actor.leave();
+      } catch (...) {
+        if (!is_over.exchange(true)) {
+          fault = std::current_exception();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  if (fault) {
+    std::rethrow_exception(fault);
+  }
+}

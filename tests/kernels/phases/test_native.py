@@ -1,0 +1,41 @@
+"""Allocators with streams that lag, end and return, with captures and with a refusing driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kernels.phases.modules import drive
+
+SOURCES = ("segments", "pages", "order")
+"""Sources of a drop-in allocator: with segments it is p5_dropin, with mapped pages p6_mapped, with
+streams that wait for each other p7_ordered."""
+SANITIZED = [("address,undefined", "p5_dropin"), ("thread", "p5_dropin"), ("thread", "p5_streams")]
+OPERATIONS = [
+    pytest.param(50_000, marks=pytest.mark.long),
+    pytest.param(1_000_000, marks=pytest.mark.exhaustive),
+]
+
+
+def test_every_scenario_holds() -> None:
+    drive("p5_dropin", "scenarios")
+
+
+@pytest.mark.parametrize(("variant", "traced"), [("p5_dropin", 0), ("p5_traced", 3)])
+def test_a_traced_variant_traces_from_the_beginning(variant: str, traced: int) -> None:
+    assert int(drive(variant, "trace")) == traced
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_goes_wrong_in_a_storm(source: str) -> None:
+    drive("p5_dropin", "storm", source, "50000", "1", "8", limit_s=60)
+    drive("p5_dropin", "storm", source, "20000", "1", "1", limit_s=60)
+
+
+@pytest.mark.parametrize("operations", OPERATIONS)
+@pytest.mark.parametrize(("sanitizer", "variant"), SANITIZED)
+def test_sanitizers_find_nothing(sanitizer: str, variant: str, operations: int) -> None:
+    more: dict[str, Any] = {"sanitizer": sanitizer, "limit_s": 3600}
+    for source in SOURCES if variant == "p5_dropin" else SOURCES[:1]:
+        drive(variant, "storm", source, str(operations), "1", "8", **more)
