@@ -61,23 +61,28 @@ def toolchain() -> Toolchain:
     return find_toolchain()
 
 
-def with_fault(folder: Path, copy: Path, name: str, right: str, wrong: str) -> Path:
-    """A `copy` of a study's folder in which the file `name` is wrong, in one place. What studies
-    share is beside it."""
-    shutil.copytree(folder, copy)
-    common = copy.parent / COMMON.name
-    if not common.exists():
-        common.symlink_to(COMMON)
-    text = (copy / name).read_text()
-    assert text.count(right) == 1, f"{name}: {right}"
-    (copy / name).write_text(text.replace(right, wrong))
-    return copy
+def changed_kernels(folder: Path, *changes: tuple[str, str, str]) -> Path:
+    """A copy of kernels/ in `folder` with these changes: a file of a study, a text that it has
+    once, and the text that replaces it."""
+    root = folder / "kernels"
+    root.mkdir()
+    studies = {Path(file).parts[0] for file, *_ in changes}
+    for path in (ROOT / "kernels").iterdir():
+        if path.name in studies:
+            shutil.copytree(path, root / path.name)
+        else:
+            (root / path.name).symlink_to(path)
+    for file, right, wrong in changes:
+        text = (root / file).read_text()
+        assert text.count(right) == 1, f"{file}: {right}"
+        (root / file).write_text(text.replace(right, wrong))
+    return root
 
 
 def study_with_fault(study: Study, tmp_path: Path, name: str, right: str, wrong: str) -> Study:
-    """A copy of the study with a fault, as `with_fault` makes it."""
-    copy = with_fault(study.folder, tmp_path / study.name, name, right, wrong)
-    return load_study(copy / "study.yaml")
+    """A copy of the study with a fault in one of its files."""
+    root = changed_kernels(tmp_path, (f"{study.name}/{name}", right, wrong))
+    return load_study(root / study.name / "study.yaml")
 
 
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
