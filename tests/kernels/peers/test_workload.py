@@ -14,7 +14,6 @@ from analysis.measure.cell import Skip
 from analysis.measure.machine import apart
 from analysis.measure.places import Place
 from analysis.study import Case
-from kernels.common import shared_pool
 from tests import nvml
 from tests.kernels.peers import fake_torch
 from tests.kernels.peers.fake import MIB, PEERS, Mover, case, fake_workload
@@ -112,17 +111,6 @@ def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(
     variant = PEERS.variant("pulled")
     inputs = fake_workload(monkeypatch, room=MIB - 1).prepare(case())
     with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
-        inputs.bind(variant, Mover(variant.path))
-
-
-def test_a_pool_that_does_not_fit_the_host_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(size: int, rng: np.random.Generator) -> None:
-        raise Skip(f"a pool of {size} B: no room")
-
-    inputs = fake_workload(monkeypatch).prepare(case())
-    monkeypatch.setattr(shared_pool, "LargePool", refuse)
-    variant = PEERS.variant("two_links")
-    with pytest.raises(Skip, match="no room"):
         inputs.bind(variant, Mover(variant.path))
 
 
