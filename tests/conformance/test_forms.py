@@ -91,10 +91,10 @@ def ask_all(page: Page, name: str, data: Mapping[str, Any]) -> None:
         if where not in known:
             assert choose(page, where) == "Not measured with these choices."
             break
-    last, values = axes[-1], f"{name}.{axes[-1]}=1234567"
+    last, kept = axes[-1], f"{name}.{axes[-1]}=1234567"
     choose(page, {last: "1,234,567"})  # as this site writes it
     choose(page, {last: "1234567"})
-    assert values in page.evaluate("location.search")
+    assert kept in page.evaluate("location.search")
 
 
 @pytest.mark.heavy
