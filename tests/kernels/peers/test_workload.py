@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.base.errors import FieldError
-from analysis.base.gpu import Gpu, open_gpus
 from analysis.measure.cell import Skip
-from analysis.measure.machine import apart
-from analysis.measure.places import Place
 from analysis.study import Case
-from tests import nvml
 from tests.kernels.peers import fake_torch
 from tests.kernels.peers.fake import MIB, PEERS, Mover, case, fake_workload
 
-NAMES = PEERS.variant_names
 SOME = ("pulled", "pushed", "four_links", "two_links_apart", "to_host", "from_host_beside_copy")
 """Ways that differ in who moves which rows; tests/conformance launches all variants."""
 CASES = [case(), case(16, 300), case(4096, 100), case(1024, 7)]
@@ -44,13 +38,6 @@ def test_what_arrives_is_what_the_pool_holds(
 ) -> None:
     operation, _ = bound(monkeypatch, name, of)
     assert operation.check() is None
-
-
-def test_rows_of_another_gpu_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    operation, mover = bound(monkeypatch, "pulled", case())
-    mover.parts[0].pool = operation.inputs._pool(0).pointer
-    operation.launch(0)
-    assert operation.check() is not None
 
 
 def test_gpus_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,32 +99,3 @@ def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(
     inputs = fake_workload(monkeypatch, room=MIB - 1).prepare(case())
     with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
         inputs.bind(variant, Mover(variant.path))
-
-
-def gpus(monkeypatch: pytest.MonkeyPatch, count: int, **different: Any) -> tuple[Gpu, ...]:
-    nvml.install(monkeypatch, nvml.devices(count), **different)
-    with open_gpus(range(count)) as found:
-        return found
-
-
-def test_one_gpu_skips_the_whole_study_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(Path(), "box", gpus=gpus(monkeypatch, 1), cuda="13.0")
-    reasons = {place.unmet(variant) for variant in PEERS.variants}
-    assert reasons == {
-        f"needs {count} free GPUs of one kind, got 1; gpu={list(range(count))} would name them"
-        for count in (2, 3, 4)
-    }
-
-
-def test_two_gpus_skip_what_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place(Path(), "box", gpus=gpus(monkeypatch, 2), cuda="13.0")
-    without_torch = [variant for variant in PEERS.variants if "torch" not in variant.needs]
-    skipped = {variant.name for variant in without_torch if place.unmet(variant)}
-    assert skipped == {name for name in NAMES if name.startswith(("three_", "four_"))}
-
-
-def test_gpus_without_access_to_each_other_skip_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = gpus(monkeypatch, 2, can_access=lambda i, j: i < j)
-    place = Place(Path(), "box", gpus=found, cuda="13.0", apart=apart(found))
-    reasons = {place.unmet(PEERS.variant(name)) for name in ("pulled", "two_links")}
-    assert reasons == {"GPU 0 and GPU 1 cannot access each other's memory"}
