@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
@@ -22,6 +19,8 @@ from tests.second_clock.cells import CELLS, TOLERANCE, Timed
 
 SOURCE = Path(__file__).parent / "second_clock.cu"
 ADDRESS = ctypes.c_void_p
+TIMES = {"gpu_time": "device_time", "host_time": "host_time"}
+"""Functions of the second clock by metric."""
 
 
 def build(toolchain: Toolchain, arch: str, folder: Path) -> Path:
@@ -39,7 +38,7 @@ class SecondClock:
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))  # releases the GIL during calls
         self._library.message.restype = ctypes.c_char_p
-        for name in ("flush", "device_time", "host_time", "allocator_time"):
+        for name in ("flush", *TIMES.values()):
             getattr(self._library, name).restype = ctypes.c_double
 
     def device_time(self, bound: Bound) -> float:
@@ -54,15 +53,6 @@ class SecondClock:
         if bound.variant.host_work and bound.operation.settle:
             bound.operation.settle()
         return self._call("host_time", *self._addresses(bound), ADDRESS(bound.stream))
-
-    def allocator_time(self, allocator: Any, tape: np.ndarray) -> float:
-        """Time per operation of a tape, uint64 [operations, 4] of (kind, slot, bytes, stream) that
-        allocates (kind 0) and frees (kind 1), after other work."""
-        sizes = np.where(tape[:, 0] == 0, tape[:, 2], 0).astype(np.uint64)
-        slots = tape[:, 1].astype(np.uint32)
-        addresses = (allocator.address, sizes.ctypes.data, slots.ctypes.data)
-        counts = map(ctypes.c_size_t, (len(tape), int(slots.max()) + 1))
-        return self._call("allocator_time", *map(ADDRESS, addresses), *counts)
 
     def _reset(self, bound: Bound) -> None:
         if bound.operation.reset:
@@ -116,24 +106,13 @@ class BothClocks(Bench):
 
         def samples(metric: str) -> list[float]:
             """`count` times after two that are discarded."""
-            take = self._clock_of(metric, bound)
-            return [take() for _ in range(2 + count)][2:]
+            take = getattr(self._clock, TIMES[metric])
+            return [take(bound) for _ in range(2 + count)][2:]
 
-        # Half of the samples on either side of the engine's, because hosts drift. The engine first
-        # brings an allocator into its steady state.
-        before = {metric: samples(metric) for metric in metrics if metric != "op_time"}
+        # Half of the samples on either side of the engine's, because hosts drift.
+        before = {metric: samples(metric) for metric in metrics}
         super()._take_samples(cell, bound, first_launch_s, time_device)
-        self.second[cell] = {name: before.get(name, []) + samples(name) for name in metrics}
-
-    def _clock_of(self, metric: str, bound: Bound) -> Callable[[], float]:
-        """Takes one time of this metric by the second clock."""
-        if metric == "gpu_time":
-            return lambda: self._clock.device_time(bound)
-        if metric == "host_time":
-            return lambda: self._clock.host_time(bound)
-        replay = vars(bound.operation)
-        allocator, tape = replay["_allocator"], replay["_pattern"].tapes[0]
-        return lambda: self._clock.allocator_time(allocator, tape)
+        self.second[cell] = {metric: before[metric] + samples(metric) for metric in metrics}
 
     def compared(self, timed: Timed, cell: Cell) -> list[Compared]:
         """The comparison of each metric of a cell. Prints why a cell was not timed."""

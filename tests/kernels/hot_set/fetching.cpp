@@ -1,5 +1,5 @@
-// How the CPU and a kernel share the misses: properties of the chosen share, and the kernel's thread
-// that watches the CPU's claims. Ends with 1 and says what is wrong.
+// How the CPU and a kernel share the misses: properties of the chosen share, and the kernel's
+// thread that watches the CPU's claims. Ends with 1 and says what is wrong.
 #include <chrono>
 #include <thread>
 
@@ -39,7 +39,8 @@ void expect_share(int64_t pool_mib, int64_t rows) {
   expect(pool_mib > 512 || in_place == rows, what + "within the reach of the TLB, some are packed");
 }
 
-// The thread ends once both sides have met, although the CPU posts a higher claim after a lower one.
+// The thread ends once both sides have met, although the CPU posts a higher claim after a lower
+// one.
 void expect_meeting() {
   constexpr uint32_t kLaunch = 3, kEnd = 1000, kLowest = 600;
   LaunchValue by_cpu{tagged(kLaunch - 1, 5)};  // of the previous launch

@@ -112,7 +112,7 @@ void pack(int64_t rows, Order order) {
   launches.run(launch, rows_text(rows) + " packed");
   fall_asleep();
   launches.run(launch, rows_text(rows) + " packed by threads that slept");
-  if (rows > 1000) {  // threads that wait for room in the ring must not wait for good
+  if (rows > 1000) {           // threads that wait for room in the ring must not wait for good
     copies_until_failure = 2;  // the pairs and some rows arrive
     expect(throws<std::runtime_error>([&] { launch(launches.gathers[0], nullptr); }),
            "a failed copy was not reported");
