@@ -29,9 +29,8 @@ def summary(seconds: float = 1e-6) -> pd.DataFrame:
         for case in variant.cases
         if {"direction", "count"} <= case.values.keys() and "streams" not in case.values
     ]
-    times = {"metric": "host_time", "unit": "s", "median": seconds}
-    ends = {"ci_low": seconds, "ci_high": seconds, "verified": 1, "stale": 0}
-    return pd.DataFrame(rows).assign(**times, **ends)
+    table = pd.DataFrame(rows).assign(metric="host_time", unit="s", verified=1, stale=0)
+    return table.assign(median=seconds, ci_low=seconds, ci_high=seconds)
 
 
 def answers(**links: float) -> dict[Place, Measured]:
