@@ -21,7 +21,7 @@ from analysis.study import case_id
 from analysis.toolchain.modules import load_python
 from kernels.hot_set.choosing import link, times_by_machine
 from kernels.hot_set.graph_table import STEPS, added_times
-from kernels.hot_set.page_tables import blocks, choice, hit_rates, policies
+from kernels.hot_set.page_tables import blocks, hit_rates, policies
 from kernels.hot_set.policy_chart import policy_table
 from kernels.hot_set.share_table import SHARING, WITHIN, repeated_shares, shares
 from kernels.pinning import longest_calls as LONGEST
@@ -65,18 +65,6 @@ def last(table: Any) -> list[object]:
     """The only row of a table, without its machine."""
     (row,) = table.rows
     return list(row[1:])
-
-
-def test_the_simpler_of_two_equally_fast_steps_is_taken(tmp_path: Path) -> None:
-    times = {
-        (TWO_KERNELS, 1, 410): 20.5e-6,
-        (BLOCK, 1, 410): 20e-6,
-        (TWO_KERNELS, 10, 4100): 200e-6,
-        (BLOCK, 10, 4100): 100e-6,
-    }
-    rows = choice(facts_of(tmp_path, timed(times))).rows
-    assert [TWO_KERNELS in str(rows[0][4]), BLOCK in str(rows[1][4])] == [True, True]
-    assert [row[5:7] for row in rows] == [["20.50 µs", "0.976×"], ["100.0 µs", "1.000×"]]
 
 
 @pytest.mark.parametrize(
@@ -208,20 +196,6 @@ def test_the_cause_is_the_fewest_chunks_that_explain_the_wait(
     longest_s: float, chunk_s: float, cause: str
 ) -> None:
     assert WAITS.Wait(longest_s, chunk_s).cause == cause
-
-
-@pytest.mark.parametrize(
-    ("claim", "bound", "expected"),
-    [
-        ("longest_call_waits_for_one_chunk", "at_least", LONGEST.IN_ONE),
-        ("longest_call_waits_for_chunks", "at_least", LONGEST.IN_CHUNKS),
-        ("longest_call_ends_with_a_chunk", "at_most", LONGEST.END_GAP_S),
-        ("neighbours_wait_for_a_chunk", "at_most", WAITS.LIMIT_S),
-    ],
-)
-def test_thresholds_are_those_of_the_claims(claim: str, bound: str, expected: float) -> None:
-    (found,) = (one for one in STUDIES["pinning"].claims if one.id == claim)
-    assert {getattr(test, bound) for test in found.tests} == {expected}
 
 
 # pool_gather, transfers, peers

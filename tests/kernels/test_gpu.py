@@ -27,20 +27,6 @@ CONSTANTS = {
 }
 
 
-def of_h2d_gather(variant: Variant) -> list[Values]:
-    shapes = [(1, 1, "permutation"), (3, 333, "permutation"), (3, 333, "with_replacement")]
-    return [{"bs": bs, "topk": topk, "draw": draw} for bs, topk, draw in shapes]
-
-
-def of_pool_gather(variant: Variant) -> list[Values]:
-    # The last pool is more than any GPU holds the translations of, and beyond 2**31 bytes.
-    pools = [(1, 1), (3000, 4), (70_000, 64), (20_000, 3072)]
-    found: list[Values] = [
-        {"rows": rows, "pool_mib": pool_mib, "layout": "scattered"} for rows, pool_mib in pools
-    ]
-    return [*found, {"rows": 20_000, "pool_mib": 64, "layout": "pages_64"}]
-
-
 def of_translation(variant: Variant) -> list[Values]:
     if "reads" in variant.cases[0].values:
         walks = [(64, 64, 4096, "random"), (1000, 4, 9999, "ascending"), (7, 2048, 33, "random")]
@@ -78,28 +64,38 @@ def of_transfers(variant: Variant) -> list[Values]:
     return [{"direction": way, "size": size, "count": count} for way, size, count in ways]
 
 
-def of_unpack(variant: Variant) -> list[Values]:
-    fragments = [(4096, 0, 0), (64, 0, 0), (4093, 0, 1), (333, 5, 2), (4096, 4, 8), (65536, 8, 0)]
-    found: list[Values] = [
-        {"chunks": 2, "kib": 128, "fragment": fragment, "src": src, "dst": dst}
-        for fragment, src, dst in fragments
-    ]
-    found.append({"chunks": 1, "kib": 1, "fragment": 1})
-    return found[:1] if variant.name == "debug_poll_50ms" else found
-
-
-def of_duplex(variant: Variant) -> list[Values]:
-    return [{"size": size, "count": count} for size, count in ((48, 1000), (5001, 9), (4096, 1024))]
-
-
-CASES: dict[str, Callable[[Variant], Sequence[Values]]] = {
-    "h2d_gather": of_h2d_gather,
-    "pool_gather": of_pool_gather,
+CASES: dict[str, Sequence[Values] | Callable[[Variant], Sequence[Values]]] = {
+    "h2d_gather": [
+        {"bs": bs, "topk": topk, "draw": draw}
+        for bs, topk, draw in ((1, 1, "permutation"), (3, 333, "with_replacement"))
+    ],
+    # The last pool is more than any GPU holds the translations of, and beyond 2**31 bytes.
+    "pool_gather": [
+        {"rows": rows, "pool_mib": pool_mib, "layout": layout}
+        for layout, rows, pool_mib in (
+            *(("scattered", 1, 1), ("scattered", 3000, 4), ("scattered", 70_000, 64)),
+            *(("pages_64", 20_000, 64), ("scattered", 20_000, 3072)),
+        )
+    ],
     "translation": of_translation,
     "transfers": of_transfers,
-    "unpack": of_unpack,
-    "duplex": of_duplex,
+    "unpack": [
+        {"chunks": 2, "kib": kib, "fragment": fragment, "src": src, "dst": dst}
+        for kib, fragment, src, dst in (
+            *((128, 4096, 0, 0), (128, 64, 0, 0), (128, 4093, 0, 1), (128, 333, 5, 2)),
+            *((128, 4096, 4, 8), (128, 65536, 8, 0), (1, 1, 0, 0)),
+        )
+    ],
+    "duplex": [
+        {"size": size, "count": count} for size, count in ((48, 1000), (5001, 9), (4096, 1024))
+    ],
 }
+
+
+def cases_of(study: Study, variant: Variant) -> Sequence[Values]:
+    found = CASES[study.name]
+    every = found(variant) if callable(found) else found
+    return every[:1] if variant.name == "debug_poll_50ms" else every
 
 
 def is_tested(study: str, variant: Variant) -> bool:
@@ -123,7 +119,7 @@ def on_gpu(study: Study, variant: Variant, values: Values) -> Operation:
 
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
 def test_every_launch_is_right(study: Study, variant: Variant, stream: int) -> None:
-    for values in CASES[study.name](variant):
+    for values in cases_of(study, variant):
         try:
             operation = on_gpu(study, variant, values)
         except Skip:  # this host has no such memory
@@ -180,7 +176,7 @@ FAULTS = {
 def test_the_check_finds_a_wrong_kernel(fault: str, tmp_path: Path, stream: int) -> None:
     name, variant, *change = FAULTS[fault]
     wrong = study_with_fault(STUDIES[name], tmp_path, *change)
-    values = {"fragment": 4093} if name == "unpack" else CASES[name](wrong.variant(variant))[1]
+    values = {"fragment": 4093} if name == "unpack" else cases_of(wrong, wrong.variant(variant))[1]
     assert outcome(on_gpu(wrong, wrong.variant(variant), values), stream) is not None
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.toolchain import sass
-from tests.compiled import QUICK, device_code, module
+from tests.compiled import QUICK, module
 from tests.kernels.pool_gather.fake import POOL
 
 ROW = POOL.constants["token_bytes"]
@@ -38,16 +37,6 @@ VECTORS = "an address that is a multiple of"
 def bind(name: str, **changes: Any) -> Any:
     built: Any = module(POOL, POOL.variant(name), optimisation=QUICK)
     return built.bind(**{**RIGHT, **changes})
-
-
-def test_streaming_changes_how_a_row_is_loaded_and_nothing_else() -> None:
-    code = {}
-    for name in ("loads_first", "streaming"):
-        built = device_code(POOL, POOL.variant(name))
-        (code[name],) = sass.parse_sass(sass.cuobjdump(built, "-sass"))
-    assert code["streaming"].loads == code["loads_first"].loads
-    assert code["streaming"].stores == code["loads_first"].stores
-    assert code["streaming"].loads_in_flight == code["loads_first"].loads_in_flight == 2
 
 
 @pytest.mark.parametrize(

@@ -131,14 +131,6 @@ def test_the_reach_is_found_and_a_machine_without_one_has_the_smallest_of_the_ot
     assert Pools({}, []).reach("three") is None
 
 
-def test_the_nearest_gather_differs_least_on_its_worst_axis() -> None:
-    few, many = (Gather("box", "way", 656, n, 4 * GIB, 1e-5) for n in (2048, 262_144))
-    pools = Pools({}, [few, many, Gather("other", "way", 656, 9000, 4 * GIB, 1e-5)])
-    assert pools.nearest("box", 656, 9000, 4 * GIB) == few
-    assert pools.nearest("box", 656, 90_000, 40 * GIB) == many
-    assert pools.nearest("none", 656, 9000, 4 * GIB) is None
-
-
 def test_a_pool_beyond_the_reach_is_refused() -> None:
     pools = Pools({"box": GIB}, [Gather("box", "way", 656, 2048, 40 * GIB, 5e-5)])
     assert pools.refusal("box", 656, 2048, GIB) == ""

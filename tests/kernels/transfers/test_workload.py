@@ -7,17 +7,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
 from analysis.measure.cell import PythonLauncher, Skip
 from analysis.study import Case
-from kernels.common import host_memory
 from kernels.common.host_memory import HostMemory
-from kernels.common.moves import workload as pieces
 from tests.kernels.cuda import outcome
 from tests.kernels.moves import listed, move, python_module
 from tests.kernels.stubbed import stubbed
@@ -87,22 +82,6 @@ def test_a_stream_with_pageable_copies_is_not_held(workload: Any) -> None:
     assert bound(workload, "pageable_loop", move(16, 1, "h2d"), python_module()).waits is True
 
 
-def test_no_huge_pages_skips_the_case(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(kind: str, size: int) -> None:
-        raise host_memory.NoHugePages("none")
-
-    monkeypatch.setattr(pieces, "HostMemory", refuse)
-    with pytest.raises(Skip, match="none"):
-        bound(workload, "registered_huge_loop", move(16, 1, "h2d"), python_module())
-
-
-def test_a_file_for_any_memory_gets_that_of_the_variants_name(workload: Any) -> None:
-    for kind in ("pinned", "pageable"):
-        operation = bound(workload, f"{kind}_profiled", move(16, 1, "d2h"), python_module())
-        assert operation.targets[0].memory.kind == kind
-        assert outcome(operation) is None
-
-
 def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant(
     workload: Any,
 ) -> None:
@@ -125,15 +104,6 @@ def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant(
     assert outcome(operation) is None
     assert (source != workload.payload("there")).any()
     assert outcome(workload.bind(TRANSFERS.variant("pageable_loop"), python_module())) is None
-
-
-@given(words=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=8), rounds=st.integers(0, 9))
-def test_work_is_its_rounds_one_by_one(words: list[int], rounds: int) -> None:
-    payload = np.array(words, np.uint32).view(np.uint8)
-    expected = words
-    for _ in range(rounds):
-        expected = [(w * WORK.FACTOR + WORK.TERM) % 2**32 for w in expected]
-    assert WORK.worked_on(payload, rounds).view(np.uint32).tolist() == expected
 
 
 def test_the_work_is_the_same_on_both_sides() -> None:

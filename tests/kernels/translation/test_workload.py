@@ -90,14 +90,6 @@ def test_rows_of_a_draw_are_distinct_and_in_their_order(
         assert len(np.unique(draws, axis=0)) > 1
 
 
-@pytest.mark.parametrize(("slots", "count"), [(1, 1), (5, 1), (100, 100), (401, 100), (10**6, 999)])
-def test_distinct_numbers_are_spread_over_all_slots(slots: int, count: int) -> None:
-    rng = np.random.default_rng(0)
-    drawn = np.stack([WORKLOADS.distinct(slots, count, rng) for _ in range(20)])
-    assert all(len(np.unique(draw)) == count for draw in drawn)
-    assert drawn.min() >= 0 and (drawn.max() >= slots * 0.6 or slots < 10)
-
-
 def test_a_walk_reads_no_line_twice_before_it_has_read_all() -> None:
     walk = WORKLOADS.Walk(lines(16, 64, 16 * 512), np.random.default_rng(0))
     numbers = walk.checked()

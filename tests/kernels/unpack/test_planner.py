@@ -91,38 +91,6 @@ def test_an_impossible_case_is_an_error(changes: dict[str, Any], field: str, exp
     assert field in caught.value.field
 
 
-@given(chunks=random_chunks())
-def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
-    chunks: list[list[tuple[int, int, int]]],
-) -> None:
-    plan = made(*chunks)
-    WORKLOADS.require_valid(plan, LONGEST)
-    flat = [descriptor for chunk in chunks for descriptor in chunk]
-    assert plan.descriptors.tolist() == flat
-    assert plan.blocks_of_chunks == tuple(-(-len(chunk) // ROOM) for chunk in chunks)
-    source = np.random.default_rng(0).integers(0, 256, plan.bounce_bytes, np.uint8)
-    out = np.empty(plan.dst_bytes, np.uint8)
-    WORKLOADS.place(source, plan, out)
-    expected = [WORKLOADS.POISON] * plan.dst_bytes
-    for src_off, length, dst_off in flat:
-        for byte in range(length):
-            expected[dst_off + byte] = source[src_off + byte]
-    assert out.tolist() == expected
-
-
-@given(chunks=random_chunks())
-def test_in_order_the_same_destinations_take_contiguous_bytes(
-    chunks: list[list[tuple[int, int, int]]],
-) -> None:
-    plan = made(*chunks)
-    sorted_plan = WORKLOADS.in_order(plan)
-    before, after = plan.descriptors, sorted_plan.descriptors
-    assert (before["dst_off"] == after["dst_off"]).all() and (before["len"] == after["len"]).all()
-    offsets = after["src_off"].astype(int) - after["dst_off"].astype(int)
-    assert len(set(offsets.tolist())) == 1 and after["src_off"].min() == before["src_off"].min()
-    assert plan.descriptors.tolist() == [d for chunk in chunks for d in chunk]
-
-
 GOOD = ([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 300 + 16)])
 
 
