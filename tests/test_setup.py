@@ -81,16 +81,11 @@ def test_a_home_that_cannot_be_written_to_is_not_used(
 
 def test_the_container_has_the_locked_programs() -> None:
     definition = (ROOT / "env" / "container.def").read_text()
-
-    def setting(file: str, pattern: str) -> str:
-        found = re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)
-        assert found is not None
-        return found[1]
-
-    assert f" uv=={setting('env/run', r'^uv_version=(.+)$')}\n" in definition
-    compiler = setting("env/container.def", r"^    export CXX=(\S+)$")
-    assert f" {compiler} " in definition
-    assert f'"{compiler}"' in (ROOT / "workflow" / "rules" / "build.smk").read_text()
-    assert definition.count(setting("Snakefile", r'^container: "(\S+)"$')) == 2
+    version = re.search(r"^uv_version=(\S+)$", (ROOT / "env" / "run").read_text(), re.MULTILINE)
+    assert version is not None
+    assert f" uv=={version[1]}\n" in definition
+    compiler = re.search(r"^    export CXX=(\S+)$", definition, re.MULTILINE)
+    assert compiler is not None
+    assert f" {compiler[1]} " in definition
     files = definition.split("%files\n")[1].split("\n\n")[0]
     assert all((ROOT / line.split()[0]).exists() for line in files.splitlines())
