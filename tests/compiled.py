@@ -61,23 +61,28 @@ def toolchain() -> Toolchain:
     return find_toolchain()
 
 
-def with_fault(folder: Path, copy: Path, name: str, right: str, wrong: str) -> Path:
-    """A `copy` of a study's folder in which the file `name` is wrong, in one place. What studies
-    share is beside it."""
-    shutil.copytree(folder, copy)
-    common = copy.parent / COMMON.name
-    if not common.exists():
-        common.symlink_to(COMMON)
-    text = (copy / name).read_text()
-    assert text.count(right) == 1, f"{name}: {right}"
-    (copy / name).write_text(text.replace(right, wrong))
-    return copy
+def changed_kernels(folder: Path, *changes: tuple[str, str, str]) -> Path:
+    """A copy of kernels/ in `folder` with these changes: a file of a study, a text that it has
+    once, and the text that replaces it."""
+    root = folder / "kernels"
+    root.mkdir()
+    studies = {Path(file).parts[0] for file, *_ in changes}
+    for path in (ROOT / "kernels").iterdir():
+        if path.name in studies:
+            shutil.copytree(path, root / path.name)
+        else:
+            (root / path.name).symlink_to(path)
+    for file, right, wrong in changes:
+        text = (root / file).read_text()
+        assert text.count(right) == 1, f"{file}: {right}"
+        (root / file).write_text(text.replace(right, wrong))
+    return root
 
 
 def study_with_fault(study: Study, tmp_path: Path, name: str, right: str, wrong: str) -> Study:
-    """A copy of the study with a fault, as `with_fault` makes it."""
-    copy = with_fault(study.folder, tmp_path / study.name, name, right, wrong)
-    return load_study(copy / "study.yaml")
+    """A copy of the study with a fault in one of its files."""
+    root = changed_kernels(tmp_path, (f"{study.name}/{name}", right, wrong))
+    return load_study(root / study.name / "study.yaml")
 
 
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:
@@ -113,8 +118,8 @@ def headers(folder: Path) -> list[Path]:
 def bindings_owner(study: Study) -> str:
     """The study, or the folder of the file that its bindings only include, which studies share."""
     assert study.bindings is not None, f"{study.name} has no bindings.cpp"
-    lines = [line for line in study.bindings.read_text().splitlines() if not line.startswith("//")]
-    other = re.fullmatch(r'#include "\.\./(\w+)/bindings\.cpp"', "\n".join(lines).strip())
+    code = re.sub(r"^//.*\n", "", study.bindings.read_text(), flags=re.MULTILINE)
+    other = re.fullmatch(r'#include "\.\./(\w+)/bindings\.cpp"', code.strip())
     return other[1] if other else study.name
 
 
@@ -186,44 +191,31 @@ def module_file(
 
     `of_bindings` is the optimisation of the bindings, if another.
     """
-    twin = first_twin(study, variant)
+    # The first variant that compiles to the same, maybe this one.
+    twin = next(one for one in study.variants if one.program == variant.program)
+    settings = {"optimisation": optimisation, "of_bindings": of_bindings}
 
     def make(folder: Path) -> None:
         out = module_path(folder, study, variant)
-        if twin.name != variant.name:
-            settings = {"optimisation": optimisation, "of_bindings": of_bindings}
-            made = module_file(study, twin, arch=arch, **settings)
-            out.parent.mkdir()
-            for suffix in (".so", ".ptxas.csv"):
-                shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
+        if twin.name == variant.name:
+            bound = bindings_object(study, of_bindings or optimisation, variant)
+            compile_module(study, variant, bound, out, arch, optimisation)
             return
-        bound = bindings_object(study, of_bindings or optimisation, variant)
-        compile_module(study, variant, bound, out, arch, optimisation)
+        made = module_file(study, twin, arch=arch, **settings)
+        out.parent.mkdir()
+        for suffix in (".so", ".ptxas.csv"):
+            shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
     folder = kept(name, module_made_of(study, variant), make)
     return module_path(folder, study, variant)
 
 
-def first_twin(study: Study, variant: Variant) -> Variant:
-    """The study's first variant that compiles to the same, maybe the variant itself."""
-    return next((one for one in study.variants if one.program == variant.program), variant)
-
-
-def module(
-    study: Study,
-    variant: Variant,
-    *,
-    arch: str = ARCH,
-    optimisation: str = compiling.OPTIMISATION,
-    of_bindings: str = "",
-) -> ModuleType:
-    """The imported variant, compiled if necessary, as module_file does it."""
+def module(study: Study, variant: Variant, **settings: Any) -> ModuleType:
+    """The imported variant, compiled if necessary, as module_file does it with these settings."""
     if not variant.is_compiled:
         return load_module(Path(), study, variant)
-    settings = {"optimisation": optimisation, "of_bindings": of_bindings}
-    file = module_file(study, variant, arch=arch, **settings)
-    return load_module(file.parents[1], study, variant)
+    return load_module(module_file(study, variant, **settings).parents[1], study, variant)
 
 
 def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
@@ -260,12 +252,8 @@ def resources(module: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def gpu_module_file(study: Study, name: str) -> Path:
-    """The variant as a module for this machine's GPU."""
-    return module_file(study, study.variant(name), arch=resolve_arch("auto", [0]))
-
-
 def gpu_module(study: Study, name: str) -> ModuleType:
+    """The variant as a module for this machine's GPU."""
     return module(study, study.variant(name), arch=resolve_arch("auto", [0]))
 
 

@@ -17,7 +17,7 @@ from analysis import ROOT
 from analysis.base import forked
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from tests.heavy import MARK, guarded, install_guard, is_heavy, mark_heavy
+from tests.heavy import MARK, is_heavy, mark_heavy
 
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
@@ -61,7 +61,6 @@ def pytest_configure() -> None:
     os.environ[FOLDER_VARIABLE] = str(locks)
     # No test survives a power failure, and thousands of files are written.
     os.fsync = lambda fd: None
-    install_guard()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,21 +98,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if without_heavy and is_test and is_heavy(collection_path) else None
 
 
-def has_gpu() -> bool:
-    try:
-        with open_gpus([0]):
-            return True
-    except GpuError:
-        return False
-
-
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         mark_heavy(item)
     left_out = not_asked_for(config)
-    if any(item.get_closest_marker("gpu") for item in items) and not has_gpu():
-        left_out.add("gpu")
+    if any(item.get_closest_marker("gpu") for item in items):
+        try:
+            with open_gpus([0]):
+                pass
+        except GpuError:
+            left_out.add("gpu")
     out = [item for item in items if any(map(item.get_closest_marker, left_out))]
     if out:
         config.hook.pytest_deselected(items=out)
@@ -134,10 +129,10 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Tests marked `gpu` have the machine to themselves, all others share it."""
+    """Tests marked `gpu` have the machine to themselves; all others share it."""
     lock = ReadWriteLock(BUILD / "machine.db")
     alone = item.get_closest_marker("gpu") is not None
-    with guarded(item), lock.write_lock() if alone else lock.read_lock():
+    with lock.write_lock() if alone else lock.read_lock():
         return (yield)
 
 

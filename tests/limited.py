@@ -83,14 +83,8 @@ SYSTEMS: Final[Mapping[str, System]] = {
     "the mount's root": System(
         3 * GIB, "0::/docker/1f/job", _mount("/docker/1f"), _limit("job/", 3 * GIB)
     ),
-    "the process in the mount's root": System(
-        3 * GIB, "0::/docker/1f", _mount("/docker/1f"), _limit("", 3 * GIB)
-    ),
     "another container's mount": System(
         AVAILABLE, "0::/docker/2e/job", _mount("/docker/1f"), _limit("", GIB) | _limit("job/", GIB)
-    ),
-    "two mounts": System(
-        2 * GIB, "0::/job", f"{_mount('/other')}\n{_mount()}", _limit("job/", 2 * GIB)
     ),
     "a colon and a backslash in the path": System(
         2 * GIB, "0::/a\\x2d1/b:7/c", _mount(r"/a\134x2d1"), _limit("b:7/c/", 2 * GIB)
@@ -106,15 +100,6 @@ SYSTEMS: Final[Mapping[str, System]] = {
         | _v1_limit("memory/a/b/", 9 * GIB)
         | _v1_limit("memory/", _FIRST_UNLIMITED),
     ),
-    "v1, another controller": System(
-        AVAILABLE, "4:cpu:/job", _v1_mount(), _v1_limit("memory/job/", GIB)
-    ),
-    "both versions": System(
-        2 * GIB,
-        "4:memory:/job\n0::/unified",
-        f"{_v1_mount()}\n{_mount()}",
-        _v1_limit("memory/job/", 2 * GIB) | _limit("unified/", 3 * GIB),
-    ),
     "a container of Kubernetes, v1": System(
         3 * GIB,
         f"11:cpu,cpuacct:{_POD_V1}\n5:memory:{_POD_V1}\n0::/",
@@ -124,9 +109,7 @@ SYSTEMS: Final[Mapping[str, System]] = {
     "a process moved out of its namespace": System(
         2 * GIB, "0::/../other", _mount(), _limit("", 2 * GIB)
     ),
-    "more than 64 bits": System(AVAILABLE, *_V2, _limit("job/", "9" * 99, GIB)),
     "no list of groups": System(AVAILABLE, *_V2, _limit("job/", GIB), "cgroup"),
-    "no list of mounts": System(AVAILABLE, *_V2, _limit("job/", GIB), "mountinfo"),
     "unknown memory of the system": System(3 * GIB, *_V2, _limit("job/", 4 * GIB, GIB), "meminfo"),
     "no readable text": System(
         2 * GIB,
@@ -182,11 +165,6 @@ QUOTAS: Final[Mapping[str, tuple[float | None, int | None, System]]] = {
         System(
             0, "11:cpu,cpuacct:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", 400000, 100000, 2)
         ),
-    ),
-    "v1 without a quota": (
-        None,
-        0,
-        System(0, "11:cpu,cpuacct:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", -1, 100000)),
     ),
     "v1, another controller": (
         None,

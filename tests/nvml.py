@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pynvml
 import pytest
@@ -51,27 +51,25 @@ class Device:
     links: Sequence[str | None] = ("switch", "switch", None)
     users: Collection[int] = ()
     instances: Sequence[Device] | None = None
+    kind: ClassVar = "GPU"
 
     @property
     def uuid(self) -> str:
-        return f"GPU-{self.index}"
+        return f"{self.kind}-{self.index}"
 
     @property
     def bus_id(self) -> str:
         return f"00000000:0{self.index}:00.0"
 
 
-@dataclass(frozen=True)
 class Instance(Device):
     """A part of a GPU."""
 
-    @property
-    def uuid(self) -> str:
-        return f"MIG-{self.index}"
+    kind = "MIG"
 
 
 def devices(count: int, **different: Any) -> list[Device]:
-    return [replace(Device(index), **different) for index in range(count)]
+    return [Device(index, **different) for index in range(count)]
 
 
 def _of_board(device: Device, answer: int) -> int:
@@ -79,12 +77,6 @@ def _of_board(device: Device, answer: int) -> int:
     if isinstance(device, Instance):
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
     return answer
-
-
-def _instance(device: Device, number: int) -> Device:
-    if device.instances is None or number >= len(device.instances):
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
-    return device.instances[number]
 
 
 def install(
@@ -101,6 +93,11 @@ def install(
             if getattr(device, key) == value:
                 return device
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+
+    def instance(device: Device, number: int) -> Device:
+        if number >= len(device.instances or ()):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return (device.instances or ())[number]
 
     def far_end(device: Device, link: int) -> str | None:
         if link >= len(device.links):
@@ -134,7 +131,7 @@ def install(
         ],
         "DeviceGetMigMode": lambda device: [int(device.instances is not None)] * 2,
         "DeviceGetMaxMigDeviceCount": lambda device: 7,
-        "DeviceGetMigDeviceHandleByIndex": _instance,
+        "DeviceGetMigDeviceHandleByIndex": instance,
         "DeviceGetDeviceHandleFromMigDeviceHandle": lambda device: next(
             one for one in found if device in (one.instances or ())
         ),
@@ -152,24 +149,20 @@ def install(
         monkeypatch.setattr(pynvml, f"nvml{name}", answer)
     assert {f"nvml{name}" for name in answers} >= {*QUERIES}
     driver = pytest.importorskip("cuda.bindings.driver")
-    done = driver.CUresult.CUDA_SUCCESS
-    monkeypatch.setattr(driver, "cuInit", lambda flags: (done,))
+    done, wrong = driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_INVALID_VALUE
     indices = {device.bus_id.encode(): device.index for device in found}
-    monkeypatch.setattr(
-        driver,
-        "cuDeviceGetByPCIBusId",
-        lambda bus_id: (
-            (done, indices[bus_id])
-            if bus_id in indices
-            else (driver.CUresult.CUDA_ERROR_INVALID_VALUE, None)
+    of_driver: dict[str, Callable[..., Any]] = {
+        "Init": lambda flags: (done,),
+        "DeviceGetByPCIBusId": lambda bus_id: (
+            (done, indices[bus_id]) if bus_id in indices else (wrong, None)
         ),
-    )
-    monkeypatch.setattr(driver, "cuDeviceCanAccessPeer", lambda i, j: (done, int(can_access(i, j))))
-    monkeypatch.setattr(
-        driver,
-        "cuDeviceGetAttribute",
-        lambda key, device: (done, {"MAJOR": 9, "MINOR": 0}.get(key.name.rpartition("_")[2], 132)),
-    )
+        "DeviceCanAccessPeer": lambda i, j: (done, int(can_access(i, j))),
+        "DeviceGetAttribute": lambda key, device: (
+            (done, {"MAJOR": 9, "MINOR": 0}.get(key.name.rpartition("_")[2], 132))
+        ),
+    }
+    for name, answer in of_driver.items():
+        monkeypatch.setattr(driver, f"cu{name}", answer)
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, query: str, code: int, of: Device | None = None) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from analysis.measure.cell import Operation
-from analysis.study import Case, Variant
-from analysis.toolchain.modules import load_python
+from analysis.study import CaseValue, Variant
 from kernels.common.arrays import bytes_at
+from kernels.common.outputs import POISON
+from kernels.hot_set.policies import Clock
+from kernels.hot_set.reference import HotSet, buffer_of
+from tests.conformance import binding
 from tests.kernels.cuda import array_of
 from tests.kernels.moves import python_module as moves
 from tests.kernels.peers.fake import Mover
@@ -34,6 +36,41 @@ def rows_by_pairs() -> Any:
         return SimpleNamespace(launch=launch)
 
     return SimpleNamespace(bind=bind)
+
+
+class HotSets:
+    """hot_set: the reference of every layer and request."""
+
+    def __init__(self, policy: str, arrays: Mapping[str, Any]) -> None:
+        self.pool = arrays["pool"]
+        names = ("places", "ids", "out", "hot", "rows", "last_used")
+        self.arrays = {name: array_of(arrays[name]) for name in names}
+        kind = Clock if policy == "clock" else HotSet
+        layers, requests, slots = self.arrays["rows"].shape
+        context_rows = self.arrays["places"].shape[2]
+        self.sets = {at: kind(slots, context_rows) for at in np.ndindex(layers, requests)}
+
+    def advance(self, stream: int, index: int, number: int) -> None:
+        self.ids = self.arrays["ids"][index]
+
+    def launch(self, stream: int) -> None:
+        of = self.arrays
+        for at, hot_set in self.sets.items():
+            of["out"][at] = hot_set.step(self.ids[at[1]]).slots
+            of["rows"][at] = hot_set.rows
+            of["last_used"][at] = getattr(hot_set, "last_used", 0)
+            set: Any = hot_set
+            of["hot"][at] = buffer_of(set, of["places"][at], self.pool, POISON)
+
+    def publish(self) -> None:
+        """All state is in the arrays."""
+
+    close = publish
+
+
+def hot_sets(variant: Variant) -> Any:
+    policy = variant.options.get("policy", "lru")
+    return SimpleNamespace(bind=lambda **arrays: HotSets(policy, arrays))
 
 
 def rows_in_order() -> Any:
@@ -70,81 +107,40 @@ def fills() -> Any:
     return SimpleNamespace(Bound=bound, bind=bind)
 
 
-def case_of(variant: Variant, **small: int) -> Case:
-    """A case of the variant with these numbers, in which a row or piece is as it is there."""
-    case = variant.cases[0]
-    values = {**case.values, **{key: small[key] for key in small.keys() & case.values.keys()}}
-    return Case(values, case.payload_bytes, "default")
+PIECES = {"size": 528, "count": 7}
+LINES = {"count": 16, "reads": 96, "rows": 40, "pool_mib": 1}
+STEPS = {"requests": 2, "topk": 24, "slots": 40, "misses": 6, "pool_mib": 1, "layers": 2}
 
-
-def sized(case: Case, *factors: str) -> Case:
-    """The case with the payload that its values have."""
-    size = int(np.prod([case.number(factor) for factor in factors]))
-    return Case(case.values, size, case.grid)
-
-
-def pieces(variant: Variant) -> Case:
-    """Pieces to the host, whose places have gaps, if the variant moves any to memory of CUDA's."""
-    is_held = variant.name.startswith(("pinned", "write_combined"))
-    back = [case for case in variant.cases if is_held and case.values.get("direction") == "d2h"]
-    case = case_of(replace(variant, cases=(*back, *variant.cases)), size=528, count=7)
-    return sized(case, "size", "count")
-
-
-def pool_rows(variant: Variant) -> Case:
-    case = case_of(variant, rows=300, pool_mib=1)
-    return Case(case.values, 300 * variant.constants["token_bytes"], "default")
-
-
-def read_lines(variant: Variant) -> Case:
-    case = case_of(variant, count=16, reads=96, rows=40, pool_mib=1)
-    per_operation = "reads" if "reads" in case.values else "rows"
-    real = variant.cases[0]
-    each = real.payload_bytes // real.number(per_operation)
-    return Case(case.values, each * case.number(per_operation), "default")
-
-
-SMALL: dict[str, tuple[dict[str, int], Callable[[Variant], Case], Callable[[Variant], Any]]] = {
-    "duplex": ({}, pieces, lambda variant: moves()),
+SMALL: dict[str, tuple[dict[str, int], dict[str, int], Callable[[Variant], Any]]] = {
+    "duplex": ({}, PIECES, lambda variant: moves()),
     "h2d_gather": (
         {"total_cpu_slots": 64, "total_gpu_slots": 64},
-        lambda variant: case_of(variant, bs=3, topk=7),
+        {"bs": 3, "topk": 7},
         lambda variant: rows_by_pairs(),
     ),
-    "idle_stream": ({}, pieces, lambda variant: moves()),
+    "hot_set": ({"largest_pool_mib": 1}, STEPS, hot_sets),
+    "idle_stream": ({}, PIECES, lambda variant: moves()),
     "link_calibration": (
-        {"pool_bytes": 2**16, "largest_bytes": 2**14},
-        lambda variant: (
-            sized(case_of(variant, bytes=4096), "bytes")
-            if "bytes" in variant.cases[0].values
-            else Case(variant.cases[0].values, 8 * variant.cases[0].number("row_bytes"), "default")
-        ),
+        {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 256},
+        {"bytes": 4096},
         lambda variant: rows_in_order(),
     ),
-    "peers": (
-        {"largest_mib": 1},
-        lambda variant: sized(case_of(variant, rows=40, pool_mib=1), "rows", "row_bytes"),
-        lambda variant: Mover(variant.path),
-    ),
-    "pool_gather": (
-        {"largest_pool_mib": 2},
-        pool_rows,
-        lambda variant: gathers(),
-    ),
-    "storage_fill": ({}, lambda variant: case_of(variant, side=9), lambda variant: fills()),
-    "transfers": ({}, pieces, lambda variant: moves()),
+    "peers": ({"largest_mib": 1}, {"rows": 40, "pool_mib": 1}, lambda v: Mover(v.path)),
+    "pool_gather": ({"largest_pool_mib": 2}, {"rows": 300, "pool_mib": 1}, lambda v: gathers()),
+    "storage_fill": ({}, {"side": 9}, lambda variant: fills()),
+    "transfers": ({}, PIECES, lambda variant: moves()),
     "translation": (
         {"pool_mib": 64, "kinds_mib": 64, "largest_bytes": 2**21},
-        read_lines,
+        LINES,
         lambda variant: Reader("lines" if "lines" in variant.name else "rows"),
     ),
     "unpack": (
         {"block_descriptors": 8},
-        lambda variant: case_of(variant, chunks=2, kib=2, fragment=96),
+        {"chunks": 2, "kib": 2, "fragment": 96},
         lambda variant: HostModule(room=8),
     ),
 }
-"""Constants, a small case and the module of each study whose kernels are here."""
+"""Constants, values of a small case, and the module of each study whose kernels are here."""
 
 BEYOND = {"price", "pressure", "step", "trip", "torch", "managed", "nvbandwidth", "profiled"}
 """Words in names of variants of transfers that do other things than move pieces."""
@@ -157,16 +153,17 @@ def emulated() -> list[tuple[str, Variant]]:
         for name in SMALL
         for variant in STUDIES[name].subjects
         if not (name == "transfers" and BEYOND & {*variant.name.split("_")})
+        and (variant.on_gpu or name != "hot_set")
     ]
 
 
 def bound(study: str, variant: Variant) -> Operation:
-    """A variant bound to a small case."""
-    constants, case, module = SMALL[study]
-    workload = load_python(STUDIES[study], variant.workload).Workload(
-        {**variant.constants, **constants}, np.random.default_rng(0)
-    )
-    inputs = workload.prepare(case(variant)) or workload
-    operation: Operation = inputs.bind(variant, module(variant))
-    operation.inputs = inputs  # type: ignore[attr-defined]  # whose memory is read by address
-    return operation
+    """A variant bound to a small case. Pieces in memory of CUDA's go to the host, if they may: only
+    there, the spoiled output is seen."""
+    constants, small, module = SMALL[study]
+    known = variant.cases[0].values
+    values: dict[str, CaseValue] = {key: small[key] for key in small.keys() & known.keys()}
+    is_held = variant.name.startswith(("pinned", "write_combined"))
+    if is_held and any(case.values.get("direction") == "d2h" for case in variant.cases):
+        values["direction"] = "d2h"
+    return binding.bound(STUDIES[study], variant, module(variant), values, **constants)

@@ -43,7 +43,8 @@ constexpr bool kIsLate = false;
 int current = 0;
 int calls_to_failure = -1;
 cudaError_t last = cudaSuccess;
-std::map<cudaStream_t, Stream> streams;  // also those that are destroyed: events stand for work
+// Also those that are destroyed: events stand for work. Kept at the end, as its keys are memory.
+std::map<cudaStream_t, Stream>& streams = *new std::map<cudaStream_t, Stream>;
 CUgraph_st* captured = nullptr;
 
 void drain(cudaStream_t of, size_t until) {

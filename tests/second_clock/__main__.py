@@ -9,83 +9,111 @@ Needs a GPU and nvcc; builds the modules that are missing. Exit code 1 if the cl
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
+from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.machine_lock import whole_machine
+from analysis.measure.round import RoundJob
 from analysis.study import discover
-from analysis.study.config import load_config
+from analysis.study.config import Grid, load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules, module_path
 from tests.second_clock.cells import CELLS, Timed
-from tests.second_clock.clock import build
-from tests.second_clock.compare import Compared, compare
+from tests.second_clock.clock import BothClocks, Compared, build
+
+KNOWN = list(dict.fromkeys(timed.study for timed in CELLS))
+GRID = Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.second_clock", description=__doc__)
-    known = list(dict.fromkeys(timed.study for timed in CELLS))
-    parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"one of {', '.join(known)}")
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"one of {', '.join(KNOWN)}")
     parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if unknown := set(arguments.studies) - set(known):
-        raise HotpathError(f"STUDY: expected one of {', '.join(known)}, got {min(unknown)}")
+    if unknown := set(arguments.studies) - set(KNOWN):
+        raise HotpathError(f"STUDY: expected one of {', '.join(KNOWN)}, got {min(unknown)}")
     if arguments.library:  # the process of one study
         compared = [asdict(row) for row in compare(arguments.studies[0], arguments.library)]
         arguments.out.write_text(json.dumps(compared))
         return
-    rows = compare_all(arguments.studies or known)
+    rows = compare_all(arguments.studies or KNOWN)
     print("\n".join(table(rows)))
     sys.exit(0 if all(row.agrees for row in rows) else 1)
 
 
 def compare_all(studies: Sequence[str]) -> list[Compared]:
     """Compare the clocks in all cells of these studies, on this machine alone."""
-    config = load_config({})
+    config, known = load_config({}), discover()
     arch = resolve_arch(config.arch, config.gpus)
-    build_modules(arch, studies)
-    with (
-        whole_machine(config.busy, "comparing clocks"),
-        tempfile.TemporaryDirectory() as folder,
-    ):
+    modules = [
+        module_path(built_modules(arch), known[one.study], known[one.study].variant(one.variant))
+        for one in CELLS
+        if one.study in studies
+    ]
+    targets = sorted({str(path.relative_to(ROOT)) for path in modules})
+    subprocess.run(
+        [sys.executable, "-m", "snakemake", *targets, "--cores", "all"], cwd=ROOT, check=True
+    )
+    with whole_machine(config.busy, "comparing clocks"), tempfile.TemporaryDirectory() as folder:
         library = build(find_toolchain(config.nvcc), arch, Path(folder))
         return [row for study in studies for row in in_process(study, library, Path(folder))]
-
-
-def build_modules(arch: str, studies: Sequence[str]) -> None:
-    """Build the modules of these studies' cells by the pipeline, as for a measurement."""
-    known, targets = discover(), set()
-    for timed in CELLS:
-        if timed.study in studies:
-            study = known[timed.study]
-            path = module_path(built_modules(arch), study, study.variant(timed.variant))
-            targets.add(str(path.relative_to(ROOT)))
-    command = [sys.executable, "-m", "snakemake", *sorted(targets), "--cores", "all"]
-    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def in_process(study: str, library: Path, folder: Path) -> list[Compared]:
     """Compare the clocks in a new process, because NVBench runs once per process."""
     out = folder / f"{study}.json"
-    command = [sys.executable, "-m", "tests.second_clock", study]
-    done = subprocess.run(
-        [*command, "--library", library, "--out", out], cwd=ROOT, env=os.environ, check=False
-    )
+    command = [sys.executable, "-m", "tests.second_clock", study, "--library", str(library)]
+    done = subprocess.run([*command, "--out", str(out)], cwd=ROOT, check=False)
     if done.returncode != 0:
         raise HotpathError(f"{study}: expected a comparison, got exit code {done.returncode}")
     rows = json.loads(out.read_text())
     return [Compared(**{**row, "timed": Timed(**row["timed"])}) for row in rows]
+
+
+def compare(study_name: str, library: Path) -> list[Compared]:
+    """Compare the clocks in all cells of a study. Once per process, like NVBench."""
+    from analysis.measure.nvbench import run_under_nvbench
+
+    config, study = load_config({}), discover()[study_name]
+    cells = {one: one.cell(study) for one in CELLS if one.study == study_name}
+    with tempfile.TemporaryDirectory() as folder, open_gpus(config.gpus[:1]) as gpus:
+        show_only(gpus)
+        os.sched_setaffinity(0, gpus[0].local_cpus())
+        job = RoundJob(
+            study=study,
+            variants=list({cell.variant.name: cell.variant for cell in cells.values()}.values()),
+            grid=GRID,
+            run="second clock",
+            number=0,
+            modules=built_modules(resolve_arch(config.arch, config.gpus)),
+            gpu_keys=tuple(gpu.key for gpu in gpus),
+            out=Path(folder) / "round",
+        )
+        bench = BothClocks(job, tuple(gpus), library)
+        gc.disable()
+        run_under_nvbench([*cells.values()], bench.measure, fail, job.out)
+    return [row for timed, cell in cells.items() for row in bench.compared(timed, cell)]
+
+
+def fail(error: BaseException) -> NoReturn:
+    """End the process, because NVBench would continue with the next cell."""
+    traceback.print_exception(error)
+    os._exit(1)
 
 
 def table(rows: Sequence[Compared]) -> list[str]:

@@ -12,9 +12,6 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <vector>
-
-#include "../../allocator/lib/allocator.h"
 
 namespace {
 
@@ -137,20 +134,6 @@ double caught(const Function& function) {
   }
 }
 
-// A program between two steps: writes 4 MiB, and takes branches that nobody can predict.
-void other_work(std::vector<uint32_t>& memory, std::minstd_rand& random) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < memory.size(); i += 16) {
-    memory[i] = sum += static_cast<uint32_t>(i);
-  }
-  for (int i = 0; i < 40'000; ++i) {
-    if (random() % 2 == 0) {
-      asm volatile("" : "+r"(sum));
-      ++sum;
-    }
-  }
-}
-
 }  // namespace
 
 extern "C" {
@@ -159,10 +142,7 @@ const char* message() { return last_message.c_str(); }
 
 // Flushes the L2 and waits until the stream is idle; 0, or negative.
 double flush(cudaStream_t stream) {
-  return caught([&] {
-    instance().flush(stream);
-    return 0.0;
-  });
+  return caught([&] { return instance().flush(stream), 0.0; });
 }
 
 // Seconds between two events around launch(object, stream). A kernel holds the stream, with a
@@ -174,27 +154,5 @@ double device_time(Launch launch, void* object, cudaStream_t stream) {
 // Seconds of launch(object, stream) and the wait for the stream, which is idle before.
 double host_time(Launch launch, void* object, cudaStream_t stream) {
   return caught([&] { return instance().host_time(launch, object, stream); });
-}
-
-// Seconds per operation of a tape on the allocator of device 0, after other work. Operation i
-// allocates sizes[i] bytes into slots[i], or frees that slot if the size is 0.
-double allocator_time(Allocator* allocator, const uint64_t* sizes, const uint32_t* slots,
-                      size_t operations, size_t slot_count) {
-  static std::vector<uint32_t> memory(size_t{1} << 20);
-  static std::minstd_rand random(1);
-  return caught([&] {
-    std::vector<void*> held(slot_count);
-    other_work(memory, random);
-    const Steady::time_point start = Steady::now();
-    for (size_t i = 0; i < operations; ++i) {
-      void*& memory_of_slot = held[slots[i]];
-      if (sizes[i] > 0) {
-        memory_of_slot = allocator->allocate(sizes[i], {0, 0});
-      } else {
-        allocator->deallocate(memory_of_slot, {0, 0});
-      }
-    }
-    return seconds_since(start) / static_cast<double>(operations);
-  });
 }
 }

@@ -20,7 +20,6 @@ from analysis.base.records import records_text
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import (
     FORMAT,
-    CapturedVariant,
     CaptureFile,
     Compiler,
     GpuKeys,
@@ -130,24 +129,16 @@ def samples_of(
     grid: str = "full",
 ) -> list[Sample]:
     """Verified samples of every case in `grid` and time metric of `variant`, one a round."""
-    random_source = random.Random(f"{run}{variant.name}")
+    draw = random.Random(f"{run}{variant.name}").lognormvariate
+    about: dict[str, Any] = {"run": run, "sample": 0, "verified": 1, "status": "ok", "reason": ""}
+    about |= {"throttle": "", "sm_mhz": 1980.0, "started_at": run, "unit": "s"}
     return [
         Sample(
-            study=study.name,
-            variant=variant.name,
-            case=case.id,
+            *(study.name, variant.name, case.id),
             metric=metric,
-            unit="s",
-            value=seconds(variant, case, metric) * random_source.lognormvariate(0, noise),
-            run=run,
             round=number,
-            sample=0,
-            verified=1,
-            status="ok",
-            reason="",
-            throttle="",
-            sm_mhz=1980.0,
-            started_at=run,
+            value=seconds(variant, case, metric) * draw(0, noise),
+            **about,
         )
         for number in range(rounds)
         for case in variant.in_grid(grid)
@@ -205,18 +196,11 @@ def files_of(root: Path, machine: str, study: str) -> list[Path]:
 
 def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> dict[str, Any]:
     """What `add_run` writes of a variant's run beside its samples."""
-    return {
-        "run": run,
-        "commit": "0" * 40,
-        "dirty": False,
-        "source_sha256": fingerprint(study, variant),
-        "method_version": METHOD_VERSION,
-        "command": "made up",
-        "rounds": MAX_ROUNDS,
-        "start": run,
-        "end": run,
-        "machine": {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132},
-    }
+    times = dict.fromkeys(("run", "start", "end"), run)
+    code = {"commit": "0" * 40, "dirty": False, "source_sha256": fingerprint(study, variant)}
+    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
+    how = {"method_version": METHOD_VERSION, "command": "made up", "rounds": MAX_ROUNDS}
+    return times | code | how | {"machine": host}
 
 
 def write_machine(
@@ -226,18 +210,14 @@ def write_machine(
     *,
     variants: Iterable[Variant] | None = None,
     run: str = RUN,
-    rounds: int = 8,
-    noise: float = 0.01,
-    seconds: Seconds = plausible,
-    grid: str = "full",
+    **of_samples: Any,
 ) -> None:
-    """Results of `variants` (all of the study's) on one machine."""
+    """Results of `variants` (all of the study's) on one machine; `of_samples` are arguments of
+    `samples_of`."""
     samples: list[Sample] = []
     known: dict[str, dict[str, Any]] = {}
     for variant in study.variants if variants is None else variants:
-        found = samples_of(
-            study, variant, run=run, rounds=rounds, noise=noise, seconds=seconds, grid=grid
-        )
+        found = samples_of(study, variant, run=run, **of_samples)
         if found:  # else a variant without a case in this grid
             samples += found
             known[variant.name] = provenance_of(study, variant, run=run)
@@ -255,6 +235,10 @@ def add_run(
 ) -> None:
     """Put a variant into a run of a machine, which may have other variants already."""
     write_run(root, machine, study, samples, {variant: provenance})
+
+
+FROM_PROVENANCE = ("method_version", "rounds", "start", "end", "commit", "dirty", "command")
+OF_ROUNDS = ("conditions", "disturbed", "repeated")
 
 
 def write_run(
@@ -280,37 +264,14 @@ def write_run(
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
         known = {**old.about.variants, **known}
         bounds = {**old.about.bounds, **bounds}
-    about = RunFile.model_validate(
-        {
-            "format": FORMAT,
-            "method_version": first["method_version"],
-            "machine": machine,
-            "study": study,
-            "run": name,
-            "grid": first.get("grid", "default"),
-            "rounds": first["rounds"],
-            "asked": [],
-            "start": first["start"],
-            "end": first["end"],
-            "commit": first["commit"],
-            "dirty": first["dirty"],
-            "command": first["command"],
-            "files": {},
-            "host": host,
-            "telemetry": {},
-            "compiler": Compiler(**first.get("compiler", {})),
-            "variants": known,
-            "bounds": bounds,
-            "conditions": first.get("conditions", []),
-            "disturbed": first.get("disturbed", []),
-            "repeated": first.get("repeated", []),
-            "stages_s": first.get("stages_s"),
-            "energy_j": None,
-            "discarded_host_passes": 1,
-            "other_processes": [],
-        }
-    )
-    add(folder, about, {f"{name}.csv": to_text(rows)})
+    about = {key: first[key] for key in FROM_PROVENANCE}
+    about |= {key: first.get(key, []) for key in OF_ROUNDS}
+    about |= {"grid": first.get("grid", "default"), "stages_s": first.get("stages_s")}
+    about |= {"machine": machine, "study": study, "run": name, "host": host, "variants": known}
+    about |= {"bounds": bounds, "compiler": Compiler(**first.get("compiler", {})), "files": {}}
+    about |= {"format": FORMAT, "asked": [], "telemetry": {}, "energy_j": None}
+    about |= {"discarded_host_passes": 1, "other_processes": []}
+    add(folder, RunFile.model_validate(about), {f"{name}.csv": to_text(rows)})
 
 
 def host_of(machine: Mapping[str, Any], run: str = RUN) -> HostKeys:
@@ -350,31 +311,25 @@ def set_capture(
 ) -> Path:
     """Write a capture of these variants, with what differs from a fresh one, and its records; the
     path of its description."""
-    about = CaptureFile.model_validate(
-        {
-            "format": FORMAT,
-            "kind": kind,
-            "machine": machine,
-            "study": study.name,
-            "at": at,
-            "commit": None,
-            "dirty": None,
-            "files": {},
-            "host": host_of({"gpu": "Synthetic GPU"}),
-            "compiler": Compiler(),
-            "variants": {
-                name: CapturedVariant(
-                    **{
-                        "case": study.headline,
-                        "source_sha256": fingerprint(study, study.variant(name)),
-                        "status": CAPTURED,
-                        **changes,
-                    }
-                )
-                for name, changes in variants.items()
-            },
+    of_variants = {
+        name: {
+            "case": study.headline,
+            "source_sha256": fingerprint(study, study.variant(name)),
+            "status": CAPTURED,
+            **changes,
         }
-    )
+        for name, changes in variants.items()
+    }
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        "machine": machine,
+        "study": study.name,
+        "at": at,
+    }
+    content |= {"commit": None, "dirty": None, "files": {}, "compiler": Compiler()}
+    content |= {"host": host_of({"gpu": "Synthetic GPU"}), "variants": of_variants}
+    about = CaptureFile.model_validate(content)
     text = records_text(type(records[0]), records, ".9f") if records else ""
     return add(root / machine / study.name, about, {f"{about.stem}.csv": text} if text else {})
 

@@ -10,6 +10,7 @@
 #include <cuda/atomic>  // as the host has it, before __CUDACC__
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 inline uint3 threadIdx;
@@ -102,28 +103,26 @@ inline void __syncthreads() { block_on_cpu::wait_for(block_on_cpu::block); }
 
 template <class T>
 T __shfl_up_sync(unsigned, T value, int delta) {
-  const auto values = block_on_cpu::exchanged(static_cast<uint64_t>(value));
   const int lane = threadIdx.x % block_on_cpu::kLanes;
-  return static_cast<T>(values[lane >= delta ? lane - delta : lane]);
+  return static_cast<T>(block_on_cpu::exchanged(value)[lane >= delta ? lane - delta : lane]);
 }
 
 template <class T>
 T __shfl_sync(unsigned, T value, int lane) {
-  return static_cast<T>(block_on_cpu::exchanged(static_cast<uint64_t>(value))[lane]);
+  return static_cast<T>(block_on_cpu::exchanged(value)[lane]);
 }
 
 inline unsigned __ballot_sync(unsigned, bool vote) {
   unsigned votes = 0;
-  const auto values = block_on_cpu::exchanged(vote);
-  for (int lane = 0; lane < block_on_cpu::kLanes; ++lane) {
-    votes |= static_cast<unsigned>(values[lane] != 0) << lane;
+  for (const uint64_t one : block_on_cpu::exchanged(vote)) {
+    votes = votes >> 1 | static_cast<unsigned>(one) << 31;
   }
   return votes;
 }
 
 inline int __reduce_add_sync(unsigned, int value) {
   int sum = 0;
-  for (const uint64_t one : block_on_cpu::exchanged(static_cast<uint64_t>(value))) {
+  for (const uint64_t one : block_on_cpu::exchanged(value)) {
     sum += static_cast<int>(one);
   }
   return sum;
@@ -138,30 +137,17 @@ T __ldcg(const T* from) {
 
 template <class T, class Value>
 T atomicOr(T* to, Value bits) {
-  const T old = *to;
-  *to = old | static_cast<T>(bits);
-  return old;
+  return std::exchange(*to, *to | static_cast<T>(bits));
 }
 
 template <class T, class Value>
 T atomicAnd(T* to, Value bits) {
-  const T old = *to;
-  *to = old & static_cast<T>(bits);
-  return old;
+  return std::exchange(*to, *to & static_cast<T>(bits));
 }
 
 template <class T, class Value>
 T atomicAdd(T* to, Value addend) {
-  const T old = *to;
-  *to = old + static_cast<T>(addend);
-  return old;
-}
-
-template <class T, class Value>
-T atomicCAS(T* to, Value expected, Value value) {
-  const T old = *to;
-  *to = old == static_cast<T>(expected) ? static_cast<T>(value) : old;
-  return old;
+  return std::exchange(*to, *to + static_cast<T>(addend));
 }
 
 template <class... Expected, class... Given>

@@ -1,4 +1,4 @@
-"""Traces against the reference: the misses they promise, and places in the pool."""
+"""Traces against the reference: the misses that they promise, and places in the pool."""
 
 from __future__ import annotations
 
@@ -33,119 +33,63 @@ def misses(trace: Trace, shape: Shape = SHAPE) -> np.ndarray:
     return np.array(counts)[trace.warmup_steps :]
 
 
-def all_twice(ids: np.ndarray) -> bool:
-    return all((np.unique(row, return_counts=True)[1] == 2).all() for step in ids for row in step)
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     topk=st.integers(1, 40),
     spare_slots=st.integers(0, 60),
     spare_rows=st.integers(0, 20),
     share=st.floats(0, 1),
-    consecutive=st.booleans(),
+    is_consecutive=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_misses_are_exact_down_to_the_smallest_context(
-    topk: int, spare_slots: int, spare_rows: int, share: float, consecutive: bool, seed: int
+    topk: int, spare_slots: int, spare_rows: int, share: float, is_consecutive: bool, seed: int
 ) -> None:
     each = round(share * topk)
     slots = topk + spare_slots
     shape = Shape(2, topk, slots, slots + each + spare_rows, 40)
-    trace = drawn(f"misses_{2 * each}" + "_consecutive" * consecutive, shape, seed)
+    trace = drawn(f"misses_{2 * each}" + "_consecutive" * is_consecutive, shape, seed)
     assert trace.ids.shape == (trace.warmup_steps + 40, 2, topk)
-    assert trace.ids.dtype == np.int32
     assert (misses(trace, shape) == each).all()
+    assert not is_consecutive or (np.diff(trace.ids, axis=2) > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("all_new", 64), ("all_same", 0), ("one_more", 1), ("twice", 16), ("misses_20", 10)],
-)
 @pytest.mark.parametrize("suffix", ["", "_consecutive"])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("all_new", 64), ("all_same", 0), ("one_more", 1), ("twice", 16)]
+)
 def test_every_step_misses_as_many_rows_as_the_name_says(
     name: str, expected: int, suffix: str
 ) -> None:
-    assert (misses(drawn(name + suffix)) == expected).all()
+    trace = drawn(name + suffix)
+    assert (misses(trace) == expected).all()
+    assert (trace.ids == drawn(name + suffix).ids).all()
+    if name == "twice":
+        sorted_ids = np.sort(trace.ids, axis=2)
+        assert (sorted_ids[..., ::2] == sorted_ids[..., 1::2]).all()
+    if name == "one_more":
+        assert len(np.unique(trace.ids[:, 0])) == SHAPE.slots + 1
 
 
-@pytest.mark.parametrize("share", ["0", "0.5", "0.8", "0.9", "0.98", "0.999", "1"])
-def test_the_share_named_is_kept_from_step_to_step(share: str) -> None:
-    trace = drawn(f"kept_{share}", replace(SHAPE, topk=100))
-    measured = trace.ids[trace.warmup_steps - 1 :]
-    kept = [
-        len(np.intersect1d(one, other))
-        for step, following in pairwise(measured)
-        for one, other in zip(step, following, strict=True)
-    ]
-    assert set(kept) == {round(100 * float(share))}
-    assert all(len(np.unique(row)) == 100 for step in measured for row in step)
-
-
-def test_the_rest_moves_slowly_so_that_some_of_it_is_in_the_buffer_yet() -> None:
-    shape = replace(SHAPE, steps=200)
-    replaced = 0.2 * SHAPE.topk
-    found = misses(drawn("kept_0.8", shape), shape)
-    assert 0.3 * replaced < found.mean() < 0.95 * replaced
-    assert np.ptp(found) > 0
-    # Rows of a neighbourhood that stood still would all have been used after some steps.
-    last = drawn("kept_0.8", shape).ids
-    assert len(np.unique(last[-50:, 0])) < len(np.unique(last[:, 0])) < shape.context_rows / 2
-
-
-def test_every_row_comes_twice_and_not_beside_itself() -> None:
-    trace = drawn("twice")
-    assert all_twice(trace.ids)
-    assert (trace.ids[..., ::2] != trace.ids[..., 1::2]).mean() > 0.9
-
-
-def test_one_more_takes_turns_through_one_row_more_than_fits() -> None:
-    trace = drawn("one_more")
-    assert len(np.unique(trace.ids[:, 0])) == SHAPE.slots + 1
-
-
-def test_consecutive_rows_ascend_and_scattered_ones_do_not() -> None:
-    scattered, consecutive = drawn("all_new").ids, drawn("all_new_consecutive").ids
-    assert (np.diff(consecutive, axis=2) == 1).all()
-    assert (np.diff(scattered, axis=2) == 1).mean() < 0.01
-    assert (np.diff(drawn("kept_0.9_consecutive").ids, axis=2) > 0).all()
-
-
-def test_a_trace_follows_from_its_seed_and_requests_differ() -> None:
-    for name in ("misses_20", "kept_0.9", "twice"):
-        trace = drawn(name, seed=3)
-        assert (trace.ids == drawn(name, seed=3).ids).all()
-        assert (trace.ids != drawn(name, seed=4).ids).any()
-        assert (trace.ids[:, 0] != trace.ids[:, 1]).any()
-
-
-@pytest.mark.parametrize("field", ["requests", "topk", "slots", "context_rows", "steps"])
-def test_an_empty_shape_is_an_error(field: str) -> None:
-    with pytest.raises(FieldError) as caught:
-        replace(SHAPE, **{field: 0})
-    assert caught.value.field == field
+@pytest.mark.parametrize("share", ["0", "0.5", "0.9", "0.999", "1"])
+def test_the_share_named_is_kept_and_some_of_the_rest_is_in_the_buffer_yet(share: str) -> None:
+    trace = drawn(f"kept_{share}")
+    measured = trace.ids[trace.warmup_steps - 1 :, 0]
+    kept = {len(np.intersect1d(*pair)) for pair in pairwise(measured)}
+    assert kept == {round(64 * float(share))}
+    replaced = 64 - min(kept)
+    assert 0.3 * replaced <= misses(trace).mean() < 0.95 * replaced or replaced < 1
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
+        *(("all_new", {field: 0}, f"{field}: expected at least 1") for field in vars(SHAPE)),
         ("all_new", {"topk": 129}, "topk: expected at most 128, the number of slots, got 129"),
-        (
-            *("all_new", {"context_rows": 127}),
-            "context_rows: expected at least 128, the number of slots, got 127",
-        ),
-        (
-            *("all_new", {"context_rows": 191}),
-            "context_rows: expected at least 192 for this trace, got 191",
-        ),
-        (
-            *("one_more", {"context_rows": 128}),
-            "context_rows: expected at least 129 for this trace, got 128",
-        ),
-        (
-            *("kept_0.9", {"context_rows": 256}),
-            "context_rows: expected at least 257 for this trace, got 256",
-        ),
+        ("all_new", {"context_rows": 127}, "context_rows: expected at least 128, the number of"),
+        ("all_new", {"context_rows": 191}, "context_rows: expected at least 192 for this trace"),
+        ("one_more", {"context_rows": 128}, "context_rows: expected at least 129 for this trace"),
+        ("kept_0.9", {"context_rows": 256}, "context_rows: expected at least 257 for this trace"),
         ("misses_3", {}, "trace misses_3: expected a multiple of 2 up to 128, got 3"),
         ("misses_130", {}, "trace misses_130: expected a multiple of 2 up to 128, got 130"),
         ("kept_1.5", {}, "trace kept_1.5: expected a share from 0 to 1, got 1.5"),
@@ -156,37 +100,32 @@ def test_an_empty_shape_is_an_error(field: str) -> None:
 def test_a_trace_that_cannot_be_drawn_is_an_error(
     name: str, changes: dict[str, int], message: str
 ) -> None:
-    with pytest.raises(FieldError, match=f"^{message}$"):
+    with pytest.raises(FieldError, match=f"^{message}"):
         drawn(name, replace(SHAPE, **changes))
 
 
-@pytest.mark.parametrize("layout", ["scattered", "pages_16", "pages_64", "consecutive"])
-def test_a_context_has_each_pool_row_at_most_once(layout: str) -> None:
-    places = draw_places(3, 1000, 100_000, layout, np.random.default_rng(0))
-    assert places.shape == (3, 1000)
-    assert places.dtype == np.int32
-    assert all(len(np.unique(row)) == 1000 for row in places)
-    assert 0 <= places.min() <= places.max() < 100_000
-    assert (places[0] != places[1]).any()
-
-
-@pytest.mark.parametrize(("layout", "run"), [("pages_16", 16), ("consecutive", 1000)])
+@pytest.mark.parametrize(
+    ("layout", "run"), [("scattered", 1), ("pages_16", 16), ("consecutive", 960)]
+)
 def test_places_are_aligned_runs(layout: str, run: int) -> None:
     places = draw_places(2, 960, 100_000, layout, np.random.default_rng(0))
-    runs = places.reshape(2, -1, min(run, 960))
+    assert all(len(np.unique(row)) == 960 for row in places)
+    assert 0 <= places.min() <= places.max() < 100_000
+    assert (places[0] != places[1]).any()
+    runs = places.reshape(2, -1, run)
     assert (np.diff(runs, axis=2) == 1).all()
     assert layout == "consecutive" or (runs[..., 0] % run == 0).all()
 
 
-UNPLACED = {
-    (0, "scattered"): "context_rows: expected 1 to 100, all rows of the pool, got 0",
-    (101, "scattered"): "context_rows: expected 1 to 100, all rows of the pool, got 101",
-    (97, "pages_16"): "pool_rows: expected room for 7 pages of 16 rows, got 100",
-    (9, "pages"): "layout: expected scattered, pages_N or consecutive, got 'pages'",
-}
-
-
-@pytest.mark.parametrize(("rows", "layout"), UNPLACED)
-def test_places_that_cannot_be_drawn_are_an_error(rows: int, layout: str) -> None:
-    with pytest.raises(FieldError, match=f"^{UNPLACED[rows, layout]}$"):
+@pytest.mark.parametrize(
+    ("rows", "layout", "message"),
+    [
+        (0, "scattered", "context_rows: expected 1 to 100, all rows of the pool, got 0"),
+        (101, "scattered", "context_rows: expected 1 to 100, all rows of the pool, got 101"),
+        (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
+        (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
+    ],
+)
+def test_places_that_cannot_be_drawn_are_an_error(rows: int, layout: str, message: str) -> None:
+    with pytest.raises(FieldError, match=f"^{message}$"):
         draw_places(1, rows, 100, layout, np.random.default_rng(0))

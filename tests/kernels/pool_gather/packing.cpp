@@ -1,6 +1,6 @@
-// Packs, shares and answers launches of a pool beyond 4 GiB with a runtime that has no GPU, and
-// compares every byte of the destination. Ends with 1 and says so where one differs. With the
-// argument `tune`, which takes longer, looks for the fastest division of launches instead.
+// Launches from a pool beyond 4 GiB whose rows threads pack, with a runtime that has no GPU: every
+// byte that arrives. Ends with 1 and says so where one differs. The argument says how rows get to
+// the GPU: pack, request or miss; or tune, which looks for the fastest division of launches.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -12,11 +12,12 @@
 
 #include "../cpus.h"
 #include "../cudart.h"
-#include "packer.h"
-#include "request_packer.h"
-#include "sharing.h"
-#include "sort_bits.h"
-#include "sparse_pool.h"
+#include "../expect.h"
+#include "hot_set/miss_packer.h"
+#include "pool_gather/packer.h"
+#include "pool_gather/request_packer.h"
+#include "pool_gather/sharing.h"
+#include "pool_gather/sort_bits.h"
 
 namespace {
 
@@ -24,14 +25,19 @@ constexpr size_t kPoolBytes = size_t{5} << 30;
 constexpr int64_t kPoolRows = kPoolBytes / kRowBytes;
 constexpr uint8_t kPoison = 0xA5;
 constexpr size_t kGuard = 4096;
+constexpr int64_t kEndless = int64_t{1} << 62;
 
+const std::vector<int> cpus = cpus_for_threads();
+uint8_t* const pool = sparse_pool(kPoolBytes);
 std::mt19937 rng(1);
 
 enum class Order { kGiven, kReversed, kShuffled };
 
+std::string rows_text(int64_t rows) { return std::to_string(rows) + " rows"; }
+
 // Launches of `rows` rows from all over the pool, and where they go.
 struct Launches {
-  Launches(uint8_t* pool, int64_t rows, size_t sets, Order order)
+  explicit Launches(int64_t rows, size_t sets = 4, Order order = Order::kGiven)
       : pairs(sets, std::vector<int2>(static_cast<size_t>(rows))),
         dst(static_cast<size_t>(rows) * kRowBytes + kGuard) {
     std::vector<int> to(static_cast<size_t>(rows));
@@ -50,23 +56,29 @@ struct Launches {
           std::memcpy(row + byte, &word, sizeof word);
         }
       }
-      gathers.push_back(
-          {pool, kPoolRows, dst.data(), set.data(), rows, set[0].x, nullptr, nullptr});
+      const int first = rows == 0 ? 0 : set[0].x;
+      gathers.push_back({pool, kPoolRows, dst.data(), set.data(), rows, first, nullptr, nullptr});
     }
   }
 
-  void poison() { std::fill(dst.begin(), dst.end(), kPoison); }
+  void run(const Launch& launch, const std::string& what) {
+    for (const Gather& gather : gathers) {
+      std::fill(dst.begin(), dst.end(), kPoison);
+      launch(gather, nullptr);
+      cudaStreamSynchronize(nullptr);
+      check(gather, what);
+    }
+  }
 
   void check(const Gather& gather, const std::string& what) const {
     for (int64_t i = 0; i < gather.rows; ++i) {
       const int2 pair = gather.pairs[i];
-      const uint8_t* from = gather.pool + int64_t{pair.x} * kRowBytes;
+      const uint8_t* from = pool + int64_t{pair.x} * kRowBytes;
       const uint8_t* to = dst.data() + int64_t{pair.y} * kRowBytes;
       expect(std::memcmp(from, to, kRowBytes) == 0,
              what + ": row " + std::to_string(i) + " differs");
     }
-    const auto guard = dst.end() - kGuard;
-    expect(std::all_of(guard, dst.end(), [](uint8_t byte) { return byte == kPoison; }),
+    expect(std::all_of(dst.end() - kGuard, dst.end(), [](uint8_t b) { return b == kPoison; }),
            what + ": written behind the destination");
   }
 
@@ -75,13 +87,8 @@ struct Launches {
   std::vector<Gather> gathers;
 };
 
-void launch_all(Launches& launches, const Launch& launch, const std::string& what) {
-  for (const Gather& gather : launches.gathers) {
-    launches.poison();
-    launch(gather, nullptr);
-    cudaStreamSynchronize(nullptr);
-    launches.check(gather, what);
-  }
+void copy_row(const Gather& gather, int64_t i, const uint8_t* from) {
+  std::memcpy(destination_bytes(gather, gather.pairs[i].y), from, kRowBytes);
 }
 
 // Does what the SMs do, when their stream gets to it.
@@ -93,17 +100,25 @@ void enqueue_rows(const Gather& gather, cudaStream_t stream) {
   }
 }
 
-void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cpus) {
-  const std::string what = std::to_string(rows) + " rows";
-  Launches launches(pool, rows, 4, order);
+void fall_asleep() { std::this_thread::sleep_for(2 * kSpin); }
+
+void pack(int64_t rows, Order order) {
+  Launches launches(rows, 4, order);
   Packer packer(rows, cpus);
-  const auto pack = [&](const Gather& gather, cudaStream_t stream) {
+  const auto launch = [&](const Gather& gather, cudaStream_t stream) {
     packer.fetch(gather, stream);
     packer.pack(gather, stream);
   };
-  launch_all(launches, pack, what + " packed");
-  std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
-  launch_all(launches, pack, what + " packed by threads that slept");
+  launches.run(launch, rows_text(rows) + " packed");
+  fall_asleep();
+  launches.run(launch, rows_text(rows) + " packed by threads that slept");
+  if (rows > 1000) {           // threads that wait for room in the ring must not wait for good
+    copies_until_failure = 2;  // the pairs and some rows arrive
+    expect(throws<std::runtime_error>([&] { launch(launches.gathers[0], nullptr); }),
+           "a failed copy was not reported");
+    copies_until_failure = -1;
+    launches.run(launch, "after a failure");
+  }
 
   Sharing sharing(rows, cpus, [&](int64_t by_sms) -> Launch {
     return [by_sms](const Gather& gather, cudaStream_t stream) {
@@ -111,18 +126,15 @@ void pack_and_share(uint8_t* pool, int64_t rows, Order order, const std::vector<
       enqueue_rows(gather, stream);
     };
   });
-  const auto share = [&](const Gather& gather, cudaStream_t stream) {
-    sharing.launch(gather, stream);
-  };
   for (const int64_t by_sms : {int64_t{0}, rows / 3, rows}) {
     sharing.divide(by_sms);
-    launch_all(launches, share, what + ", " + std::to_string(by_sms) + " of them by the SMs");
+    launches.run([&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
+                 rows_text(rows) + ", " + std::to_string(by_sms) + " of them by the SMs");
   }
 }
 
-void tune(uint8_t* pool, int64_t rows, const std::vector<int>& cpus) {
-  const std::string what = std::to_string(rows) + " rows";
-  Launches launches(pool, rows, 4, Order::kGiven);
+void tune(int64_t rows) {
+  Launches launches(rows);
   std::vector<int64_t> tried;
   Sharing sharing(rows, cpus, [&](int64_t by_sms) -> Launch {
     tried.push_back(by_sms);
@@ -132,17 +144,15 @@ void tune(uint8_t* pool, int64_t rows, const std::vector<int>& cpus) {
   for (const int share : kSharesOfSms) {
     const int64_t by_sms = rows * share / kShares;
     expect(by_sms == 0 || std::count(tried.begin(), tried.end(), by_sms) > 0,
-           what + ": " + std::to_string(by_sms) + " of them by the SMs were not tried");
+           std::to_string(by_sms) + " of " + rows_text(rows) + " by the SMs were not tried");
   }
-  const auto share = [&](const Gather& gather, cudaStream_t stream) {
-    sharing.launch(gather, stream);
-  };
-  launch_all(launches, share, what + " shared");
+  launches.run([&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
+               rows_text(rows) + " shared");
 }
 
-void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
+void tune_with_slow_sms() {
   constexpr int64_t kRows = 2048;
-  Launches launches(pool, kRows, 4, Order::kGiven);
+  Launches launches(kRows);
   int by_sms = 0;
   std::chrono::steady_clock::duration late{};
   Sharing sharing(kRows, cpus, [&](int64_t) -> Launch {
@@ -156,99 +166,180 @@ void share_with_slow_sms(uint8_t* pool, const std::vector<int>& cpus) {
     sharing.launch(gather, stream);
   };
   const auto begin = std::chrono::steady_clock::now();
-  launch_all(launches, share, "by the CPU alone");
+  launches.run(share, "by the CPU alone");
   late = std::chrono::steady_clock::now() - begin;  // longer than any of its launches
   sharing.tune(launches.gathers);
   by_sms = 0;
-  launch_all(launches, share, "beside slow SMs");
+  launches.run(share, "beside slow SMs");
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
-// Threads that wait for room in the ring must not wait for good.
-void fail_to_send(uint8_t* pool, const std::vector<int>& cpus) {
-  constexpr int64_t kRows = 2048;
-  Launches launches(pool, kRows, 1, Order::kGiven);
-  Packer packer(kRows, cpus);
-  const auto pack = [&](const Gather& gather, cudaStream_t stream) {
-    packer.fetch(gather, stream);
-    packer.pack(gather, stream);
-  };
-  bool failed = false;
-  copies_until_failure = 2;  // the pairs and some rows arrive
-  try {
-    pack(launches.gathers[0], nullptr);
-  } catch (const std::runtime_error&) {
-    failed = true;
+// Waits until a piece of a launch is packed, with a kernel's patience.
+bool await(const LaunchFlag& packed, uint32_t launch_id, int64_t patience = kEndless) {
+  for (int64_t turn = 0; turn < patience; ++turn) {
+    if (__atomic_load_n(&packed.launch_id, __ATOMIC_ACQUIRE) == launch_id) {
+      return true;
+    }
+    std::this_thread::yield();
   }
-  expect(failed, "a failed copy was not reported");
-  copies_until_failure = -1;
-  launch_all(launches, pack, "after a failure");
+  return false;
 }
 
 // Does what a kernel does that requests its rows.
 void read_as_packed(const Gather& gather, const Requests& requests) {
   for (int64_t i = 0; i < gather.rows; ++i) {
-    const uint64_t request =
-        uint64_t{requests.launch_id} << 32 | static_cast<uint32_t>(gather.pairs[i].x);
+    const auto row = static_cast<uint32_t>(gather.pairs[i].x);
     // Threads read the word a second time, as it is.
-    __atomic_store_n(&requests.rows[i], request, __ATOMIC_RELEASE);
+    __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, row), __ATOMIC_RELEASE);
   }
   for (int64_t i = 0; i < gather.rows; ++i) {
     const int64_t piece = i / requests.piece_rows;
     const int64_t row =
         piece % requests.ring_pieces * requests.piece_rows + i % requests.piece_rows;
-    while (__atomic_load_n(&requests.packed[piece].launch_id, __ATOMIC_ACQUIRE) !=
-           requests.launch_id) {
-      std::this_thread::yield();
-    }
-    std::memcpy(destination_bytes(gather, gather.pairs[i].y), requests.staging + row * kRowBytes,
-                kRowBytes);
+    await(requests.packed[piece], requests.launch_id);
+    copy_row(gather, i, requests.staging + row * kRowBytes);
     if (i % requests.piece_rows == requests.piece_rows - 1) {
       __atomic_store_n(&requests.read[piece].launch_id, requests.launch_id, __ATOMIC_RELEASE);
     }
   }
 }
 
-void answer(uint8_t* pool, int64_t rows, Order order, const std::vector<int>& cpus) {
-  const std::string what = std::to_string(rows) + " rows";
-  Launches launches(pool, rows, 4, order);
-  RequestPacker packer(rows, cpus);
-  const auto launch = [&](const Gather& gather, cudaStream_t stream) {
-    std::thread kernel;
-    packer.launch(gather, stream, [&](const Requests& requests) {
-      kernel = std::thread(read_as_packed, gather, requests);
-    });
-    kernel.join();
-  };
-  launch_all(launches, launch, what + " requested");
-  packer.flush(launches.gathers[0]);
-  std::this_thread::sleep_for(2 * kSpin);  // the threads sleep now
-  launch_all(launches, launch, what + " requested from threads that slept");
+// How a kernel treats its misses: those before `first` are read in place, and with `meets`, further
+// ones until it meets the CPU.
+struct Misses {
+  uint32_t first = 0;
+  bool meets = false;
+  int64_t patience = kEndless;
 
+  void read(const Gather& gather, const MissRequests& requests) const {
+    const auto end = static_cast<uint32_t>(gather.rows);
+    __atomic_store_n(&requests.end->word, tagged(requests.launch_id, end), __ATOMIC_RELEASE);
+    __atomic_store_n(&requests.first->word, tagged(requests.launch_id, first), __ATOMIC_RELEASE);
+    for (uint32_t i = end; i-- > 0;) {
+      std::this_thread::yield();
+      const auto row = static_cast<uint32_t>(gather.pairs[i].x);
+      __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, row), __ATOMIC_RELEASE);
+    }
+    read_in_place(gather, 0, first);
+    const Pieces pieces(end - first, requests.ring_rows);
+    uint32_t claimed = first;
+    for (int64_t piece = 0; piece < pieces.count; ++piece) {
+      const int64_t row = piece * pieces.piece_rows;
+      const int64_t top = end - row;  // follows the piece's requests, which lie in reverse order
+      if (meets && (claimed = read_until_met(gather, requests, claimed, top)) >= top) {
+        break;
+      }
+      if (!await(requests.packed[piece], requests.launch_id, patience)) {
+        continue;
+      }
+      for (int64_t i = 0; i < std::min(pieces.piece_rows, pieces.rows - row); ++i) {
+        const int64_t place = pieces.ring_row(row) + i;
+        copy_row(gather, top - 1 - i, requests.staging + place * kRowBytes);
+      }
+      __atomic_store_n(&requests.read[piece].launch_id, requests.launch_id, __ATOMIC_RELEASE);
+    }
+  }
+
+  // Reads the next requests in place, a few at a time, unless the CPU has claimed them. Returns the
+  // first request that is not claimed.
+  static uint32_t read_until_met(const Gather& gather, const MissRequests& requests,
+                                 uint32_t claimed, int64_t end) {
+    constexpr uint32_t kRowsAtOnce = 5;
+    const uint64_t word = __atomic_load_n(&requests.by_cpu->word, __ATOMIC_RELAXED);
+    const bool is_met = word >> 32 == requests.launch_id && static_cast<uint32_t>(word) <= claimed;
+    const auto last =
+        static_cast<uint32_t>(is_met ? claimed : std::min<int64_t>(claimed + kRowsAtOnce, end));
+    __atomic_store_n(&requests.in_place->word, tagged(requests.launch_id, last), __ATOMIC_RELAXED);
+    read_in_place(gather, claimed, last);
+    return last;
+  }
+
+  static void read_in_place(const Gather& gather, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; ++i) {
+      copy_row(gather, i, source_bytes(gather, gather.pairs[i].x));
+    }
+  }
+};
+
+// Threads must not wait for good for a kernel that was not launched, has failed, or has ended.
+template <class Nothing, class All>
+void survive(const Nothing& launch_nothing, const All& launch_all) {
+  last_error = cudaErrorInvalidConfiguration;
+  launch_nothing();
+  last_error = cudaSuccess;
+  launch_all(" after a kernel that was not launched");
+  launch_nothing();
+  event_status = cudaErrorIllegalAddress;
+  expect(throws<std::runtime_error>(launch_nothing), "a failed kernel was not reported");
+  event_status = cudaSuccess;
+  launch_all(" after a kernel that has failed");
+}
+
+void request(int64_t rows, Order order) {
+  Launches launches(rows, 4, order);
+  RequestPacker packer(rows, cpus);
+  const auto launch_all = [&](const std::string& when) {
+    launches.run(
+        [&](const Gather& gather, cudaStream_t stream) {
+          std::thread kernel;
+          packer.launch(gather, stream, [&](const Requests& requests) {
+            kernel = std::thread(read_as_packed, gather, requests);
+          });
+          kernel.join();
+        },
+        rows_text(rows) + " requested" + when);
+  };
+  launch_all("");
+  packer.flush(launches.gathers[0]);
+  fall_asleep();
+  launch_all(" from threads that slept");
   Gather nothing = launches.gathers[0];
   nothing.rows = 0;
   packer.launch(nothing, nullptr, [&](const Requests& requests) {
     expect(requests.pieces == 0, "pieces of no rows");
   });
+  const auto launch_nothing = [&] {
+    packer.launch(launches.gathers[0], nullptr, [](const Requests&) {});
+  };
+  survive(launch_nothing, launch_all);
+  launch_nothing();  // and so it ends
+}
 
-  // Threads must not wait for good for a kernel that was not launched, or has failed.
-  const auto not_launched = [](const Requests&) {};
-  last_error = cudaErrorInvalidConfiguration;
-  packer.launch(launches.gathers[0], nullptr, not_launched);
-  last_error = cudaSuccess;
-  launch_all(launches, launch, what + " after a kernel that was not launched");
-  packer.launch(launches.gathers[0], nullptr, not_launched);
-  event_status = cudaErrorIllegalAddress;
-  bool failed = false;
-  try {
-    packer.launch(launches.gathers[0], nullptr, not_launched);
-  } catch (const std::runtime_error&) {
-    failed = true;
-  }
-  expect(failed, "a failed kernel was not reported");
-  event_status = cudaSuccess;
-  launch_all(launches, launch, what + " after a kernel that has failed");
-  packer.launch(launches.gathers[0], nullptr, not_launched);  // and so it ends
+void miss(int64_t max_rows) {
+  MissPacker<kRowBytes> packer(pool, max_rows, cpus);
+  const auto no_kernel = [](const MissRequests&) {};
+  const auto launch_all = [&](const std::string& when) {
+    for (const int64_t rows : {int64_t{0}, int64_t{1}, max_rows / 3, max_rows}) {
+      Launches launches(rows, 1);
+      for (const Misses& misses :
+           {Misses{}, Misses{static_cast<uint32_t>(rows / 2)}, Misses{0, true}}) {
+        launches.run(
+            [&](const Gather& gather, cudaStream_t stream) {
+              std::thread kernel;
+              const auto start = [&](const MissRequests& requests) {
+                kernel = std::thread([=] { misses.read(gather, requests); });
+              };
+              packer.launch(stream, start, no_kernel);
+              kernel.join();
+            },
+            rows_text(rows) + " missed, " + std::to_string(misses.first) + " in place" +
+                (misses.meets ? " and until both meet" : "") + when);
+      }
+    }
+  };
+  launch_all("");
+  packer.flush({0, 1, kPoolRows - 1});
+  fall_asleep();
+  launch_all(" after a sleep");
+  const auto launch_nothing = [&] { packer.launch(nullptr, no_kernel, no_kernel); };
+  survive(launch_nothing, launch_all);
+  const Launches launches(max_rows, 1);
+  const auto lose_patience = [&](const MissRequests& requests) {
+    Misses{0, false, 0}.read(launches.gathers[0], requests);
+  };
+  packer.launch(nullptr, lose_patience, no_kernel);
+  launch_all(" after a kernel that has lost patience");
+  launch_nothing();  // and so it ends
 }
 
 void expect_bits(Bits got, int low, int high, const std::string& what) {
@@ -270,30 +361,29 @@ void expect_sort_bits() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::vector<int> cpus = cpus_for_threads();
-  uint8_t* pool = sparse_pool(kPoolBytes);
-  if (argc > 1 && argv[1] == std::string("tune")) {
-    for (const int64_t rows : {1, 17, 2048}) {
-      tune(pool, rows, cpus);
+int main(int, char** arguments) {
+  const std::string how = arguments[1];
+  if (how == "pack") {
+    expect_sort_bits();
+    expect(throws<std::invalid_argument>([] { Packer(64, {cpus[0]}); }), "no thread packs");
+  } else if (how == "miss") {
+    expect(throws<std::invalid_argument>([] { MissPacker<kRowBytes>(pool, 64, {cpus[0]}); }),
+           "no thread answers");
+    for (const int64_t max_rows : {1, 9, 65, 300}) {
+      miss(max_rows);
     }
-    share_with_slow_sms(pool, cpus);
-    return 0;
+  } else if (how == "tune") {
+    for (const int64_t rows : {1, 17, 2048}) {
+      tune(rows);
+    }
+    tune_with_slow_sms();
   }
-  expect_sort_bits();
-  for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
-    pack_and_share(pool, rows, Order::kGiven, cpus);
-    answer(pool, rows, Order::kGiven, cpus);
+  if (how == "pack" || how == "request") {
+    const auto run = how == "pack" ? pack : request;
+    for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
+      run(rows, Order::kGiven);
+    }
+    run(300, Order::kReversed);
+    run(300, Order::kShuffled);
   }
-  pack_and_share(pool, 300, Order::kReversed, cpus);
-  pack_and_share(pool, 300, Order::kShuffled, cpus);
-  answer(pool, 300, Order::kShuffled, cpus);
-  fail_to_send(pool, cpus);
-  bool refused = false;
-  try {
-    Packer(64, {cpus[0]});
-  } catch (const std::invalid_argument&) {
-    refused = true;
-  }
-  expect(refused, "a packer without a thread");
 }

@@ -12,8 +12,8 @@ from kernels.common.draws import consecutive_sets
 from tests.kernels.pool_gather.fake import DRAWS, case
 
 
-def drawn(rows: int, layout: str, pool_rows: int, seed: int = 0) -> np.ndarray:
-    sets: np.ndarray = DRAWS.draw_sets(case(rows, layout), pool_rows, np.random.default_rng(seed))
+def drawn(rows: int, layout: str, pool_rows: int) -> np.ndarray:
+    sets: np.ndarray = DRAWS.draw_sets(case(rows, layout), pool_rows, np.random.default_rng(0))
     return sets
 
 
@@ -27,10 +27,13 @@ def test_every_layout_draws_as_many_rows_of_the_pool(
     rows: int, layout: str, spare: int, seed: int
 ) -> None:
     pool_rows = DRAWS.STRETCH_ROWS + rows + spare
-    few = np.random.default_rng(seed)
-    found = DRAWS._draw(case(rows, layout), layout, rows, pool_rows, few)
+    rng = np.random.default_rng(seed)
+    found = DRAWS._draw(case(rows, layout), layout, rows, pool_rows, rng)
     assert found.shape == (rows,)
     assert 0 <= found.min() <= found.max() < pool_rows
+    assert layout != "distinct" or len(np.unique(found)) == rows
+    if layout == "contiguous":
+        assert np.ptp(found[: DRAWS.REQUEST_ROWS]) < DRAWS.STRETCH_ROWS
 
 
 def test_no_launch_gathers_the_rows_of_another_until_all_were_launched() -> None:
@@ -38,15 +41,9 @@ def test_no_launch_gathers_the_rows_of_another_until_all_were_launched() -> None
         sets = drawn(rows, "scattered", 65_000_000)
         assert len(sets) >= 4
         assert sets.size >= 2**20
-        assert sets.dtype == np.int32
         assert len({tuple(rows[:8]) for rows in sets.tolist()}) == len(sets)
     assert len(drawn(2048, "repeated", 65_000_000)) == 1
-
-
-def test_scattered_rows_repeat_and_distinct_ones_do_not() -> None:
-    scattered, distinct = (drawn(4000, layout, 4096)[0] for layout in ("scattered", "distinct"))
-    assert len(set(scattered.tolist())) < 4000
-    assert len(set(distinct.tolist())) == 4000
+    assert len(np.unique(drawn(4000, "scattered", 4096)[0])) < 4000
 
 
 @pytest.mark.parametrize("run", [2, 64])
@@ -55,15 +52,6 @@ def test_pages_are_aligned_runs_anywhere(run: int) -> None:
     assert (np.diff(rows, axis=1) == 1).all()
     assert (rows[:, 0] % run == 0).all()
     assert rows.max() > 900_000
-    assert len(set(rows[:, 0].tolist())) > 0.95 * len(rows)
-
-
-def test_a_request_stays_within_its_stretch() -> None:
-    rows = drawn(8192, "contiguous", 10_000_000)[0].reshape(-1, DRAWS.REQUEST_ROWS)
-    spans = rows.max(axis=1) - rows.min(axis=1)
-    assert (spans < DRAWS.STRETCH_ROWS).all()
-    assert (spans > DRAWS.STRETCH_ROWS // 2).all()
-    assert np.ptp(rows[:, 0]) > DRAWS.STRETCH_ROWS
 
 
 def test_consecutive_sets_are_stretches_within_the_pool() -> None:
@@ -77,15 +65,12 @@ def test_consecutive_sets_are_stretches_within_the_pool() -> None:
 @pytest.mark.parametrize(
     ("rows", "layout", "field"),
     [
-        (0, "scattered", "case rows=0,pool_mib=1,layout=scattered: rows"),
-        (101, "distinct", "case rows=101,pool_mib=1,layout=distinct"),
-        (1, "contiguous", "case rows=1,pool_mib=1,layout=contiguous"),
-        (1, "pages_101", "case rows=1,pool_mib=1,layout=pages_101"),
-        (1, "pages_0", "case rows=1,pool_mib=1,layout=pages_0: layout"),
-        (1, "sorted", "case rows=1,pool_mib=1,layout=sorted: layout"),
+        (0, "scattered", ": rows"),
+        *((101, "distinct", ""), (1, "contiguous", ""), (1, "pages_101", "")),
+        *((1, "pages_0", ": layout"), (1, "sorted", ": layout")),
     ],
 )
 def test_rows_that_cannot_be_drawn_are_an_error(rows: int, layout: str, field: str) -> None:
     with pytest.raises(FieldError) as caught:
         drawn(rows, layout, 100)
-    assert caught.value.field == field
+    assert caught.value.field == f"case {case(rows, layout).id}{field}"

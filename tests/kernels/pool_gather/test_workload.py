@@ -70,36 +70,28 @@ def test_the_check_of_a_large_gather_says_where_it_differs(monkeypatch: pytest.M
     assert f"destination row {rows - 1}, byte 0" in str(operation.check())
 
 
-def test_what_was_read_and_what_will_be_is_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed: list[Any] = []
-    monkeypatch.setattr(WORKLOADS, "flush_rows", lambda *what: flushed.append(what))
-    operation = bound(fake_workload(monkeypatch))
-    operation.launch(0)
-    operation.settle()
-    ((table, rows),) = flushed
-    sets = operation._launches.sources
-    assert rows.tolist() == [*sets[1], *sets[2]]
-    assert table is operation._table.slots
-
-
-def test_threads_that_pack_flush_by_themselves_before_a_pause(
+def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done: list[object] = []
+    """Threads that pack flush by themselves."""
+    done: list[Any] = []
+    monkeypatch.setattr(WORKLOADS, "flush_rows", lambda table, rows: done.append(rows.tolist()))
+    monkeypatch.setattr(WORKLOADS.time, "sleep", done.append)
+    paused = Case({**case().values, "pause_ms": 50}, case().payload_bytes, "default")
+    inputs = fake_workload(monkeypatch).prepare(paused)
+    operation = inputs.bind(POOL.variant("loads_first"), python_module())
+    operation.launch(0)
+    operation.settle()
+    sets = operation._launches.sources
+    assert done == [[*sets[1], *sets[2]], 0.05]
 
     def flush(each: int) -> bool:
         done.append(each)
         return True
 
-    monkeypatch.setattr(WORKLOADS, "flush_rows", lambda *what: done.append("flush_rows"))
-    monkeypatch.setattr(WORKLOADS.time, "sleep", done.append)
-    paused = Case({**case().values, "pause_ms": 50}, case().payload_bytes, "default")
-    inputs = fake_workload(monkeypatch).prepare(paused)
-    operation = inputs.bind(POOL.variant("loads_first"), python_module())
     monkeypatch.setattr(operation._bound, "flush", flush)
-    operation.launch(0)
     operation.settle()
-    assert done == [1, 2, 0.05]
+    assert done[2:] == [1, 2, 0.05]
 
 
 def test_one_pool_serves_all_sizes_and_all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,17 +135,10 @@ def test_multiprocessors_are_counted_where_a_kernel_notes_them(
     assert operation.own_samples(0, 3) == {"sms_used": [2]}
 
 
-@pytest.mark.parametrize(
-    ("constants", "field"),
-    [
-        ({"token_bytes": 650}, "constants.token_bytes"),
-        ({"slot_bytes": 672}, "constants.slot_bytes"),
-    ],
-)
-def test_rows_that_no_kernel_copies_are_an_error(constants: dict[str, int], field: str) -> None:
-    with pytest.raises(FieldError) as caught:
-        WORKLOADS.Workload({**POOL.constants, **constants}, np.random.default_rng(0))
-    assert caught.value.field == field
+@pytest.mark.parametrize("changed", [{"token_bytes": 650}, {"slot_bytes": 672}])
+def test_rows_that_no_kernel_copies_are_an_error(changed: dict[str, int]) -> None:
+    with pytest.raises(FieldError, match=rf"constants\.{next(iter(changed))}: expected"):
+        WORKLOADS.Workload({**POOL.constants, **changed}, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("pool_mib", [0, 5])

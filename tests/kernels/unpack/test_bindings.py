@@ -34,33 +34,25 @@ def test_a_receive_is_unpacked() -> None:
     assert not target[32:].any()
 
 
+SHIFTED = np.zeros(blocks_of_one().size + 32, np.uint8)
+EMPTY = np.zeros_like(blocks_of_one())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((blocks_of_one()[:-1],), "blocks: expected whole blocks of 32800 bytes, got 65599"),
+        ((blocks_of_one(), (1,)), "blocks_of_chunks: expected all 2 blocks, got 1"),
+        ((blocks_of_one(), (3,)), "blocks_of_chunks: expected no more than the 2 given, got 3"),
+        ((blocks_of_one(), (2,), (8, 64)), "bounce: expected whole 16-byte vectors"),
+        ((blocks_of_one(), (2,), (0, 60)), "bounce: expected .* vectors, got 60 bytes"),
         (
-            {"blocks": blocks_of_one()[:-1]},
-            "blocks: expected whole blocks of 32800 bytes, got 65599",
+            (SHIFTED[-SHIFTED.ctypes.data % 16 + 8 :][: EMPTY.size],),
+            "blocks: expected memory on a 16-byte boundary",
         ),
-        ({"of_chunks": (1,)}, "blocks_of_chunks: expected all 2 blocks, got 1"),
-        ({"of_chunks": (3,)}, "blocks_of_chunks: expected no more than the 2 given, got 3"),
-        ({"bounce": (8, 64)}, "bounce: expected whole 16-byte vectors"),
-        ({"bounce": (0, 60)}, "bounce: expected whole 16-byte vectors, got 60 bytes"),
+        ((EMPTY,), "count: expected 1 to 2048, got 0"),
     ],
 )
-def test_invalid_arguments_are_rejected(arguments: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_rejected(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        bind(**({"blocks": blocks_of_one()} | arguments))
-
-
-def test_unaligned_blocks_are_rejected() -> None:
-    shifted = np.zeros(blocks_of_one().size + 32, np.uint8)
-    start = -shifted.ctypes.data % 16 + 8
-    with pytest.raises(ValueError, match="blocks: expected memory on a 16-byte boundary"):
-        bind(shifted[start:][: blocks_of_one().size])
-
-
-def test_an_empty_block_is_rejected() -> None:
-    blocks = blocks_of_one()
-    blocks[0] = 0
-    with pytest.raises(ValueError, match="count: expected 1 to 2048, got 0"):
-        bind(blocks)
+        bind(*arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -73,11 +72,8 @@ def test_a_case_is_cut_into_fragments_that_fill_its_destination(
     assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
     if arrival == WORKLOADS.IN_ORDER:
         assert (starts == every["src_off"]).all()
-
-
-def test_fragments_arrive_in_random_order() -> None:
-    (one,) = WORKLOADS.draw_chunks(unpack_case(chunks=1, fragment=16), np.random.default_rng(0))
-    assert (np.diff(one["src_off"].astype(int)) < 0).any()
+    elif len(starts) > 20 * chunks:
+        assert (starts != every["src_off"]).any()
 
 
 @pytest.mark.parametrize(
@@ -95,108 +91,36 @@ def test_an_impossible_case_is_an_error(changes: dict[str, Any], field: str, exp
     assert field in caught.value.field
 
 
-@given(chunks=random_chunks())
-def test_random_descriptors_are_planned_whole_and_placed_as_a_plain_loop_would(
-    chunks: list[list[tuple[int, int, int]]],
-) -> None:
-    plan = made(*chunks)
-    WORKLOADS.require_valid(plan, LONGEST)
-    flat = [descriptor for chunk in chunks for descriptor in chunk]
-    assert plan.descriptors.tolist() == flat
-    assert plan.blocks_of_chunks == tuple(-(-len(chunk) // ROOM) for chunk in chunks)
-    source = np.random.default_rng(0).integers(0, 256, plan.bounce_bytes, np.uint8)
-    out = np.empty(plan.dst_bytes, np.uint8)
-    WORKLOADS.place(source, plan, out)
-    expected = [WORKLOADS.POISON] * plan.dst_bytes
-    for src_off, length, dst_off in flat:
-        for byte in range(length):
-            expected[dst_off + byte] = source[src_off + byte]
-    assert out.tolist() == expected
-
-
-@given(chunks=random_chunks())
-def test_in_order_the_same_destinations_take_contiguous_bytes(
-    chunks: list[list[tuple[int, int, int]]],
-) -> None:
-    plan = made(*chunks)
-    sorted_plan = WORKLOADS.in_order(plan)
-    before, after = plan.descriptors, sorted_plan.descriptors
-    assert (before["dst_off"] == after["dst_off"]).all() and (before["len"] == after["len"]).all()
-    offsets = after["src_off"].astype(int) - after["dst_off"].astype(int)
-    assert len(set(offsets.tolist())) == 1 and after["src_off"].min() == before["src_off"].min()
-    assert plan.descriptors.tolist() == [d for chunk in chunks for d in chunk]
-
-
-def test_in_order_a_study_case_stays_in_its_bounce_buffer() -> None:
-    for variant in UNPACK.with_role("ceiling"):
-        for case in variant.in_grid("default"):
-            small = Case(dict(case.values) | {"chunks": 2, "kib": 64}, 0, "default")
-            drawn = WORKLOADS.draw_chunks(small, np.random.default_rng(0))
-            plan = WORKLOADS.in_order(WORKLOADS.plan(drawn, ROOM))
-            WORKLOADS.require_valid(plan, LONGEST)
-
-
 GOOD = ([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 300 + 16)])
 
 
-def corrupt(block: int, index: int | None, **changes: int) -> Callable[[Any], None]:
-    """An edit of one block's header, or of its descriptor `index`."""
-
-    def edit(plan: Any) -> None:
-        target = plan.blocks[block] if index is None else plan.blocks[block]["descriptors"][index]
-        for field, value in changes.items():
-            target[field] = value
-
-    return edit
-
-
 @pytest.mark.parametrize(
-    ("edit", "field", "expected", "got"),
+    ("block", "index", "field", "value", "expected", "got"),
     [
-        (corrupt(1, 1, src_off=62), "blocks[1].descriptors[1].src_off", "within 64", "66"),
-        (
-            corrupt(0, 1, src_off=2**32 - 1),
-            "blocks[0].descriptors[1].src_off",
-            "within",
-            "4294967303",
-        ),
-        (corrupt(1, 0, dst_off=570), "blocks[1].descriptors[0].dst_off", "within 576", "586"),
-        (
-            corrupt(1, 0, dst_off=2**64 - 4),
-            "blocks[1].descriptors[0].dst_off",
-            "within",
-            "1844674407370955",
-        ),
-        (corrupt(0, 0, len=0), "blocks[0].descriptors[0].len", "1 to 2147483648", "0"),
-        (corrupt(0, 1, len=2**31 + 1), "blocks[0].descriptors[1].len", "1 to", "2147483649"),
-        (
-            corrupt(1, 0, dst_off=279),
-            "blocks[1].descriptors[0].dst_off",
-            "blocks[0].descriptors[1]",
-            "279",
-        ),
-        (
-            corrupt(1, 1, dst_off=256),
-            "blocks[1].descriptors[1].dst_off",
-            "blocks[0].descriptors[0]",
-            "256",
-        ),
-        (corrupt(0, None, count=0), "blocks[0].count", "1 to 8", "0"),
-        (corrupt(1, None, count=9), "blocks[1].count", "1 to 8", "9"),
-        (corrupt(1, None, count=3), "blocks[1].descriptors[2].len", "1 to", "0"),
-        (corrupt(1, None, count=1), "blocks[1].bytes", "lengths, 16", "20"),
-        (corrupt(0, None, bytes=25), "blocks[0].bytes", "lengths, 24", "25"),
+        (1, 1, "src_off", 62, "within 64", "66"),
+        (0, 1, "src_off", 2**32 - 1, "within", "4294967303"),
+        (1, 0, "dst_off", 570, "within 576", "586"),
+        (1, 0, "dst_off", 2**64 - 4, "within", "1844674407370955"),
+        (0, 0, "len", 0, "1 to 2147483648", "0"),
+        (0, 1, "len", 2**31 + 1, "1 to", "2147483649"),
+        (1, 0, "dst_off", 279, "blocks[0].descriptors[1]", "279"),
+        (1, 1, "dst_off", 256, "blocks[0].descriptors[0]", "256"),
+        (0, None, "count", 0, "1 to 8", "0"),
+        (1, None, "count", 9, "1 to 8", "9"),
+        (1, None, "bytes", 25, "lengths, 20", "25"),
     ],
 )
 def test_invalid_descriptors_are_rejected_with_their_index(
-    edit: Callable[[Any], None], field: str, expected: str, got: str
+    block: int, index: int | None, field: str, value: int, expected: str, got: str
 ) -> None:
     plan = made(*GOOD)
     WORKLOADS.require_valid(plan, LONGEST)
-    edit(plan)
+    target = plan.blocks[block] if index is None else plan.blocks[block]["descriptors"][index]
+    target[field] = value
     with pytest.raises(FieldError) as caught:
         WORKLOADS.require_valid(plan, LONGEST)
-    assert caught.value.field == field
+    place = "" if index is None else f".descriptors[{index}]"
+    assert caught.value.field == f"blocks[{block}]{place}.{field}"
     expected_text, _, got_text = str(caught.value).partition(", got ")
     assert expected in expected_text and got_text.startswith(got)
 
@@ -216,14 +140,12 @@ def test_an_overlap_is_rejected_at_the_first_descriptor_that_has_one(
     to = data.draw(st.integers(GUARD, max(at for _, _, at in flat)))
     flat[moved] = (*flat[moved][:2], to)
     plan = made(flat)
-    taken: set[int] = set()
+    owner: dict[int, int] = {}
     first = None
     for index, (_, length, at) in enumerate(flat):
-        written = set(range(at, at + length))
-        if taken & written:
+        if any(owner.setdefault(byte, index) != index for byte in range(at, at + length)):
             first = index
             break
-        taken |= written
     if first is None:
         WORKLOADS.require_valid(plan, LONGEST)
         return
@@ -235,13 +157,8 @@ def test_an_overlap_is_rejected_at_the_first_descriptor_that_has_one(
 
 def test_the_block_is_laid_out_as_the_kernels_read_it() -> None:
     block = WORKLOADS.block_type(2048)
-    offsets = {name: block.fields[name][1] for name in block.names}
-    assert offsets == {
-        "count": 0,
-        "reserved": 4,
-        "bytes": 8,
-        "bounce": 16,
-        "dst": 24,
-        "descriptors": 32,
-    }
+    assert [(name, block.fields[name][1]) for name in block.names] == [
+        *(("count", 0), ("reserved", 4), ("bytes", 8), ("bounce", 16), ("dst", 24)),
+        ("descriptors", 32),
+    ]
     assert (block.itemsize, WORKLOADS.DESCRIPTOR.itemsize) == (32 + 2048 * 16, 16)

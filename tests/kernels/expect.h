@@ -1,4 +1,4 @@
-// A pool of which only the rows in use take memory, and the end of a test that has failed.
+// The end of a test program that has failed, and a pool of which only rows in use take memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,8 +11,19 @@
 inline void expect(bool holds, const std::string& what) {
   if (!holds) {
     std::printf("%s\n", what.c_str());
-    std::exit(1);
+    std::fflush(stdout);
+    std::_Exit(1);  // threads may wait for good
   }
+}
+
+template <class Error, class Call>
+bool throws(const Call& call) {
+  try {
+    call();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
 }
 
 inline uint8_t* sparse_pool(size_t bytes) {

@@ -19,38 +19,35 @@ EMULATED = HERE / "emulated"
 LAUNCH = re.compile(r"(\w+(?:<[^<>]*>)?)<<<(.+?), (.+?), 0, (\w+)>>>\((.*?)\);")
 CONSTANTS = {**PEERS.constants, "held_mib": 1}
 """Fewer translations are held, so that order matters in small pools, too."""
+WAYS = ("_divided", "_both", "", "_sorted", "_in_order", "_packed")
+"""Ways by which all GPUs bring rows of the host to one."""
 
 
-def for_the_cpu(study: Path, source: str) -> Path:
-    """A folder with a variant's source and the headers of `study`, whose kernels a host's compiler
+def for_the_cpu(variant: Variant) -> Path:
+    """A folder with the variant's source and the study's headers, whose kernels a host's compiler
     takes."""
+    files = [*headers(PEERS.folder), variant.path]
 
     def fill(folder: Path) -> None:
         for file in files:
             text = LAUNCH.sub(r"launch_emulated(\2, \3, \4, [=] { \1(\5); });", file.read_text())
-            name = "variant.cpp" if file.name == source else file.name
+            name = "variant.cpp" if file == variant.path else file.name
             (folder / name).write_text(f'#include "kernels.h"\n{text}')
 
-    files = [*headers(study), study / source]
-    return kept(f"{source}.on_cpu", [*files, Path(__file__)], fill)
+    return kept(f"{variant.name}.on_cpu", [*files, Path(__file__)], fill)
 
 
-def ran(study: Path, variant: Variant) -> subprocess.CompletedProcess[str]:
-    folder = for_the_cpu(study, variant.path.name)
+@pytest.mark.parametrize(
+    "name",
+    ["copy_engine", *(pytest.param(f"four_links{way}", marks=pytest.mark.long) for way in WAYS)],
+)
+def test_every_byte_arrives_and_a_failure_comes_out(name: str) -> None:
+    variant = PEERS.variant(name)
+    folder = for_the_cpu(variant)
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
     include = [f"-I{EMULATED}", f"-I{PEERS.folder}", f"-isystem{toolchain().include}"]
     flags = ["-std=c++17", "-O1", "-pthread", *include, *quiet, *variant.flags]
-    sources = [HERE / "all_gpus.cpp", runtime(LATE), folder / "variant.cpp"]
-    made = program(f"peers-{variant.name}", sources, folder, [*flags, *defines(CONSTANTS)])
-    return subprocess.run([made], capture_output=True, text=True, check=False, timeout=60)
-
-
-TO_ONE = ["_divided", "_both", "", "_sorted", "_in_order", "_packed"]
-"""Ways by which all GPUs bring rows of the host to one."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", TO_ONE)
-def test_every_byte_arrives_and_a_failure_comes_out(way: str) -> None:
-    done = ran(PEERS.folder, PEERS.variant(f"four_links{way}"))
+    sources = [HERE / "launches.cpp", runtime(LATE), folder / "variant.cpp"]
+    made = program(f"peers-{name}", sources, folder, [*flags, *defines(CONSTANTS)])
+    done = subprocess.run([made], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

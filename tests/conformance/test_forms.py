@@ -1,0 +1,120 @@
+"""Every study's forms over made-up results, in a browser: measured cells, others, and mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from analysis import ROOT
+from analysis.site.charts.widgets import study_widgets, write_widgets
+from analysis.site.facts.study_facts import StudyFacts
+from tests.browser import launched, served
+from tests.conformance.results import measured
+from tests.repository import STUDIES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+NAMES = [name for name, study in STUDIES.items() if (study.folder / "widgets.py").exists()]
+PAGE = """<!doctype html><title>{name}</title>
+<figure class="hp-widget" data-widget="{name}" data-script="{name}.js"
+  data-source="{name}.widget.json"><p class="hp-note"></p>
+  <div class="hp-view">table</div></figure>
+<script type="module">import {{ watchWidgets }} from "./widgets.js"; watchWidgets();</script>"""
+EXPECTED = {
+    "bytes": "expected bytes such as 4096, 24 KiB or 40 GiB, got “x”.",
+    "count": "expected a whole number of at least 1, got “x”.",
+}
+
+
+@contextmanager
+def opened(site: Path, query: str) -> Iterator[Page]:
+    """The page in `site`, at an address with `query`. It loads no foreign file."""
+    with launched() as browser, served(site) as address:
+        page = browser.new_page()
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
+        page.goto(f"{address}?{query}")
+        page.wait_for_selector(".hp-widget form")
+        yield page
+        page.close()
+        assert all(url.startswith(address) for url in requested)
+
+
+def place_of(spans: Any, asked: list[int]) -> int | None:
+    """The place of the answer in a table."""
+    for value in asked:
+        spans = next((inner for low, high, inner in spans if low <= value <= high), None)
+        if spans is None:
+            return None
+    return int(spans)
+
+
+def choose(page: Page, values: Mapping[str, object]) -> str:
+    """The answer once these fields have these values."""
+    for name, value in values.items():
+        if page.locator(f"select[name={name}]").count():
+            page.select_option(f"select[name={name}]", str(value))
+        else:
+            page.fill(f"input[name={name}]", str(value))
+    return page.inner_text(".hp-answer")
+
+
+def ask_all(page: Page, name: str, data: Mapping[str, Any]) -> None:
+    kinds = {field["name"]: field["kind"] for field in data["fields"] if "kind" in field}
+    options = {one["name"]: [*one["options"]] for one in data["fields"] if "options" in one}
+    axes = data["axes"]
+    for table in data["tables"][:3]:
+        for point, _ in table["cells"][:: len(table["cells"]) // 3 + 1]:
+            answer = table["answers"][place_of(table["spans"], point)]
+            said = choose(page, {**table["where"], **dict(zip(axes, point, strict=True))})
+            assert all(line in said for line in answer["lines"])
+            assert page.locator(".hp-table tbody tr").count() == len(answer["rows"])
+            beyond = choose(page, {axes[-1]: 10**7 * point[-1]})
+            assert beyond.startswith("Not measured.\n") and " measured cell: " in beyond
+            assert page.locator(".hp-table").count() == 0
+        if table["multiple"] > 1:
+            assert f"multiples of {table['multiple']} B" in choose(page, {axes[0]: 1001})
+    for field, kind in kinds.items():
+        before = page.input_value(f"input[name={field}]")
+        assert choose(page, {field: "x"}).endswith(f": {EXPECTED[kind]}")
+        choose(page, {field: before})
+    known = [table["where"] for table in data["tables"]]
+    for values in product(*options.values()):
+        where = dict(zip(options, values, strict=True))
+        if where not in known:
+            assert choose(page, where) == "Not measured with these choices."
+            break
+    last, kept = axes[-1], f"{name}.{axes[-1]}=1234567"
+    choose(page, {last: "1,234,567"})  # as this site writes it
+    choose(page, {last: "1234567"})
+    assert kept in page.evaluate("location.search")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("study", NAMES)
+def test_every_form_answers_in_measured_cells_and_refuses_others(
+    study: str, tmp_path: Path
+) -> None:
+    facts: StudyFacts = measured(STUDIES[study], tmp_path)
+    site = tmp_path / "site"
+    site.mkdir()
+    write_widgets(facts, site)
+    (site / "widgets.js").write_text((ROOT / "docs" / "assets" / "widgets.js").read_text())
+    for name, form in study_widgets(facts).items():
+        assert form is not None
+        data: Any = form.data
+        (site / "index.html").write_text(PAGE.format(name=name))
+        cells, *_ = data["tables"][-1]["cells"]
+        start = dict(zip(data["axes"], cells[0], strict=True))
+        query = urlencode({f"{name}.{field}": value for field, value in start.items()})
+        with opened(site, query) as page:
+            for field, value in start.items():
+                assert page.input_value(f"input[name={field}]") == str(value)
+            ask_all(page, name, data)
