@@ -17,12 +17,12 @@ import vl_convert
 from analysis import ROOT
 from analysis.results.tables.links import collect_fits
 from analysis.results.tables.of_study import study_tables
+from analysis.results.tables.rows import runs_text
 from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.check import Fault
 from analysis.site.facts.inputs import Inputs, load_inputs
-from analysis.results.tables.rows import runs_text
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.common import draw_all, write_samples
 from analysis.site.pages.site import build_site

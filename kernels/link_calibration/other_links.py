@@ -87,7 +87,7 @@ def held_against(facts: StudyFacts) -> list[HeldAgainst]:
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES if published.reads == "contiguous" else 0
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, known.sms, link, parameters).seconds
+            seconds = predict(access, known.sms, link, parameters)
             held.append(HeldAgainst(link, published, COPY_BYTES / seconds, link == known.link))
     return held
 

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pynvml
 import pytest
@@ -77,7 +78,8 @@ OF_GPU = [
 def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[str]]:
     """The rows of telemetry after these turns, or until a GPU is lost."""
     (folder / "rows").unlink(missing_ok=True)
-    telemetry.record(gpus, folder / "rows", Stop(turns))
+    stop = Mock(wait=Mock(side_effect=[False] * turns + [True]))
+    telemetry.record(gpus, folder / "rows", stop)
     return [*csv.reader((folder / "rows").open())]
 
 

@@ -18,8 +18,8 @@ import pytest
 
 from analysis import ROOT
 from analysis.results.store.samples import read_rows
-from kernels.translation.reach_table import OUTPUTS, probes
 from analysis.study import parse_case
+from kernels.translation.reach_table import OUTPUTS, probes
 from tests.compiled import ARCH, run, toolchain
 from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
 

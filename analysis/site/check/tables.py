@@ -231,13 +231,13 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
             for study in inputs.studies.values()
             if (machine, study.name) not in measured or (study.has_link and not has_link)
         }
-    known: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    known: dict[tuple[str, str], set[str]] = {}
     for run in inputs.runs:
-        known[run.machine, run.study].update(run.variants)
+        known.setdefault((run.machine, run.study), set()).update(run.variants)
     return waiting | {
         (machine, name)
         for (machine, name), variants in known.items()
-        if name in inputs.studies and {v.name for v in inputs.studies[name].variants} - variants
+        if name in inputs.studies and {*inputs.studies[name].variant_names} - variants
     }
 
 

@@ -66,7 +66,7 @@ def by_rank(table: pd.DataFrame) -> pd.DataFrame:
     its size."""
     is_different = table["verdict"].isin([FASTER, SLOWER])
     is_judged = table["is_judged"].astype(bool)
-    sizes = np.log(table["ratio"].astype(float)).abs()
+    sizes = np.abs(np.log(table["ratio"].astype(float)))
     order = np.lexsort([-sizes, ~is_judged, ~is_different])
     return table.iloc[order].reset_index(drop=True)
 

@@ -68,8 +68,8 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
             rows += [one for one in samples_of(study, variant, rounds=8) if one.round]
         add_run(results, "whole-box", "copy", variant.name, rows, provenance_of(study, variant))
     (torn,) = files_of(results, "torn-box", "copy")
-    with torn.open("a") as samples:
-        samples.write("\n")
+    with torn.open("a") as file:
+        file.write("\n")
     v2.path.write_text(v2.path.read_text() + "\nint later_than_the_results;\n")
     site = build(root)
     home, page = (text_of(site / name) for name in ("index.html", "studies/copy/index.html"))
