@@ -26,6 +26,7 @@ from analysis.site.pages import (
 )
 from analysis.site.pages.html import fenced, link
 from analysis.site.pages.page import MACROS, Page, macro
+from analysis.study.peers import releases
 
 
 @macro()
@@ -48,6 +49,13 @@ def constant(page: Page, name: str) -> str:
     if isinstance(value, str):
         return value
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
+
+
+@macro()
+def release(page: Page, package: str) -> str:
+    """The version of a package whose operators are measured, such as `sglang`."""
+    require_known("package", package, sorted(releases()))
+    return releases()[package]
 
 
 @macro()

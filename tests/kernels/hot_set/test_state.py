@@ -112,7 +112,9 @@ SPOILED: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "spoil", "message"), SPOILED, ids=lambda it: str(it)[:40])
+@pytest.mark.parametrize(
+    ("field", "spoil", "message"), SPOILED, ids=lambda it: it[:40] if isinstance(it, str) else None
+)
 def test_a_difference_names_the_field_the_expected_and_the_actual(
     field: str, spoil: Callable[[np.ndarray], np.ndarray], message: str
 ) -> None:
