@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.cli import existing_folder, fail_in_one_line, program
-from analysis.base.errors import HotpathError
 from analysis.base.files import write_whole
 from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, in_words
@@ -62,13 +61,9 @@ def fits_text(fits: Fits) -> str:
 
 
 def read_fits(path: Path) -> Fits:
-    """The fits in a file of `fits_text`. HotpathError if the file is another one."""
-    try:
-        found = json.loads(path.read_text()).items()
-        return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
-    except (AttributeError, ValueError) as error:
-        expected = "the output of `python -m analysis.results.tables.links`"
-        raise HotpathError(f"{path}: expected {expected}, got {in_words(error)}") from error
+    """The fits in a file of `fits_text`."""
+    found = json.loads(path.read_text()).items()
+    return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
 
 
 def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
