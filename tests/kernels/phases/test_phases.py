@@ -90,6 +90,21 @@ def test_the_front_keeps_the_last_run_of_one_size() -> None:
         assert [b["size"] for b in host.snapshot() if b["state"] == "cached"] == kept
 
 
+def test_the_last_fit_of_a_bin_is_found() -> None:
+    """Ten blocks of the request's bin are too small, and one behind them in the list is not."""
+    host = Host("p4_tlsf")
+    granule, small, fit = 512, 200, 203  # of granules; one bin holds 200 to 203
+    pointers = []
+    for size in [*[small] * 10, fit]:
+        pointers.append(host.allocate(size * granule))
+        host.allocate(granule)  # keeps them apart
+    host.allocate((4096 - 10 * (small + 1) - (fit + 1)) * granule)  # the rest of the segment
+    for pointer in reversed(pointers):
+        host.free(pointer)
+    assert host.allocate(fit * granule) == pointers[-1]
+    assert host.calls == (1, 0)
+
+
 @pytest.fixture(params=FINAL)
 def host(request: pytest.FixtureRequest) -> Host:
     return Host(request.param)

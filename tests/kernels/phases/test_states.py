@@ -86,8 +86,9 @@ def test_a_fit_is_found_among_blocks_of_its_bin(step: str) -> None:
     draw = random.Random(1)
     for _ in range(100):
         states = built(step).StateCheck(24 * MIB)
-        low, high = sorted(draw.sample(range(200, 208), 2))
-        sizes = [*[low] * draw.choice([1, 12]), high]  # in granules of 512 B
+        asked = draw.randint(202, 207)  # granules of 512 B
+        small = [draw.randint(200, asked - 1) for _ in range(draw.choice([1, 24]))]
+        sizes = [*small, draw.randint(asked, 207)]
         for size in sizes:
             states.allocate(512 * size, 0)
             states.allocate(512, 0)  # keeps them apart
@@ -98,5 +99,5 @@ def test_a_fit_is_found_among_blocks_of_its_bin(step: str) -> None:
         # A free moves the others down a place.
         for place in draw.choice([places, [2 * n for n in reversed(places)]]):
             states.free(place, False)
-        states.allocate(512 * draw.randint(low + 1, high), 0)
+        states.allocate(512 * asked, 0)
         states.drain()
