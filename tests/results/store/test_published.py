@@ -46,7 +46,7 @@ def write(root: Path, *rows: str) -> Path:
     [
         ("8.0", "0", "printed: expected a number above 0, got '0'"),
         ("8.0", "1e999", "printed: expected a number above 0, got '1e999'"),
-        (",ms,Notes", ",furlong,Notes", "unit_meant: expected one of ["),
+        (",ms,Notes", ",furlong,Notes", "unit_meant: expected one of "),
         ("bytewise", "<b>", "variant: expected text like"),
         ("mean", '"a\nb"', "note: expected text on one line"),
         ("mean", "mean,more", "expected 8 fields, got 9"),
