@@ -137,6 +137,7 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     """Every row in `text`, the content of the file; errors as of `read_rows`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: dict[tuple[str, str, int], Row] = {}
+    samples = 0
     try:
         header = next(reader, [])
         end = len(header) - len(_AFTER)
@@ -150,6 +151,9 @@ def parse_rows(path: Path, text: str) -> list[Row]:
             values = dict(zip(found, line[3:end], strict=True))
             cells = zip(_COLUMNS, [*line[:3], values, *line[end:]], strict=True)
             row = records.parse_record(Row, dict(cells))
+            samples += max(1, sum(map(len, row.values.values())))
+            if samples > MACHINE_LIMIT_SAMPLES:
+                raise ValueError(f"expected at most {MACHINE_LIMIT_SAMPLES} samples, got more")
             if rows.setdefault(row.key, row) is not row:
                 raise FieldError("variant, case, round", "every row once", row.key)
     except (HotpathError, ValueError, csv.Error) as fault:

@@ -80,3 +80,9 @@ def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, 
     with pytest.raises(HotpathError) as caught:
         parse_rows(PATH, "\n".join(map(",".join, table)))
     assert str(caught.value).startswith(f"{PATH}: {fault}")
+
+
+def test_too_many_samples_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.results.store.samples.MACHINE_LIMIT_SAMPLES", 3)
+    with pytest.raises(HotpathError, match="line 3: expected at most 3 samples, got more"):
+        parse_rows(PATH, TEXT)
