@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from cuda.bench.results import BenchmarkResult
@@ -45,45 +45,25 @@ def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatc
     assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]
 
 
-class FakeNvbench:
-    """NVBench as far as run_under_nvbench uses it: a warm-up and one sample of a single cell."""
-
-    def __init__(self, events: list[str]) -> None:
-        self.events = events
-        self.run_cell: Callable[[Any], None] | None = None
-
-    def register(self, run_cell: Callable[[Any], None]) -> Any:
-        self.run_cell = run_cell
-        return self
-
-    def set_name(self, name: str) -> Any:
-        return self
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *settings: None
-
-    def get_int64(self, axis: str) -> int:
-        return 0
-
-    def get_stream(self) -> Any:
-        return SimpleNamespace(addressof=lambda: 7)
-
-    def exec(self, launch: Any, *, timer: bool, sync: bool, batched: bool) -> None:
-        assert timer and not batched
-        self.events.append("not held" if sync else "held")
-        timed = SimpleNamespace(
-            start=lambda: self.events.append("start"), stop=lambda: self.events.append("stop")
-        )
-        for _ in range(2):
-            launch(None, timed)
-
-    def run_all_benchmarks(self, arguments: list[str]) -> None:
-        assert self.run_cell is not None
-        self.run_cell(self)
-
-
 def fail(error: BaseException) -> NoReturn:
     raise error
+
+
+def fake_nvbench(events: list[str]) -> Any:
+    """NVBench as far as run_under_nvbench uses it: a warm-up and one sample of a single cell."""
+    state, bench = MagicMock(), MagicMock()
+    state.get_int64.return_value = 0
+    timer = Mock(start=lambda: events.append("start"), stop=lambda: events.append("stop"))
+
+    def execute(launch: Any, *, timer_: Any = timer, sync: bool, **settings: bool) -> None:
+        assert settings == {"timer": True, "batched": False}
+        events.append("not held" if sync else "held")
+        for _ in range(2):
+            launch(None, timer_)
+
+    state.exec = execute
+    bench.run_all_benchmarks = lambda arguments: bench.register.call_args.args[0](state)
+    return bench
 
 
 @pytest.mark.parametrize("has_reset", [False, True])
@@ -94,7 +74,7 @@ def test_a_stream_is_held_after_the_reset_and_for_a_while_after_the_launch(
 ) -> None:
     """The check has already warmed up a long operation, of which only one time is taken."""
     events: list[str] = []
-    monkeypatch.setattr(nvbench, "bench", FakeNvbench(events))
+    monkeypatch.setattr(nvbench, "bench", fake_nvbench(events))
     monkeypatch.setattr(nvbench, "spin", lambda seconds: events.append("spin"))
     monkeypatch.setattr(nvbench, "add_device_times", lambda cells, file: None)
     monkeypatch.setattr(Operation, "__abstractmethods__", frozenset())

@@ -83,8 +83,7 @@ def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
 class Clock:
     """A clock that advances on request."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    now_s = 0.0
 
     def perf_counter(self) -> float:
         return self.now_s
