@@ -104,14 +104,6 @@ def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> Ro
     )
 
 
-def row_of(gpus: tuple[Gpu, ...], folder: Path) -> dict[str, str]:
-    """The first row of telemetry."""
-    rows = recorded(gpus, folder, turns=1)
-    (reading,) = read_telemetry(folder / "rows", [a_round(0, ("one", "n=1", rows[0][0]))])
-    assert (reading.variant, reading.time) == ("one", rows[0][0])
-    return dict(zip(COLUMNS, rows[0], strict=True))
-
-
 def hosted(count: int = 1) -> HostKeys:
     with open_gpus(list(range(count))) as gpus:
         return describe(gpus)
@@ -134,9 +126,9 @@ def test_a_query_without_an_answer_costs_its_own_column_only(
             assert new == UNKNOWN.get(query, [])
             assert HostKeys.model_validate_json(host.model_dump_json()) == host
             assert other_users(gpus, "refuse") == []
-            row = row_of(gpus[:1], tmp_path)
+            (row,) = recorded(gpus[:1], tmp_path, turns=1)
             show_only(gpus)
-        empty = {name for name, value in row.items() if not value}
+        empty = {name for name, value in zip(COLUMNS, row, strict=True) if not value}
         assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
 
 
