@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.results.collect import collect
 from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.links import counts
+from analysis.results.tables.links import COUNT_COLUMNS, counts
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
 from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
@@ -164,12 +164,16 @@ def publish(results: Path, text: str = PUBLISHED) -> None:
     (results / "published" / "copy.csv").write_text(text)
 
 
+NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric", "predicted"])
+NO_COUNTS = pd.DataFrame(columns=COUNT_COLUMNS)
+
+
 def tables_of(results: Path, study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables of claims and of their parts."""
-    studies, no_model = {study.name: study}, pd.DataFrame(columns=["machine", "study"])
+    studies = {study.name: study}
     found = collect(results, studies)
     counted = counts(found, studies)
-    return claim_tables(found.samples, studies, found.published, no_model, counted)
+    return claim_tables(found.samples, studies, found.published, NO_MODEL, counted)
 
 
 def claims_of(results: Path, study: Study) -> list[dict[str, Any]]:
