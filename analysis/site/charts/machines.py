@@ -3,7 +3,7 @@ differ most first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from itertools import permutations
 from typing import Final
 
@@ -14,14 +14,7 @@ from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import Chart, Select, log_scale
 from analysis.site.facts.addresses import samples_addresses
-from analysis.site.facts.comparison import (
-    EQUAL,
-    FASTER,
-    SLOWER,
-    UNCLEAR,
-    by_rank,
-    machine_ratios,
-)
+from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, by_rank, machine_ratios
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -44,10 +37,9 @@ COLUMNS: Final = {
 }
 
 
-def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | None:
+def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | None:
     """Every machine against all it can be held against, one study at a time; None where there is
     nothing."""
-    studies = [*studies]
     tables = [
         machine_ratios(studies, one, other).assign(machine=one, against=inputs.called(other))
         for one, other in permutations(sorted(inputs.machines), 2)
@@ -83,9 +75,6 @@ def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | Non
         marks.mark_point(filled=True, size=45, yOffset=MARK_PX, opacity=1),
         figure="label",
     )
-    description = (
-        "Speed of each variant on one machine relative to another, the largest certain difference"
-        " first."
-    )
+    description = "Speed of each variant on one machine relative to another, differences first."
     selects = [Select("against", "against"), Select("study", "study")]
     return Chart(drawing, table, description, COLUMNS, selects)

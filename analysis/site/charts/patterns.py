@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import altair as alt
 import pandas as pd
@@ -23,12 +23,13 @@ def map_chart(
     columns: Mapping[str, str],
     selects: Sequence[Select] = (),
     *,
+    opacity: Any = alt.Undefined,
     cell_px: int = CELL_PX,
 ) -> Chart:
     """A cell for each row of `table`, with its `figure`, which is short enough for a phone."""
     base = alt.Chart().encode(x=x, y=y)
     drawing = alt.layer(
-        base.mark_rect().encode(color=colour),
+        base.mark_rect().encode(color=colour, opacity=opacity),
         base.mark_text(fontSize=10, color="white", lineBreak="\n").encode(text="figure:N"),
     ).properties(height=alt.Step(cell_px))
     return Chart(drawing, table, description, columns, selects)

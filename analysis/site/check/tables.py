@@ -75,7 +75,8 @@ def _absent_cases(known: _Known) -> Iterator[Fault]:
     for machine, study in product(inputs.machines, inputs.studies.values()):
         if (machine, study.name) not in measured:
             # A machine with several GPUs measures only studies of several.
-            gpus, needed = inputs.machines[machine].get("gpus") or 1, _gpus(study)
+            gpus = inputs.machines[machine].get("gpus") or 1
+            needed = max(variant.gpus for variant in study.variants)
             if needed <= gpus if gpus == 1 else needed > 1:
                 yield Fault("", "expected results, got none", machine, study.name)
             continue
@@ -231,10 +232,6 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
             if (machine, study.name) not in measured or (study.has_link and not has_link)
         }
     return waiting
-
-
-def _gpus(study: Study) -> int:
-    return max(variant.gpus for variant in study.variants)
 
 
 def _cell(row: MeasuredRow) -> Cell:

@@ -64,9 +64,9 @@ def machine_ratios(studies: Iterable[StudyFacts], machine: str, other: str) -> p
 def by_rank(table: pd.DataFrame) -> pd.DataFrame:
     """The largest certain differences first, then other verdicts, then what is not judged; each by
     its size."""
-    is_different = table["verdict"].isin([FASTER, SLOWER])
-    is_judged = table["is_judged"].astype(bool)
-    sizes = np.log(table["ratio"].astype(float)).abs()
+    is_different = table["verdict"].isin([FASTER, SLOWER]).to_numpy()
+    is_judged = table["is_judged"].to_numpy(dtype=bool)
+    sizes = np.abs(np.log(table["ratio"].to_numpy(dtype=float)))
     order = np.lexsort([-sizes, ~is_judged, ~is_different])
     return table.iloc[order].reset_index(drop=True)
 

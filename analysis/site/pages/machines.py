@@ -9,25 +9,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import (
-    INTERVAL,
-    ratio,
-    ratio_interval,
-    speed,
-)
+from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
 from analysis.site.facts.inputs import RunFile
-from analysis.site.pages.html import (
-    NO_HTML,
-    code,
-    element,
-    joined,
-    link,
-    plain,
-    table,
-)
+from analysis.site.pages.html import NO_HTML, code, element, joined, link, plain, table
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
 
