@@ -180,7 +180,7 @@ def machine_pairs(page: Page) -> Markup:
     every = machine_ratios(page.staged.studies.values(), pairs)
     for pair, ratios in every.groupby(["machine", "against"]):
         shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:MAX_PAIRED]
-        called = [*map(page.inputs.called, pair)]
+        called = [page.inputs.called(str(machine)) for machine in pair]
         caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
         rows = table((_pair(row, called) for row in shown.itertuples()), caption=caption)
         # assets/ledger.js adds the select; without it, all pairs are shown.
