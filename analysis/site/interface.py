@@ -9,13 +9,7 @@ from analysis.base import statistics
 from analysis.compare import judge
 from analysis.results import disturbance, store
 from analysis.results.model import fit
-from analysis.results.store import (
-    keys,
-    published,
-    records,
-    runs,
-    samples,
-)
+from analysis.results.store import keys, published, records, runs, samples
 from analysis.results.tables import answers, rows
 from analysis.site.facts import basis
 from analysis.toolchain import ptxas, sass

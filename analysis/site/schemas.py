@@ -6,23 +6,19 @@ python -m analysis.site.schemas
 from __future__ import annotations
 
 import json
-from typing import Final
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
 from analysis.site.pages.reference import schema_of, study_schema
 from analysis.study.config import Settings
 
-DRAFT: Final = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-
 
 def schemas() -> dict[str, str]:
     """The text of each file, by its name in config/."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     found = {"study": study_schema(), "config": schema_of(Settings)}
-    return {
-        f"{name}.schema.json": json.dumps({**DRAFT, **one}, indent=1) + "\n"
-        for name, one in found.items()
-    }
+    texts = {name: json.dumps({**draft, **one}, indent=1) for name, one in found.items()}
+    return {f"{name}.schema.json": f"{text}\n" for name, text in texts.items()}
 
 
 def main() -> None:

@@ -29,6 +29,8 @@ rule charts:
         DRAWING,
         "docs/mkdocs.yml",
         sources("analysis/site/*.py", "analysis/site/pages/*.py"),
+        # Tables of studies: outputs of the probe, and published rates of other links.
+        sources("tools/**/*.*", "analysis/results/model/*.yaml"),
     output:
         [directory(CHARTS / study) for study in CONFIG.known],
         directory(COMMON_CHARTS),
@@ -62,7 +64,7 @@ rule report:
         "pyproject.toml",
         "Snakefile",
         sources("docs/**/*.*", "tools/**/*.*", "analysis/**/*.py"),
-        sources("analysis/results/model/*.yaml", "analysis/site/templates/*.html"),
+        sources("analysis/site/templates/*.html"),
     output:
         touch(WHOLE_SITE),
     log:

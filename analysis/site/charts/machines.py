@@ -3,25 +3,17 @@ differ most first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from itertools import permutations
 from typing import Final
 
 import altair as alt
-import pandas as pd
 
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import Chart, Select, log_scale
 from analysis.site.facts.addresses import samples_addresses
-from analysis.site.facts.comparison import (
-    EQUAL,
-    FASTER,
-    SLOWER,
-    UNCLEAR,
-    by_rank,
-    machine_ratios,
-)
+from analysis.site.facts.comparison import EQUAL, FASTER, SLOWER, UNCLEAR, machine_ratios
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -44,22 +36,18 @@ COLUMNS: Final = {
 }
 
 
-def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | None:
+def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | None:
     """Every machine against all it can be held against, one study at a time; None where there is
     nothing."""
-    studies = [*studies]
-    tables = [
-        machine_ratios(studies, one, other).assign(machine=one, against=inputs.called(other))
-        for one, other in permutations(sorted(inputs.machines), 2)
-    ]
-    if not any(map(len, tables)):
+    table = machine_ratios(studies, permutations(sorted(inputs.machines), 2))
+    if table.empty:
         return None
-    table = by_rank(pd.concat(tables, ignore_index=True))
     titles = {facts.study.name: facts.study.title for facts in studies}
     table = table.assign(
         row=table["title"],
         href=samples_addresses(table),
         study=table["study"].map(titles),
+        against=table["against"].map(inputs.called),
         label=table["ratio"].map(ratio),
         interval=[*map(ratio_interval, table["low"], table["high"])],
         figure=[*map(speed, table["payload_bytes"], table["seconds"])],
@@ -83,9 +71,6 @@ def machines_chart(inputs: Inputs, studies: Iterable[StudyFacts]) -> Chart | Non
         marks.mark_point(filled=True, size=45, yOffset=MARK_PX, opacity=1),
         figure="label",
     )
-    description = (
-        "Speed of each variant on one machine relative to another, the largest certain difference"
-        " first."
-    )
+    description = "Speed of each variant on one machine relative to another, differences first."
     selects = [Select("against", "against"), Select("study", "study")]
     return Chart(drawing, table, description, COLUMNS, selects)

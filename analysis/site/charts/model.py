@@ -49,8 +49,6 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         color=colour("binding", present(TERMS, table["binding"]), legend),
         opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.35)),
     )
-    description = (
-        f"{facts.study.title}: measured time relative to the link model's, over the predicted rate."
-    )
+    description = f"{facts.study.title}: measured over predicted time, over the predicted rate."
     drawing = alt.layer(band, points).properties(height=HEIGHT_PX)
     return Chart(drawing, table, description, COLUMNS)

@@ -73,10 +73,8 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
     marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
     drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
-    description = (
-        f"{facts.study.title}: {'payload rate in GB/s' if is_rate else 'time'} of every variant"
-        f" in one case, with its {INTERVAL}."
-    )
+    what = "payload rate in GB/s" if is_rate else "time"
+    description = f"{facts.study.title}: {what} of every variant in one case, with its {INTERVAL}."
     return Chart(drawing, points, description, BASIS_COLUMNS, case_selects(points, keys, facts))
 
 

@@ -116,14 +116,14 @@ def present(names: Iterable[str], column: pd.Series[Any]) -> list[str]:
     return [name for name in names if name in found]
 
 
-def si_axis(unit: str, **options: Any) -> alt.Axis:
-    """An axis of a quantity in this base unit, with SI prefixes; `options` are Altair's."""
-    return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'", **options)
+def si_axis(unit: str) -> alt.Axis:
+    """An axis of a quantity in this base unit, with SI prefixes."""
+    return alt.Axis(labelExpr=f"format(datum.value, '~s') + '{unit}'")
 
 
-def log_scale(**options: Any) -> alt.Scale:
-    """A logarithmic scale that ends near its data; `options` are Altair's."""
-    return alt.Scale(type="log", nice=False, padding=8, **options)
+def log_scale() -> alt.Scale:
+    """A logarithmic scale that ends near its data."""
+    return alt.Scale(type="log", nice=False, padding=8)
 
 
 def colour(field: str, names: Sequence[str], legend: alt.Legend | None = None) -> alt.Color:

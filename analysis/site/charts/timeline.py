@@ -33,10 +33,8 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
     lanes = sorted(set(events["lane"]), key=lambda lane: (lane != HOST, len(lane), lane))
     first = events[events["machine"] == events["machine"].iloc[0]]
     goal = first.loc[first["variant"] == facts.study.goal, "title"]
-    description = (
-        f"{facts.study.title}: calls of the host and work of the GPU in one launch of a variant,"
-        f" over time; at most the first {MAX_EVENTS} events."
-    )
+    what = f"calls of the host and work of the GPU over time, at most {MAX_EVENTS} events."
+    description = f"{facts.study.title}: {what}"
     select = Select("title", "variant", next(iter(goal), None))
     return Chart(event_bars(events, lanes), events, description, EVENT_COLUMNS, [select])
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from analysis.site.check.faults import Fault
+from analysis.site.check.faults import Fault as Fault
 from analysis.site.check.pages import page_faults
 from analysis.site.check.tables import behind, table_faults
 from analysis.site.facts.inputs import Inputs
-
-__all__ = ["Fault", "fatal", "find_faults"]
 
 
 def find_faults(site: Path, inputs: Inputs) -> list[Fault]:

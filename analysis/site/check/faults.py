@@ -36,11 +36,8 @@ class Fault(NamedTuple):
             claims = {f"claim {claim.id}": f"“{claim.says}”" for claim in study.claims}
             part = {**titles, **claims}.get(part, part)
             what = re.sub(r"\w+", lambda word: titles.get(word[0], word[0]), what)
-        what = _CASE.sub(_in_words, what)
+        # `pool_mib=188,rows=2048` becomes `pool mib 188, rows 2048`.
+        what = _CASE.sub(lambda case: case[0].replace("=", " ").replace(",", ", "), what)
+        what = what.replace("_", " ")
         where = ", ".join(filter(None, [machine, study.title if study else "", part]))
         return f"{where}: {what}"
-
-
-def _in_words(case: re.Match[str]) -> str:
-    """`pool mib 188, rows 2048` for `pool_mib=188,rows=2048`."""
-    return case[0].replace("=", " ").replace(",", ", ").replace("_", " ")

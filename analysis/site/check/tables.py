@@ -75,7 +75,8 @@ def _absent_cases(known: _Known) -> Iterator[Fault]:
     for machine, study in product(inputs.machines, inputs.studies.values()):
         if (machine, study.name) not in measured:
             # A machine with several GPUs measures only studies of several.
-            gpus, needed = inputs.machines[machine].get("gpus") or 1, _gpus(study)
+            gpus = inputs.machines[machine].get("gpus") or 1
+            needed = max(variant.gpus for variant in study.variants)
             if needed <= gpus if gpus == 1 else needed > 1:
                 yield Fault("", "expected results, got none", machine, study.name)
             continue
@@ -239,10 +240,6 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
         for (machine, name), variants in known.items()
         if name in inputs.studies and {*inputs.studies[name].variant_names} - variants
     }
-
-
-def _gpus(study: Study) -> int:
-    return max(variant.gpus for variant in study.variants)
 
 
 def _cell(row: MeasuredRow) -> Cell:

@@ -85,11 +85,6 @@ class Verdicts:
         figures = [part.judged for part in parts if part.verdict == NOT_TESTED]
         return NOT_TESTED if any(map(math.isnan, figures)) else UNDECIDED
 
-    def first_comparison(self, row: ClaimRow) -> ClaimRow | ClaimPartRow:
-        """The figures of a claim's first comparison on the machine of `row`."""
-        parts = {part.part: part for part in self.parts.get((row.claim, row.machine), [])}
-        return parts.get(1, row)
-
 
 def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
     """The interval of `figures` in the format of `test`; empty if it has no width."""

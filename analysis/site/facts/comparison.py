@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -23,23 +23,37 @@ EQUAL: Final = f"equal within {EQUAL_WITHIN * 100:g} %"
 UNCLEAR: Final = UNDECIDED
 """Verdicts on a ratio. FASTER and SLOWER ones are different."""
 COLUMNS: Final = (
-    *("study", "variant", "title", "case", "clock", "metric", "payload_bytes"),
-    *("seconds", "other_seconds", "ratio", "low", "high", "verdict", "is_judged"),
+    *("machine", "against", "study", "variant", "title", "case", "clock", "metric"),
+    *("payload_bytes", "seconds", "other_seconds", "ratio", "low", "high", "verdict", "is_judged"),
 )
 
 
-def machine_ratios(studies: Iterable[StudyFacts], machine: str, other: str) -> pd.DataFrame:
-    """Speed of `machine` relative to `other`: a row by COLUMNS for each variant that both have
-    measured in its shown case, by the first metric that both have; in the order of `by_rank`.
+def machine_ratios(
+    studies: Collection[StudyFacts], pairs: Iterable[tuple[str, str]]
+) -> pd.DataFrame:
+    """Speed of the first machine of each of `pairs` relative to the second: a row by COLUMNS for
+    each variant that both have measured in its shown case, by the first metric that both have.
 
-    Runs of both decide the verdicts, which are on all rows together: `ratio` is then that of the
-    geometric means over runs, with its interval. Where either has too few runs, the row is not
-    judged.
+    Runs of both decide the verdicts, which are on all rows of a pair together: `ratio` is then that
+    of the geometric means over runs, with its interval. Where either has too few runs, the row is
+    not judged. First come the largest certain differences, then other verdicts, then the rest.
     """
+    rows = [row for pair in pairs for row in _ratios(studies, pair)]
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    is_different = table["verdict"].isin([FASTER, SLOWER]).to_numpy()
+    is_judged = table["is_judged"].to_numpy(dtype=bool)
+    sizes = np.abs(np.log(table["ratio"].to_numpy(dtype=float)))
+    order = np.lexsort([-sizes, ~is_judged, ~is_different])
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _ratios(
+    studies: Collection[StudyFacts], machines: tuple[str, str]
+) -> Iterator[tuple[object, ...]]:
     pairs: dict[tuple[str, ...], tuple[StudyFacts, MeasuredRow, MeasuredRow]] = {}
     for facts in studies:
-        for variant in facts.study.subjects:
-            if pair := _pair(facts, variant, machine, other):
+        for variant in facts.study.subjects if {*machines} <= {*facts.machines} else ():
+            if pair := _pair(facts, variant, *machines):
                 pairs[facts.study.name, variant.name] = facts, *pair
     runs = {
         key: ([*map(Run, figures_by_run(of))], [*map(Run, figures_by_run(against))])
@@ -47,28 +61,16 @@ def machine_ratios(studies: Iterable[StudyFacts], machine: str, other: str) -> p
         if is_headline(of) and is_headline(against)
     }
     decided = {judged.row: judged for judged in judge(runs)}
-    found = []
     for key, (facts, of, against) in pairs.items():
         variant, metric = facts.study.variant(of.variant), facts.study.metrics[of.metric]
-        place = (*key, variant.title, of.case, metric.label, of.metric)
+        place = (*machines, *key, variant.title, of.case, metric.label, of.metric)
         times = (facts.study.shown_case(variant).payload_bytes, of.median, against.median)
         judged = decided.get(key)
         value = judged.ratio if judged else against.median / of.median
         words = {DIFFERENT: FASTER if value > 1 else SLOWER, IS_EQUAL: EQUAL, UNDECIDED: UNCLEAR}
         interval = (judged.low, judged.high) if judged else (math.nan, math.nan)
         verdict = words[judged.verdict if judged else UNDECIDED]
-        found.append((*place, *times, value, *interval, verdict, judged is not None))
-    return by_rank(pd.DataFrame(found, columns=COLUMNS))
-
-
-def by_rank(table: pd.DataFrame) -> pd.DataFrame:
-    """The largest certain differences first, then other verdicts, then what is not judged; each by
-    its size."""
-    is_different = table["verdict"].isin([FASTER, SLOWER]).to_numpy()
-    is_judged = table["is_judged"].to_numpy(bool)
-    sizes = np.abs(np.log(table["ratio"].to_numpy(float)))
-    order = np.lexsort([-sizes, ~is_judged, ~is_different])
-    return table.iloc[order].reset_index(drop=True)
+        yield (*place, *times, value, *interval, verdict, judged is not None)
 
 
 def _pair(

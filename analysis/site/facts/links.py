@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Final
 
 import numpy as np
 
@@ -12,10 +11,6 @@ from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Variant
 from analysis.study.access import access_of
-
-COPY_BYTES: Final = 2**30
-IN_FLIGHT_BYTES: Final = 2048
-"""Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
 
 
 @dataclass(frozen=True)

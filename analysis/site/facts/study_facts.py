@@ -223,5 +223,4 @@ class StudyFacts:
         """Compiler reports of the variant's kernels, one per kernel."""
         table = self.inputs.resources
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
-        kernels = table[of_variant].drop_duplicates(["arch", "kernel"])
-        return rows_of(kernels, KernelResources)
+        return rows_of(table[of_variant].drop_duplicates(["arch", "kernel"]), KernelResources)

@@ -99,6 +99,5 @@ def explorer(page: Page, name: str, start: Mapping[str, str]) -> Markup:
     every = dict.fromkeys((start["x"], start["colour"]))
     begin = {**parse_case(study.headline), "machine": page.machine, **start, **every}
     given = (about, page.inputs.machine_names, {"study": study.name, **begin}, CONFIGURATION)
-    summary = page.staged.charts[study.name][name]
-    path = f"charts/{study.name}/{name}"
+    summary, path = page.staged.charts[study.name][name], f"charts/{study.name}/{name}"
     return PARTS.explorer(*map(json.dumps, given), page.root, path, summary)

@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from analysis.base.quantities import digits, percent, quantity, whole
-from analysis.site.facts.captures import STALE, Capture, walk_reads
+from analysis.site.facts.captures import STALE, walk_reads
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, joined, link, table
 from analysis.study import Variant
@@ -65,7 +65,11 @@ def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
         newest = found[variant]
         if not newest.is_there:
             continue
-        shown = {_titled(one, it): it.counters for one, it in found.items() if it.is_there}
+        shown = {
+            f"{one.name}{', stale' * (it.state == STALE)}": it.counters
+            for one, it in found.items()
+            if it.is_there
+        }
         rows: dict[str, dict[str, str]] = {}
         for title, write in QUANTITIES.items():
             for name, counters in shown.items():
@@ -78,7 +82,3 @@ def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
         parts = [f"{facts.inputs.called(machine)}, case {newest.case} (", link(address, file), ")"]
         tables.append(table(rows.values(), caption=joined("", parts), numeric=()))
     return NO_HTML.join(tables)
-
-
-def _titled(variant: Variant, capture: Capture) -> str:
-    return f"{variant.name}, stale" if capture.state == STALE else variant.name

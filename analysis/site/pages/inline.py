@@ -83,11 +83,7 @@ def figure(
 
 @macro()
 def ratio(
-    page: Page,
-    variant: str,
-    over: str,
-    metric: str = "",
-    **keys: CaseValue | None,
+    page: Page, variant: str, over: str, metric: str = "", **keys: CaseValue | None
 ) -> Markup:
     """How many times as fast one variant is as another, such as `2.8 times`, paired within runs
     and linked to the samples. Stops the build without one, or if the first is the slower.
@@ -122,15 +118,16 @@ def measured(page: Page, claim: str) -> Markup:
     claim: its id
     """
     row = _best_known(page.facts, claim)
-    figures = page.facts.verdicts.first_comparison(row) if row else None
+    parts = page.facts.verdicts.parts.get((claim, row.machine), []) if row else []
+    figures = next((part for part in parts if part.part == 1), row)
     if row is None or figures is None or math.isnan(figures.measured):
         raise page.missing(f"a figure of claim {claim}")
     test = _known_claim(page.facts, claim).tests[0]
     interval = written_interval(test, figures)
     interval = interval and f"{INTERVAL}: {interval}"
     runs = spread(figures, interval, lambda value: test.write(value, figures.unit))
-    parts = [page.inputs.called(row.machine), runs, basis_phrase(figures), claim]
-    title = "; ".join(filter(None, parts))
+    about = [page.inputs.called(row.machine), runs, basis_phrase(figures), claim]
+    title = "; ".join(filter(None, about))
     value, place = figures.measured, (row.machine, row.study, f"claim:{claim}", "value")
     shown = with_data(test.write(value, figures.unit), value, *place)
     is_of_few = bool(row.runs and in_few(*page.facts.verdicts.basis(row)))
@@ -233,6 +230,6 @@ def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue | None])
     wanted = {key: value for key, value in values.items() if value is not None}
     found = next((case for case in of.cases if case.values == wanted), None)
     if found is None:
-        known = [case.id for case in of.cases]
-        raise FieldError(f"case of {variant}", f"one of {known}", case_id(wanted))
+        known = f"one of {[case.id for case in of.cases]}"
+        raise FieldError(f"case of {variant}", known, case_id(wanted))
     return found

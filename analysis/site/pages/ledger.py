@@ -127,17 +127,12 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
 
 def _samples(facts: StudyFacts, claim: Claim, row: ClaimRow, root: str) -> Markup:
     """The compared variants, each with a link to its samples on this machine if there are any."""
-    study, known = facts.study.name, facts.inputs.runs_of
-    addresses = {
-        name: f"{root}{samples_address(row.machine, study, name, row.case)}"
-        for name in claim.variants
-        if (row.machine, study, name) in known
-    }
-    names = {name: code(name) for name in claim.variants}
-    return joined(
-        " ",
-        (link(addresses[name], it) if name in addresses else it for name, it in names.items()),
-    )
+    study, parts = facts.study.name, []
+    for name in claim.variants:
+        address = f"{root}{samples_address(row.machine, study, name, row.case)}"
+        is_there = (row.machine, study, name) in facts.inputs.runs_of
+        parts.append(link(address, code(name)) if is_there else code(name))
+    return joined(" ", parts)
 
 
 def _written(facts: StudyFacts, claim: Claim, value: float) -> str:

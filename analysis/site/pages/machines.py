@@ -9,25 +9,12 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import (
-    INTERVAL,
-    ratio,
-    ratio_interval,
-    speed,
-)
+from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
 from analysis.site.facts.inputs import RunFile
-from analysis.site.pages.html import (
-    NO_HTML,
-    code,
-    element,
-    joined,
-    link,
-    plain,
-    table,
-)
+from analysis.site.pages.html import NO_HTML, code, element, joined, link, plain, table
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
 
@@ -189,19 +176,16 @@ def samples(page: Page) -> Markup:
 def machine_pairs(page: Page) -> Markup:
     """The MAX_PAIRED variants that differ most between every two machines; a select shows one
     pair."""
-    inputs, found = page.inputs, []
-    for pair in combinations(sorted(inputs.machines), 2):
-        ratios = machine_ratios(page.staged.studies.values(), *pair)
+    pairs, found = combinations(sorted(page.inputs.machines), 2), []
+    every = machine_ratios(page.staged.studies.values(), pairs)
+    for pair, ratios in every.groupby(["machine", "against"]):
         shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:MAX_PAIRED]
-        called = [*map(inputs.called, pair)]
-        if len(shown):
-            caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
-            rows = table((_pair(row, called) for row in shown.itertuples()), caption=caption)
-            title = element("h3", " and ".join(called))
-            # assets/ledger.js adds the select; without it, all pairs are shown.
-            found.append(
-                element("div", title, rows, class_="hp-pair", data_pair=" and ".join(called))
-            )
+        called = [page.inputs.called(str(machine)) for machine in pair]
+        caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
+        rows = table((_pair(row, called) for row in shown.itertuples()), caption=caption)
+        # assets/ledger.js adds the select; without it, all pairs are shown.
+        names = " and ".join(called)
+        found.append(element("div", element("h3", names), rows, class_="hp-pair", data_pair=names))
     return NO_HTML.join(found)
 
 

@@ -77,15 +77,12 @@ def study_schema() -> Schema:
 
 
 @macro()
-def study_keys(page: Page) -> str:
-    """Every key of study.yaml, with its type and meaning."""
-    return schema_reference(study_schema())
+def keys(page: Page, file: str) -> str:
+    """Every key of a file that contributors write, with its type and meaning.
 
-
-@macro()
-def setting_keys(page: Page) -> str:
-    """Every setting of config.yaml, with its type and meaning."""
-    return schema_reference(schema_of(Settings))
+    file: `study.yaml` or `config.yaml`
+    """
+    return schema_reference(study_schema() if file == "study.yaml" else schema_of(Settings))
 
 
 def schema_reference(schema: Schema) -> str:

@@ -27,7 +27,7 @@ from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
 from analysis.site.facts.captures import STALE
 from analysis.site.facts.inputs import MeasuredRow
-from analysis.site.facts.journeys import Journey, journey_of
+from analysis.site.facts.journeys import journey_of
 from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
@@ -277,7 +277,7 @@ def journeys(page: Page, *names: str) -> Markup:
             for payload, time in zip(payloads, times, strict=True)
         )
         gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
-        few = min(times, key=lambda time: time.runs)
+        few, share = min(times, key=lambda time: time.runs), journey.shares.get(journey.best)
         address = page.address(f"studies/{name}/") if name in page.staged.pages else ""
         rows.append(
             {
@@ -285,18 +285,12 @@ def journeys(page: Page, *names: str) -> Markup:
                 "first step": first,
                 "best step": best,
                 "gain": figure(ratio(gain.ratio), gain) if gain and is_headline(gain) else "",
-                "of the limit": _of_limit(journey),
+                # A step that is faster than the limit says why on its page.
+                "of the limit": f"{percent(share)} of {journey.limit.variant.title}"
+                if journey.limit and share is not None and share <= 1
+                else "",
                 "by": facts.study.metrics[journey.metric].clock,
                 "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
             }
         )
     return html.table(rows, caption=PAIRED.capitalize() if rows else "")
-
-
-def _of_limit(journey: Journey) -> str:
-    """The share of the limit that the best step reaches, and the limit; empty for a step that is
-    faster, whose page says why."""
-    share = journey.shares.get(journey.best)
-    if share is None or share > 1 or journey.limit is None:
-        return ""
-    return f"{percent(share)} of {journey.limit.variant.title}"

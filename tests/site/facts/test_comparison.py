@@ -40,7 +40,7 @@ def measure(root: Path, machine: str, factors: Sequence[float], hosts: int = 9) 
 
 def ratios(root: Path) -> list[Any]:
     inputs = make_inputs(root, {COPY.name: COPY})
-    return [*machine_ratios([StudyFacts(inputs, COPY)], "box", "other-box").itertuples()]
+    return [*machine_ratios([StudyFacts(inputs, COPY)], [("box", "other-box")]).itertuples()]
 
 
 @pytest.mark.parametrize(

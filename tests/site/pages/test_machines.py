@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from analysis.site.facts.inputs import Inputs
-from analysis.site.pages.machines import described_facts
 from analysis.site.pages.page import MACROS
 from tests.roots import make_inputs, make_root, settled, without_data
 from tests.site.pages.conftest import page_in
@@ -57,13 +56,3 @@ def test_a_refused_folder_is_one_line_and_its_markup_is_text(boxes: Inputs, tmp_
     refused = boxes.without({"a-box/copy": "a *b* <c>\n{{ d }}"})
     last = MACROS["freshness"](page_in(tmp_path, refused)).splitlines()[-1]
     assert last.startswith("- **a-box/copy** is left out: a &#42;b&#42; &lt;c&gt; &#123;")
-
-
-def test_facts_of_hosts_are_in_the_words_of_the_field() -> None:
-    described = {"box": {"gpu": None, "gpu_memory_bytes": 2**31, "ecc": True, "power_w": 7.0}}
-    assert described_facts(described) == {
-        "GPU": ["none"],
-        "GPU memory": ["2.0 GiB"],
-        "ECC": ["yes"],
-        "power": ["7 W"],
-    }

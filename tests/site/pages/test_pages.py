@@ -55,10 +55,10 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     for day in range(2, 5):
         run = f"2026-01-0{day}T00:00:00Z"
         factor = 6 if day == 4 else 1
-        samples = samples_of(study, v1, run=run)
-        samples = [replace(one, value=(one.value or 0) * factor) for one in samples]
+        made = samples_of(study, v1, run=run)
+        jumping = [replace(one, value=(one.value or 0) * factor) for one in made]
         noted = provenance_of(study, v1, run=run) | {"disturbed": [note]}
-        add_run(results, "whole-box", "copy", v1.name, samples, noted)
+        add_run(results, "whole-box", "copy", v1.name, jumping, noted)
     for variant, status, reason in (
         (v3, "skipped", "needs sm_999 <or later>"),
         (v4, "failed", "illegal address"),

@@ -259,25 +259,6 @@ def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(visit: Visit) ->
     expect(page.locator(".hp-explorer .hp-note")).to_contain_text("layout has no option “x”")
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ('a,b\n"say ""x""",|\n', [{"a": 'say "x"', "b": "|"}]),
-        ('a,b\n"1\n,2\n",\n,"3"\n', [{"a": "1\n,2\n", "b": ""}, {"a": "", "b": "3"}]),
-        ("a\n1\n\n", [{"a": "1"}, {"a": ""}]),
-    ],
-)
-def test_scripts_read_csv_files(visit: Visit, text: str, rows: list[dict[str, str]]) -> None:
-    visit.go("explorer/")
-    found = visit.page.evaluate(
-        "async (text) => {"
-        " const { parseCsv } = await import(new URL('../assets/chart_data.js', location.href));"
-        " return parseCsv(text); }",
-        text,
-    )
-    assert found == rows
-
-
 def test_one_page_is_one_sheet_of_a4(visit: Visit) -> None:
     visit.go("one_page/")
     paper = visit.page.pdf(format="A4", prefer_css_page_size=True)
