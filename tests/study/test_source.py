@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -207,6 +208,35 @@ def test_a_file_belongs_to_all_that_import_it(tmp_path: Path, text: str) -> None
     workload.write_text(f"{workload.read_text()}\n{text}\n")
     edit = partial(replace_in, folder / "used.py", "2", "3")
     assert changed(folder, edit) == set(prints(folder))
+
+
+@pytest.mark.parametrize(
+    ("study", "variant"),
+    [
+        ("hot_set", "both_on_request"),
+        ("fragmentation", "p4_final"),
+        ("training", "torch_caching"),
+    ],
+)
+def test_each_file_of_the_measured_code_counts_and_no_other(
+    tmp_path: Path, study: str, variant: str
+) -> None:
+    folder = copied(study, tmp_path)
+    description = load(folder)
+    print_of = partial(fingerprint, description, description.variant(variant))
+    before, files = print_of(), source_files(description, description.variant(variant))
+    for path in files:
+        text, unchanged = path.read_text(), path.stat()
+        path.write_text(f"{text}\n{'added = 1' if path.suffix == '.py' else 'int added;'}\n")
+        assert print_of() != before, path
+        path.write_text(text)
+        os.utime(path, ns=(unchanged.st_atime_ns, unchanged.st_mtime_ns))
+        assert print_of() == before
+    code = {path for path in tmp_path.rglob("*") if path.suffix in (".py", ".h", ".cpp", ".cu")}
+    assert len(code - set(files)) > 5
+    for path in code - set(files):
+        path.write_text("")
+    assert print_of() == before
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
