@@ -192,7 +192,7 @@ def module_file(
     `of_bindings` is the optimisation of the bindings, if another.
     """
     # The first variant that compiles to the same, maybe this one.
-    twin = next(one for one in study.variants if one.program == variant.program)
+    twin = next((one for one in study.variants if one.program == variant.program), variant)
     settings = {"optimisation": optimisation, "of_bindings": of_bindings}
 
     def make(folder: Path) -> None:

@@ -295,7 +295,7 @@ for module in [*sys.modules.values()]:
 """
 OF_OTHERS = {
     *("annotated_types", "charset_normalizer", "pydantic_core", "typing_extensions"),
-    *("typing_inspection", "yaml"),
+    *("dateutil", "typing_inspection", "yaml"),
 }
 
 

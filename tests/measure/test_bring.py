@@ -284,8 +284,8 @@ def test_the_runs_of_nodes_of_one_kind_become_one_machine_and_come_once(
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected every entry once"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected one of"),
-        ([{"name": "a", "runs": 0}], "machines.a.runs: expected a number of at least 1"),
+        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected no such key"),
+        ([{"name": "a", "runs": 0}], "machines.a.runs: expected greater than or equal to 1"),
     ],
 )
 def test_a_fault_in_a_machine_is_one_error(machines: list[object], message: str) -> None:

@@ -23,7 +23,6 @@ from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.records import Counter
 from analysis.results.tables.claims import MachineResults
 from analysis.results.tables.links import (
-    COUNT_COLUMNS,
     calibration,
     collect_fits,
     fits_text,
@@ -48,6 +47,7 @@ from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.study.claims.verdicts import MISSING, Missing, NotTested
 from tests.linked import CALIBRATION, GATHER, TRUE, made_up, model_root, true_seconds
 from tests.roots import make_inputs
+from tests.study.claims.studies import NO_COUNTS, NO_MODEL
 from tests.synthetic import CALLS, COPY, STUDIES, name_of, set_capture, write_machine
 
 RUNS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 5)]
@@ -105,11 +105,9 @@ def test_the_ends_of_the_range_of_times_give_finite_tables(
 def test_evidence_that_could_be_had_is_missing_and_other_code_is_not_tested(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", COPY)
     found = collect(tmp_path, STUDIES)
-    no_model = pd.DataFrame(columns=["machine", "study"])
-    no_counts = pd.DataFrame(columns=COUNT_COLUMNS)
 
     def evidence(samples: pd.DataFrame) -> MachineResults:
-        return MachineResults(COPY, samples, found.published[COPY.name], no_model, no_counts)
+        return MachineResults(COPY, samples, found.published[COPY.name], NO_MODEL, NO_COUNTS)
 
     with pytest.raises(Missing, match=f"{MISSING}no model prediction"):
         evidence(found.samples).predicted_seconds("vectors", COPY.headline, "")
