@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, nodes
+from jinja2 import Environment
 
 from analysis import ROOT
+from analysis.site.pages.macros import MACROS
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,26 @@ class Call:
 
 @cache
 def calls() -> list[Call]:
-    """All calls of macros with constant arguments, of all pages."""
-    return [*_calls()]
-
-
-def _calls() -> Iterator[Call]:
+    """All calls of macros of all pages, those of claims that hold and of claims that do not."""
+    found: list[Call] = []
     for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text()
-        if "render_macros: false" in text:
-            continue
-        of_page = page.stem if page.parent.name == "studies" else ""
-        for call in Environment().parse(text).find_all(nodes.Call):
-            if isinstance(call.node, nodes.Name):
-                named = {one.key: one.value.as_const() for one in call.kwargs}
-                arguments = tuple(one.as_const() for one in call.args)
-                study = named.pop("study", of_page)
-                yield Call(page, call.node.name, study, arguments, named)
+        for holds in (True, False) if "render_macros: false" not in text else ():
+            record = partial(_record, found, page, holds)
+            Environment().from_string(
+                text, {name: partial(record, name) for name in MACROS}
+            ).render()
+    return found
+
+
+def _record(
+    found: list[Call], page: Path, holds: bool, macro: str, *arguments: Any, **named: Any
+) -> bool | str:
+    study = named.pop("study", page.stem if page.parent.name == "studies" else "")
+    call = Call(page, macro, study, arguments, named)
+    if call not in found:
+        found.append(call)
+    return holds if macro == "holds" else ""
 
 
 def shown_charts(study: str) -> set[str]:

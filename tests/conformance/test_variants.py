@@ -59,8 +59,10 @@ SPOILS = (one_bit, last_byte_missing, byte_behind, byte_between)
 
 
 def spoiled(cuda: cuda.Cuda, operation: Operation, spoil: Callable[..., None]) -> str | None:
-    """The result of the check after a launch and a fault in each memory that it has written. A check
-    may also stop at a number that is no place: that ends its round."""
+    """The result of the check after a launch and a fault in each memory that it has written.
+
+    A check may also stop at a number that is no place: that ends its round.
+    """
     operation.poison()
     before = {at: memory.copy() for at, memory in cuda.held.items()}
     operation.launch(0)
