@@ -20,9 +20,8 @@ struct DeviceRadixSort {
       const uint64_t mask = (uint64_t{1} << (high - low)) - 1;
       const auto digits = [=](uint64_t key) { return key >> low & mask; };
       std::copy(keys, keys + count, sorted);
-      std::stable_sort(sorted, sorted + count, [=](uint64_t one, uint64_t other) {
-        return digits(one) < digits(other);
-      });
+      std::stable_sort(sorted, sorted + count,
+                       [=](uint64_t one, uint64_t other) { return digits(one) < digits(other); });
     });
   }
 };
