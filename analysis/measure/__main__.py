@@ -156,14 +156,16 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
     """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
     configuration refuses to share."""
-    users = {gpu.index: gpu.other_processes() or [] for gpu in gpus}
+    users = {gpu.index: gpu.other_processes() for gpu in gpus}
     for index, processes in users.items():
-        if processes and policy == "refuse":
+        if processes is None:
+            print(f"GPU {index} does not say who uses it; it is measured anyway", flush=True)
+        elif processes and policy == "refuse":
             raise HotpathError(
                 f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for them, "
                 "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
             )
-    return sorted({process for processes in users.values() for process in processes})
+    return sorted({process for processes in users.values() for process in processes or ()})
 
 
 def main() -> None:

@@ -86,15 +86,13 @@ class Journal:
         self.begun = self._resumed() or self._begin()
 
     def _resumed(self) -> Begun | None:
-        """The run with finished rounds that this plan can go on with. Any other is removed."""
+        """The run with finished rounds that this plan can go on with. Any other is removed; a round
+        with damaged samples is measured again."""
         try:
             begun = keys.read(Begun, read_json(self._file), str(self._file))
             if begun.plan != self.plan.digest:
                 raise HotpathError("its code or settings have changed")
-            for record in begun.rounds:
-                samples = self.round_file(record.round)
-                if (got := digest_of(samples)) != record.samples_sha256:
-                    raise FieldError(f"{samples}: checksum", "that of the record", got)
+            begun.rounds = [record for record in begun.rounds if self._is_whole(record)]
             if begun.rounds and not self._is_published(begun.run):
                 return begun
         except HotpathError as error:
@@ -104,6 +102,18 @@ class Journal:
         if self.folder.exists():
             remove_together(self.folder)
         return None
+
+    def _is_whole(self, record: RoundRecord) -> bool:
+        """Whether a round has the samples of its record; if not, a line says so."""
+        samples = self.round_file(record.round)
+        try:
+            if (got := digest_of(samples)) != record.samples_sha256:
+                raise FieldError(f"{samples}: checksum", "that of the record", got)
+        except HotpathError as error:
+            study = self.plan.study.name
+            print(f"{study}: a damaged round is measured again: {error}", flush=True)
+            return False
+        return True
 
     def _begin(self) -> Begun:
         while self._is_published(run := name_of_run(utc_now(), self.plan.place.host)):

@@ -40,27 +40,39 @@ def finished(quick: None, study: Study, place: Place) -> Plan:
     return measure(plan_of(study, place)).plan
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        ("round-01.csv", lambda path: path.unlink()),
-        ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99)),
-        ("journal.json", lambda path: path.write_text("[]")),
-        ("journal.json", lambda path: replace_in(path, '"spin_s"', '"spin"')),
-        ("journal.json", lambda path: replace_in(path, "one", "o\0e")),
-    ],
-)
-def test_a_damaged_journal_is_dropped_in_a_line(
+def folder_instead(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    (path / "inner").mkdir(parents=True)
+
+
+DAMAGE: list[tuple[str, Callable[[Path], object], int]] = [
+    ("round-01.csv", lambda path: path.unlink(), 1),
+    ("round-01.csv", folder_instead, 1),
+    ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), 1),
+    ("journal.json", lambda path: path.write_text("[]"), 3),
+    ("journal.json", lambda path: replace_in(path, '"spin_s"', '"spin"'), 3),
+    ("journal.json", lambda path: replace_in(path, "one", "o\0e"), 3),
+    ("journal.json", folder_instead, 3),
+]
+"""Files of a journal, their damage, and the number of rounds that it costs."""
+
+
+@pytest.mark.parametrize(("name", "damage", "costs"), DAMAGE)
+def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
     finished: Plan,
     capsys: pytest.CaptureFixture[str],
     name: str,
     damage: Callable[[Path], object],
+    costs: int,
 ) -> None:
+    """Without its beginning, a journal is of no known run."""
     damage(finished.journal / name)
+    rounds = measured_rounds(finished.study)
     capsys.readouterr()
     list(publish(measure(finished), host()))
-    assert measured_rounds(finished.study) == 2 * GRID.rounds
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "dropped" in line]
+    assert measured_rounds(finished.study) == rounds + costs
+    said = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in said if "damaged" in line or "dropped" in line]
     assert name in line
     assert_measured_once(finished.results, finished.study.variant_names, GRID.rounds)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from analysis.site.check.faults import Fault as Fault
 from analysis.site.check.pages import page_faults
-from analysis.site.check.tables import behind, table_faults
+from analysis.site.check.tables import added, behind, table_faults
 from analysis.site.facts.inputs import Inputs
 
 
@@ -23,12 +23,15 @@ def find_faults(site: Path, inputs: Inputs) -> list[Fault]:
 
 def fatal(faults: Collection[Fault], published: Collection[str], inputs: Inputs) -> list[Fault]:
     """The faults that stop a build: those of `published` machines and, where no other machine has
-    results, those of no machine. A study whose results are of other code lacks what it likes."""
+    results, those of no machine. A study whose results are of other code lacks what it likes, and
+    any study its variants that a machine's runs do not know yet."""
     is_ours = bool(inputs.machines) and {*inputs.machines} <= {*published}
-    late = behind(inputs)
+    late, new = behind(inputs), added(inputs)
 
     def stops(fault: Fault) -> bool:
         if not (fault.machine in published if fault.machine else is_ours):
+            return False
+        if (fault.machine, fault.study, fault.part) in new:
             return False
         waiting = {study for machine, study in late if fault.machine in ("", machine)}
         return fault.study not in waiting if fault.study else not waiting

@@ -218,8 +218,7 @@ def _beaten_ceilings(known: _Known) -> Iterator[Fault]:
 
 def behind(inputs: Inputs) -> set[tuple[str, str]]:
     """The machines and studies that wait for a measurement: with results of other code in cases
-    that the study has now; with a link of such a calibration; new on such a machine; or with
-    variants that no run of the machine knows."""
+    that the study has now; with a link of such a calibration; or new on such a machine."""
     tables, now = [inputs.tables[name] for name in ("summary", "skipped")], _cases(inputs.studies)
     measured = {cell[:2] for table in tables for cell in _cells(table)}
     of_other_code = [cell for table in tables for cell in _cells(table[table["stale"] == 1])]
@@ -232,14 +231,23 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
             for study in inputs.studies.values()
             if (machine, study.name) not in measured or (study.has_link and not has_link)
         }
+    return waiting
+
+
+def added(inputs: Inputs) -> set[tuple[str, str, str]]:
+    """The variants that no run of a machine knows, and the claims about them: the machine, the
+    study and the part of their faults."""
     known: dict[tuple[str, str], set[str]] = {}
     for run in inputs.runs:
         known.setdefault((run.machine, run.study), set()).update(run.variants)
-    return waiting | {
-        (machine, name)
-        for (machine, name), variants in known.items()
-        if name in inputs.studies and {*inputs.studies[name].variant_names} - variants
-    }
+    found = set()
+    for (machine, name), variants in known.items():
+        if study := inputs.studies.get(name):
+            new = {*study.variant_names} - variants
+            claims = [claim for claim in study.claims if new & claim.bounds_by_variant.keys()]
+            parts = [*new, *(f"claim {claim.id}" for claim in claims)]
+            found |= {(machine, name, part) for part in parts}
+    return found
 
 
 def _cell(row: MeasuredRow) -> Cell:
