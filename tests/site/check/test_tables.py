@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -134,6 +135,19 @@ def test_faults_of_published_machines_stop_a_build(
 ) -> None:
     fault = Fault("page home", "expected content, got 'nothing'", machine)
     assert fatal([fault], published, calibrated) == [fault] * stops
+
+
+def test_faults_of_a_variant_that_no_run_knows_stop_no_build(calibrated: Inputs) -> None:
+    runs = [run.model_copy(update={"variants": {**run.variants}}) for run in calibrated.runs]
+    for run in runs:
+        run.variants.pop("v3_loads_first", None)
+    newer = replace(calibrated, runs=runs)
+    of_new, of_old = (Fault(one, "gone", "box", "h2d_gather") for one in ("v3_loads_first", "v0"))
+    claims = calibrated.studies["h2d_gather"].claims
+    about = next(one for one in claims if "v3_loads_first" in one.bounds_by_variant)
+    of_claim = Fault(f"claim {about.id}", "gone", "box", "h2d_gather")
+    assert fatal([of_new, of_old, of_claim], ["box"], newer) == [of_old]
+    assert fatal([of_new, of_old, of_claim], ["box"], calibrated) == [of_new, of_old, of_claim]
 
 
 def test_readers_get_names_in_words(calibrated: Inputs) -> None:
