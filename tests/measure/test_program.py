@@ -22,9 +22,8 @@ from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
-from analysis.measure.outcome import outcome
 from analysis.measure.places import Place
-from analysis.measure.plan import pending, wrong_variants
+from analysis.measure.plan import outcome, pending, wrong_variants
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import CONFIG_FILE, Config, load_config
@@ -163,7 +162,7 @@ def test_a_crash_or_a_full_disk_at_any_change_of_a_file_costs_one_round_at_most(
         assert_measured_once(place.folder / study.name, study.variant_names, ROUNDS)
         # No other file is left but the journal of a published run.
         left = {path.name for path in (build_folder / "rounds").rglob("*") if path.is_file()}
-        assert not left or "journal.json" in left
+        assert not left or "round-00.json" in left
         assert list(place.root.rglob(".*")) == []
         assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
     assert at > 30

@@ -15,7 +15,7 @@ from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, sho
 from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
-from analysis.measure.journal import RoundRecord
+from analysis.measure.journal import Begun, RoundRecord
 from analysis.measure.machine import apart, describe, topology
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
@@ -83,6 +83,9 @@ def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[st
     return [*csv.reader((folder / "rows").open())]
 
 
+OF = Begun(plan="0" * 64, run="20260102T030405Z-00000000", commit=None, dirty=None, bounds={})
+
+
 def at(second: float) -> str:
     return f"2026-01-02T03:04:{second:06.3f}Z"
 
@@ -92,14 +95,14 @@ def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> Ro
     return RoundRecord(
         visits=[Visit(variant=v, case=case, started_at=time) for v, case, time in visits],
         stages_s=Stages(**dict.fromkeys(Stages.model_fields, 0.0)),
+        **dict.fromkeys(("before", "after"), QUIET),
         round=number,
+        why=[],
+        repeated=[],
         start=at(0),
         end=end,
-        seconds=1.0,
+        of=OF,
         energy_j=None,
-        before=QUIET,
-        after=QUIET,
-        newcomers=[],
         samples_sha256="0" * 64,
     )
 
@@ -236,13 +239,14 @@ def test_telemetry_belongs_to_the_visit_it_fell_in(tmp_path: Path) -> None:
     seconds = (9.9, 10.0, 11.9, 12.0, 14.5, 15.0, 17.0, 20.5, 29.0)
     lines = [f"{at(second)},100.5,,,,,,,,0" for second in seconds]
     file.write_bytes("\n".join([*lines, at(12.5)[:-3], "", "\xff,,"]).encode("latin1"))
-    found = read_telemetry(file, rounds)
+    found, damaged = read_telemetry(file, rounds)
+    assert damaged == 3
     assert [(one.variant, one.round, one.time) for one in found] == [
         *(("one", 0, at(10)), ("one", 0, at(11.9)), ("two", 0, at(12)), ("one", 0, at(14.5))),
         ("two", 1, at(20.5)),
     ]
     assert {(one.case, one.power_w, one.throttle) for one in found} == {(case, 100.5, "")}
-    assert read_telemetry(file, []) == []
+    assert read_telemetry(file, []) == ([], 3)
 
 
 def test_clocks_of_the_first_gpu_and_reasons_of_all_are_those_seen_within_the_cell() -> None:

@@ -87,7 +87,8 @@ def capture_all(study: Study, config: Config) -> None:
             variants=variants,
         )
         text = records_text(type(records[0]), records, ".9f") if records else ""
-        add(folder, about, {f"{about.stem}.csv": text} if text else {})
+        name = about.file_name.replace(".json", ".csv")
+        add(folder, about, {name: text} if text else {})
     discard_superfluous(folder, study, place.host)
 
 

@@ -44,8 +44,8 @@ SAMPLE_TYPES: Final[Mapping[str, Any]] = {
 _DIGITS: Final = ".7g"
 """The format of numbers: finer than any clock."""
 _METRIC: Final = re.compile(rf"({NAME.pattern}) \[([A-Za-z0-9/%^]{{1,16}})\]")
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
-_NUMBERS: Final = re.compile(f"{_NUMBER}(?: {_NUMBER})*")
+NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_NUMBERS: Final = re.compile(f"{NUMBER.pattern}(?: {NUMBER.pattern})*")
 
 Metric = tuple[str, str]
 """Name and unit."""
