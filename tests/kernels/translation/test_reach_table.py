@@ -23,7 +23,7 @@ from kernels.translation.reach_table import (
     is_current,
     probes,
 )
-from tests.results.model.test_translation import KNOWN
+from tests.linked import KNOWN
 
 GIB = 2**30
 
