@@ -21,15 +21,8 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
 from analysis.base.reading import read_text
 from analysis.results.check import require_same_kind
+from analysis.results.store import runs
 from analysis.results.store.keys import text_of
-from analysis.results.store.runs import (
-    description_of,
-    listed,
-    machines,
-    newest_host,
-    read,
-    study_folders,
-)
 from analysis.study import Study, discover
 from analysis.study.config import MachineName
 
@@ -47,15 +40,15 @@ def copy_runs(
     run, and for another kind of machine.
     """
     texts: dict[Path, Mapping[Path, str]] = {}
-    for here in study_folders(source):
+    for here in runs.study_folders(source):
         machine = keys.read(MachineName, name or here.parent.name, "name of the machine")
         there = results / machine / here.name
-        newest = newest_host(there.parent) or newest_host(here.parent)
-        for path in listed(here):
+        newest = runs.newest_host(there.parent) or runs.newest_host(here.parent)
+        for path in runs.listed(here):
             new = there / path.name
-            if new.exists() or description_of(path) != path:
+            if new.exists() or runs.description_of(path) != path:
                 continue
-            about = read(path, studies.get(here.name)).about
+            about = runs.read(path, studies.get(here.name)).about
             require_same_kind(about.host, there.parent, f"{path}", newest)
             about.machine = machine
             beside = {there / file: read_text(here / file) for file in about.files}
@@ -79,7 +72,7 @@ def bring(archive: Path, results: Path, name: str = "") -> list[str]:
                 packed.extractall(source)
         except (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, OSError) as error:
             raise HotpathError(f"{archive}: cannot be unpacked: {error}") from error
-        found = machines(source)
+        found = runs.machines(source)
         if len(found) != 1 and (name or not found):
             raise FieldError(f"{archive}", "results of one machine", found)
         try:

@@ -17,40 +17,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from analysis import ROOT
-from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove_together, write_whole
-from analysis.base.keys import UtcTime
+from analysis.base.keys import UtcTime, read
 from analysis.base.reading import read_bytes, read_json
 from analysis.measure.machine import commit_of, utc_now
 from analysis.measure.plan import Plan
 from analysis.measure.round import Visit
-from analysis.results.store.keys import (
-    Bounds,
-    Digest,
-    Disturbance,
-    Keys,
-    Look,
-    RunName,
-    Stages,
-    Token,
-    name_of_run,
-)
+from analysis.results.store import keys
 from analysis.results.store.samples import Row, read_rows
 
 
-class Begun(Keys):
+class Begun(keys.Keys):
     """What is known of a run since it began: the digest of its plan, its name, the commit, and the
     bounds of claims."""
 
-    plan: Digest
-    run: RunName
-    commit: Token | None
+    plan: keys.Digest
+    run: keys.RunName
+    commit: keys.Token | None
     dirty: bool | None
-    bounds: Bounds
+    bounds: keys.Bounds
 
 
-class RoundRecord(Disturbance):
+class RoundRecord(keys.Disturbance):
     """A finished round of a run: number, what disturbed it and its earlier tries, start and end,
     the GPU's energy in joules if counted, the host before and after it, its visits to cells in
     their order, the seconds of its stages, and the checksum of its samples."""
@@ -60,11 +49,11 @@ class RoundRecord(Disturbance):
     start: UtcTime
     end: UtcTime
     energy_j: float | None
-    before: Look
-    after: Look
+    before: keys.Look
+    after: keys.Look
     visits: list[Visit]
-    stages_s: Stages
-    samples_sha256: Digest
+    stages_s: keys.Stages
+    samples_sha256: keys.Digest
 
 
 class Journal:
@@ -82,7 +71,7 @@ class Journal:
         self.records = {}
         if self.folder.exists():
             remove_together(self.folder)
-        while self._is_published(run := name_of_run(utc_now(), plan.place.host)):
+        while self._is_published(run := keys.name_of_run(utc_now(), plan.place.host)):
             time.sleep(0.1)  # two runs within a second
         code = commit_of(ROOT)
         bounds = dict(ChainMap(*(plan.study.bounds_of(variant.name) for variant in plan.variants)))
@@ -94,7 +83,7 @@ class Journal:
         """The rounds of today's plan that are whole. A line names each other one."""
         for path in sorted(self.folder.glob("round-*.json")):
             try:
-                record = keys.read(RoundRecord, read_json(path), f"{path}")
+                record = read(RoundRecord, read_json(path), f"{path}")
                 if record.of.plan != self.plan.digest:
                     raise HotpathError(f"{path.name}: the code or settings have changed")
                 samples = self.round_file(record.round)

@@ -14,14 +14,8 @@ from typing import Any, Final
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, visible
+from analysis.results.store import runs
 from analysis.results.store.keys import HostKeys
-from analysis.results.store.runs import (
-    FAULTS,
-    existing_description,
-    newest_host,
-    read,
-    study_folders,
-)
 from analysis.study import Study, discover
 
 IDLE_GENERATION: Final = 3
@@ -34,7 +28,7 @@ def require_same_kind(
     """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
     another kind of GPU, number of GPUs or SMs, or PCIe link than `host`. What either does not know
     differs from nothing."""
-    got, expected = _kind_of(host), _kind_of(newest or newest_host(folder) or host)
+    got, expected = _kind_of(host), _kind_of(newest or runs.newest_host(folder) or host)
     for key in got.keys() & expected.keys():
         if got[key] != expected[key]:
             text = f"{expected[key]!r} as in {folder}; give another name, see --as"
@@ -56,19 +50,19 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
     new: dict[Path, None] = {}
     for path in files:
         try:
-            new[existing_description(path)] = None
+            new[runs.existing_description(path)] = None
         except HotpathError as error:
             yield visible(str(error))
     kinds: dict[Path, HostKeys] = {}
     for about in new:
         folder, machine = about.parent, about.parents[1]
         try:
-            if folder not in study_folders(machine.parent):
+            if folder not in runs.study_folders(machine.parent):
                 raise FieldError(f"{folder}", "a folder <machine>/<study>", folder.name)
-            host = read(about, studies.get(folder.name)).about.host
-            kind = kinds.setdefault(machine, newest_host(machine, without=[*new]) or host)
+            host = runs.read(about, studies.get(folder.name)).about.host
+            kind = kinds.setdefault(machine, runs.newest_host(machine, without=[*new]) or host)
             require_same_kind(host, machine, f"{about}", kind)
-        except FAULTS as error:
+        except runs.FAULTS as error:
             is_foreseen = isinstance(error, HotpathError | OSError)
             yield visible(str(error) if is_foreseen else f"{about}: {error!r}")
 

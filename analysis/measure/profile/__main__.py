@@ -21,13 +21,7 @@ from analysis.measure.machine import commit_of, describe, utc_now
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
-from analysis.results.store.keys import (
-    FORMAT,
-    CapturedVariant,
-    CaptureFile,
-    Compiler,
-    without_private,
-)
+from analysis.results.store import keys
 from analysis.results.store.records import CAPTURED, NO_KERNEL, Counter, Event
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.study import CAPTURE_KINDS, Study, Variant
@@ -56,7 +50,7 @@ def capture_all(study: Study, config: Config) -> None:
     folder = place.folder / study.name
     for kind in CAPTURE_KINDS:
         records: list[Any] = []
-        variants: dict[str, CapturedVariant] = {}
+        variants: dict[str, keys.CapturedVariant] = {}
         for case, of_case in by_case.items():
             names = [variant.name for variant in of_case if kind in variant.captures]
             found, reason = capture(kind, study, case, names, built_modules(arch))
@@ -65,7 +59,7 @@ def capture_all(study: Study, config: Config) -> None:
             for name in names:
                 status = CAPTURED if name in seen else f"not captured: {reason}"
                 print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-                variants[name] = CapturedVariant(
+                variants[name] = keys.CapturedVariant(
                     case=case,
                     source_sha256=fingerprint(study, study.variant(name)),
                     status=status,
@@ -73,8 +67,8 @@ def capture_all(study: Study, config: Config) -> None:
                 )
         if not variants:
             continue
-        about = CaptureFile(
-            format=FORMAT,
+        about = keys.CaptureFile(
+            format=keys.FORMAT,
             kind=kind,
             machine=place.machine,
             study=study.name,
@@ -83,7 +77,7 @@ def capture_all(study: Study, config: Config) -> None:
             dirty=commit.dirty,
             files={},
             host=host,
-            compiler=Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
+            compiler=keys.Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
             variants=variants,
         )
         text = records_text(type(records[0]), records, ".9f") if records else ""
@@ -110,7 +104,7 @@ def capture(
             files = sorted(Path(folder).glob("*.csv"))
             return [event for path in files for event in read_records(path, Event)], NO_KERNEL
         except HotpathError as error:
-            return [], without_private(str(error))
+            return [], keys.without_private(str(error))
 
 
 def main() -> None:

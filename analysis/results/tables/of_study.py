@@ -20,16 +20,8 @@ from analysis.base.files import write_all
 from analysis.base.isolating import UNFORESEEN, error_of, in_words
 from analysis.results.collect import Collected, collect
 from analysis.results.store.runs import listed, machines
-from analysis.results.tables import ratios, summary
+from analysis.results.tables import links, ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.links import (
-    Fits,
-    counter_table,
-    counts,
-    model_table,
-    parameter_table,
-    read_fits,
-)
 from analysis.results.tables.rows import TABLES, columns
 from analysis.study import Study, discover, find_study
 
@@ -38,14 +30,14 @@ NUMBER: Final = "%.7g"
 
 
 def tables_of(
-    found: Collected, studies: Mapping[str, Study], fits: Fits
+    found: Collected, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, pd.DataFrame]:
     """All of TABLES, of the results of some studies. Results of others are stale."""
     samples = found.samples
     summarised = summary.summarise(samples, studies)
     by_round = ratios.ratios_by_round(samples, studies)
-    model = model_table(summarised, fits, found.machines, studies)
-    counted = counts(found, studies)
+    model = links.model_table(summarised, fits, found.machines, studies)
+    counted = links.counts(found, studies)
     claims, parts = claim_tables(samples, studies, found.published, model, counted)
     return {
         "summary": summarised,
@@ -58,8 +50,8 @@ def tables_of(
         "claims": claims,
         "claim_parts": parts,
         "model": model,
-        "model_parameters": parameter_table(fits),
-        "model_counters": counter_table(counted, studies),
+        "model_parameters": links.parameter_table(fits),
+        "model_counters": links.counter_table(counted, studies),
     }
 
 
@@ -69,7 +61,7 @@ def to_csv(name: str, table: pd.DataFrame) -> str:
 
 
 def study_tables(
-    results: Path, name: str, studies: Mapping[str, Study], fits: Fits
+    results: Path, name: str, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, str]:
     """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
     runs were left out, and why."""
@@ -110,7 +102,7 @@ def _faults(found: Collected, study: str, make: Callable[[Collected], object]) -
 
 
 def put_together(
-    of_studies: Mapping[str, Mapping[str, str]], fits: Fits, results: Path, out: Path
+    of_studies: Mapping[str, Mapping[str, str]], fits: links.Fits, results: Path, out: Path
 ) -> dict[str, str]:
     """Write all tables to `out`, from the `study_tables` of every study, by its name.
     What is under `results` of a study that no longer exists is added.
@@ -131,7 +123,7 @@ def put_together(
         # The first column, a machine or a study, orders the rows; no text has a line break in it.
         rows.sort(key=lambda line: line.partition(",")[0])
         tables[file] = "\n".join([header, *rows, ""])
-    tables["model_parameters.csv"] = to_csv("model_parameters", parameter_table(fits))
+    tables["model_parameters.csv"] = to_csv("model_parameters", links.parameter_table(fits))
     write_all({out / file: text for file, text in tables.items()})
     return refused
 
@@ -144,7 +136,7 @@ def main() -> None:
     add("--links", type=existing_file, help="parameters of every machine")
     add("--out", type=Path, required=True, help="where the tables go")
     arguments = parser.parse_args()
-    fits = read_fits(arguments.links) if arguments.links else {}
+    fits = links.read_fits(arguments.links) if arguments.links else {}
     if arguments.study:
         study = find_study(arguments.study)
         if study.has_link and arguments.links is None:

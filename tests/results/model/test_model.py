@@ -61,8 +61,8 @@ def traffic(access: Access) -> tuple[float, float, float]:
         for one in found
     )
     ends = 1 / access.run_rows if access.stride_bytes == access.row_bytes else 1
-    data = ends * bytes_of_row + (1 - ends) * access.row_bytes
-    return completions * access.rows, data * access.rows, ends * halves * access.rows
+    of_row = ends * bytes_of_row + (1 - ends) * access.row_bytes
+    return completions * access.rows, of_row * access.rows, ends * halves * access.rows
 
 
 def visited(places: float, visits: float) -> float:
