@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -22,7 +22,7 @@ from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store import keys
-from analysis.results.store.records import CAPTURED, NO_KERNEL, Counter, Event
+from analysis.results.store.records import CAPTURED, Counter, Event
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
@@ -31,6 +31,8 @@ from analysis.study.source import fingerprint
 from analysis.toolchain.arch import AUTO
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
+
+NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 
 
 def capture_all(study: Study, config: Config) -> None:

@@ -80,13 +80,6 @@ def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, 
     assert str(caught.value).startswith(f"{PATH}: {fault}")
 
 
-def test_too_many_samples_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(parse_rows(PATH, TEXT)) == 2
-    monkeypatch.setattr("analysis.results.store.samples.MACHINE_LIMIT_SAMPLES", 3)
-    with pytest.raises(HotpathError, match="line 3: expected at most 3 samples, got more"):
-        parse_rows(PATH, TEXT)
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "payload", "seconds"),
     [
