@@ -17,8 +17,8 @@ from tests.synthetic import COPY, STUDIES
     [
         ("copy", "in_flight", "", COPY.headline, None),
         (
-            *("copy", "in_flight", "--batch 3 --rows 5 --row-bytes 32"),
-            *("batch=3,rows=5,draw=repeated", 480),
+            *("copy", "in_flight", "--batch 3 --rows 5"),
+            *("batch=3,rows=5,draw=repeated", 15 * COPY.constants["row_bytes"]),
         ),
         # A variant without the headline has the options of its first case.
         ("strides", "engine", "--bytes 4096", "bytes=4096", None),
@@ -29,7 +29,7 @@ def test_options_set_the_case(
 ) -> None:
     variant = STUDIES[study].variant(name)
     parsed = options(STUDIES[study], variant).parse_args(words.split())
-    found, _ = case_of(STUDIES[study], variant, parsed)
+    found = case_of(variant, parsed)
     assert found.id == case and payload in (None, found.payload_bytes)
 
 
@@ -41,7 +41,7 @@ def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[s
     for batch, message in (("1", "by zero"), ("2000", "at least 0, got -1")):
         parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])
         with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{message}"):
-            case_of(COPY, variant, parsed)
+            case_of(variant, parsed)
     with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
         main(["gather"])
     for study in repository.STUDIES.values():
