@@ -244,8 +244,8 @@ DATA: Final[Mapping[str, bytes]] = {
 WHOLE: Final[dict[str, Change]] = {
     **{
         f"{name.removeprefix(NAME)} is {what}": written(name, data, is_signed=name != JSON)
-        for name in (SAMPLES, JSON, TIMELINE)
         for what, data in DATA.items()
+        for name in ([SAMPLES, JSON, TIMELINE] if what in ("empty", "no text") else [JSON])
     },
     **{f"{name.removeprefix(NAME)} is gone": replaced(name) for name in (SAMPLES, JSON, COUNTERS)},
     **{f"{name.removeprefix(NAME)} is a link": moved(name) for name in (SAMPLES, JSON, COUNTERS)},
