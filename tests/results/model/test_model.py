@@ -7,10 +7,11 @@ import math
 from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
@@ -137,7 +138,14 @@ RANGES = st.builds(
 )
 
 
+def gather(pool_bytes: int, **more: Any) -> Access:
+    """Rows of 656 bytes, of which translation limits the time."""
+    return replace(rows(656, pool_bytes=pool_bytes, **more), payload_bytes=2**18 * 656)
+
+
 @given(st.lists(GATHERS | RANGES, min_size=1, max_size=8))
+@example([gather(2**31, order="ascending"), gather(2**32), gather(2**32, streaming=1)])
+@example([gather(2**30, warps=64), rows(512, warps=57), rows(656, layout="pages_64")])
 def test_times_are_those_of_a_second_computation(accesses: list[Access]) -> None:
     """For each of several sets of parameters."""
     work = np.array([work_of(access, SMS) for access in accesses])
