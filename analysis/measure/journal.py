@@ -44,7 +44,7 @@ class RoundRecord(keys.Disturbance):
     the GPU's energy in joules if counted, the host before and after it, its visits to cells in
     their order, the seconds of its stages, and the checksum of its samples."""
 
-    of: Begun
+    begun: Begun
     repeated: list[list[str]]
     start: UtcTime
     end: UtcTime
@@ -64,7 +64,7 @@ class Journal:
         self.telemetry_file = self.folder / "telemetry.csv"
         self.records = {record.round: record for record in self._read()}
         """The finished rounds by number."""
-        runs = {record.of.run: record.of for record in self.records.values()}
+        runs = {record.begun.run: record.begun for record in self.records.values()}
         if len(runs) == 1 and not any(map(self._is_published, runs)):
             (self.begun,) = runs.values()
             return
@@ -84,7 +84,7 @@ class Journal:
         for path in sorted(self.folder.glob("round-*.json")):
             try:
                 record = read(RoundRecord, read_json(path), f"{path}")
-                if record.of.plan != self.plan.digest:
+                if record.begun.plan != self.plan.digest:
                     raise HotpathError(f"{path.name}: the code or settings have changed")
                 samples = self.round_file(record.round)
                 if (got := digest_of(samples)) != record.samples_sha256:

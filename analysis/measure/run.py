@@ -134,7 +134,7 @@ def _run_one(
     throttle = reasons(row.throttle for row in rows)
     old = journal.records.get(number)
     record = RoundRecord(
-        of=journal.begun,
+        begun=journal.begun,
         round=number,
         repeated=[*old.repeated, old.why] if old else [],
         why=[*disturbances(before, after, seconds, cores, newcomers, throttle)],

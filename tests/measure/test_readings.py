@@ -83,7 +83,7 @@ def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[st
     return [*csv.reader((folder / "rows").open())]
 
 
-OF = Begun(plan="0" * 64, run="20260102T030405Z-00000000", commit=None, dirty=None, bounds={})
+BEGUN = Begun(plan="0" * 64, run="20260102T030405Z-00000000", commit=None, dirty=None, bounds={})
 
 
 def at(second: float) -> str:
@@ -101,7 +101,7 @@ def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> Ro
         repeated=[],
         start=at(0),
         end=end,
-        of=OF,
+        begun=BEGUN,
         energy_j=None,
         samples_sha256="0" * 64,
     )
