@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +13,6 @@ import numpy as np
 import pytest
 from cuda.bindings import runtime as cudart
 
-from analysis.measure.cell import Operation
 from analysis.measure.memory import DeviceArray
 from kernels.common import host_memory, large_pool
 from kernels.common.arrays import Bytes, bytes_at
@@ -124,8 +125,8 @@ def array_of(device: DeviceArray) -> np.ndarray:
     return bytes_at(device.pointer, device.nbytes).view(device.dtype).reshape(device.shape)
 
 
-def outcome(operation: Operation) -> str | None:
-    """Error of one launch, or None."""
-    operation.poison()
-    operation.launch(0)
-    return operation.check()
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
+    """This CUDA in all loaded modules."""
+    yield install(monkeypatch)
+    gc.collect()  # so that memory is freed where it was allocated
