@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from analysis.measure.cell import Operation
 from analysis.study import CaseValue, Variant
 from analysis.toolchain.modules import load_python
 from tests.conformance import binding
@@ -129,13 +128,17 @@ def bound(
     *,
     small: int = 0,
     **constants: int,
-) -> Operation:
+) -> Any:
     """A variant bound to a small case with these changes, and to its kernels in Python unless there
     is a module. The operation keeps it as `module`."""
     variant, of = STUDIES[study].variant(name), EMULATED[study]
     known = variant.cases[0].values
-    case = {key: value for key, value in of.cases[small].items() if key in known} | {**(values or {})}
+    case = {key: value for key, value in of.cases[small].items() if key in known} | {
+        **(values or {})
+    }
     made = module or of.module(variant)
-    operation = binding.bound(STUDIES[study], variant, made, case, **{**of.constants, **constants})
-    operation.module = made  # type: ignore[attr-defined]
+    operation: Any = binding.bound(
+        STUDIES[study], variant, made, case, **{**of.constants, **constants}
+    )
+    operation.module = made
     return operation

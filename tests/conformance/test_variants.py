@@ -1,4 +1,4 @@
-"""Every variant that can be launched without a GPU: bound to memory of the host, launched, checked."""
+"""Every variant that can be launched without a GPU: bound to host memory, launched, checked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_launch_is_right_and_none_is_not(study: str, variant: Variant) -> None
             assert operation.check() is not None
 
 
-ON_HOST = {
+ON_HOST: dict[str, dict[str, list[dict[str, Any]]]] = {
     "duplex": {"in_turn": [{}], "at_once": [{}]},
     "pool_gather": {name: [{}] for name in ("packed_by_cpu", "ceiling_copy_engine")},
     "transfers": {
@@ -57,7 +57,7 @@ ON_HOST = {
     },
 }
 """Variants whose host code is compiled, with values of their cases."""
-ON_HOST_LONG = {
+ON_HOST_LONG: dict[str, dict[str, list[dict[str, Any]]]] = {
     "pool_gather": {name: [{}] for name in ("packed_past_caches", "packed_by_2")},
     "transfers": {
         **{f"pinned_{name}": [{}] for name in ("2d", "graph")},

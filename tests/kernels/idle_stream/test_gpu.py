@@ -20,9 +20,9 @@ STUDY = STUDIES["idle_stream"]
 
 def bound(name: str, size: int, count: int) -> Any:
     workload = load_python(STUDY, "workload").Workload(STUDY.constants, np.random.default_rng(0))
-    values = {"size": size, "count": count, "direction": "h2d"}
-    layouts = {"host": "scattered", "device": "scattered"}
-    workload.prepare(Case({**values, **layouts}, size * count, "default"))
+    values: dict[str, int | str] = {"size": size, "count": count, "direction": "h2d"}
+    values |= {"host": "scattered", "device": "scattered"}
+    workload.prepare(Case(values, size * count, "default"))
     return workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
 
 

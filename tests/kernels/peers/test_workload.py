@@ -84,12 +84,12 @@ def test_an_all_reduce_comes_in_the_order_of_the_callers_stream(torch: fake_torc
     assert all(stream.waited == [torch.callers[CALLER]] for stream in streams)
     assert all(stream.priority < 0 for stream in streams)
     assert operation.waits
-    (part,) = operation.module.parts  # type: ignore[attr-defined]
+    (part,) = operation.module.parts
     assert (part.gpu, part.is_neighbour) == (1, True)
 
 
 def test_a_gather_is_launched_while_all_gpus_reduce(torch: fake_torch.Torch) -> None:
-    operation: Any = bound("peers", "pulled_beside_all_reduce")
+    operation = bound("peers", "pulled_beside_all_reduce")
     torch.reduced = 0
     operation.poison()
     operation.launch(CALLER)

@@ -128,6 +128,10 @@ class Hostile:
         return print, ("run",)
 
 
+def traced(*events: Any) -> dict[str, Any]:
+    return {"device_traces": [[*events]]}
+
+
 REFUSED: dict[str, Any] = {
     "a list": [],
     "no traces": {"segments": []},
@@ -137,19 +141,14 @@ REFUSED: dict[str, Any] = {
     "a device of 5,000 digits": {"device_traces": [], "segments": [segment(1, 1, device=10**5000)]},
     "a block of text": {"device_traces": [], "segments": [{"blocks": ["x"]}]},
     "many devices": {"device_traces": [[]] * 1000},
-    **{
-        name: {"device_traces": [[*events]]}
-        for name, *events in (
-            ("only frees", event("free_requested", 5)),
-            ("an event of text", "alloc"),
-            ("no address", event("alloc", None)),
-            ("an address below 0", event("alloc", -1)),
-            ("a size of 5,000 digits", event("alloc", 1, 10**5000)),
-            ("a stream of text", event("alloc", stream="0")),
-            ("a free twice", event("alloc", 5), *2 * [event("free_requested", 5)]),
-            ("many streams", *(event("alloc", n * MIB, 1, n) for n in range(1, 999))),
-        )
-    },
+    "only frees": traced(event("free_requested", 5)),
+    "an event of text": traced("alloc"),
+    "no address": traced(event("alloc", None)),
+    "an address below 0": traced(event("alloc", -1)),
+    "a size of 5,000 digits": traced(event("alloc", 1, 10**5000)),
+    "a stream of text": traced(event("alloc", stream="0")),
+    "a free twice": traced(event("alloc", 5), *2 * [event("free_requested", 5)]),
+    "many streams": traced(*(event("alloc", n * MIB, 1, n) for n in range(1, 999))),
 }
 
 

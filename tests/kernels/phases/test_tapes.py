@@ -18,8 +18,10 @@ from analysis.toolchain.modules import module_path
 from tests.kernels.phases.modules import GPU_BYTES, STUDY, Host, built, workload
 
 PATTERN = patterns.PATTERNS
-MEASURED = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool")
-MEASURED += ("p4_tlsf", "p4_exact_front", "p4_final")
+MEASURED = (
+    *("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool"),
+    *("p4_tlsf", "p4_exact_front", "p4_final"),
+)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,9 @@ def test_each_chunk_of_the_last_pinning_is_timed() -> None:
         times["unregistrations"] = timed.unregistrations()
         for name, chunks in times.items():
             begin, end, on_core, queued = chunks.T
-            assert len(chunks) == count and windows[name][0] <= begin[0] <= end[-1] <= windows[name][1]
+            assert (
+                len(chunks) == count and windows[name][0] <= begin[0] <= end[-1] <= windows[name][1]
+            )
             assert (end >= begin).all() and (begin[1:] >= end[:-1]).all() and (on_core >= 0).all()
             # This system counts waits for a core if the file is there.
             assert ((queued >= 0) == SCHEDSTAT.exists()).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,11 +30,13 @@ MIB = 2**20
 
 
 @pytest.fixture
-def shared(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> Any:
+def shared(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """What variants share, with nothing in it yet."""
     draw_few(monkeypatch)
-    monkeypatch.setattr(WORKLOADS, "_SHARED", shared_pool.Shared())
-    return WORKLOADS._SHARED
+    made = shared_pool.Shared()
+    monkeypatch.setattr(WORKLOADS, "_SHARED", made)
+    yield made
+    made.close()
 
 
 def gather(name: str = "loads_first", largest_pool_mib: int = 4, **values: Any) -> Any:
@@ -83,7 +86,7 @@ def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     operation.settle()
     sets = operation._launches.sources
     assert done == [[*sets[1], *sets[2]], 0.05]
-    monkeypatch.setattr(operation._bound, "flush", lambda each: done.append(each) or True)
+    monkeypatch.setattr(operation._bound, "flush", lambda each: [done.append(each)])
     operation.settle()
     assert done[2:] == [1, 2, 0.05]
 

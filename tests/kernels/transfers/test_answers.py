@@ -114,7 +114,7 @@ def test_words_are_read_or_rejected() -> None:
     }
     for parse, texts in wrong.items():
         for text in texts:
-            with pytest.raises(argparse.ArgumentTypeError, match="^expected .*, got "):
+            with pytest.raises(argparse.ArgumentTypeError, match=r"^expected .*, got "):
                 parse(text)
 
 

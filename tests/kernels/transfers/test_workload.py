@@ -80,7 +80,8 @@ def test_a_step_by_the_cpu_changes_the_data_in_place() -> None:
 
 
 def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant() -> None:
-    workload = bound("transfers", "pageable_loop", {"direction": "h2d", "count": 1}).inputs
+    first = bound("transfers", "pageable_loop", {"direction": "h2d", "count": 1})
+    workload = first.inputs
     source = workload.source("pageable", "there").bytes[4096 : 4096 + 528]
     tensor = SimpleNamespace(output=None)
 
@@ -97,7 +98,7 @@ def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant() 
     assert isinstance(operation.launcher, PythonLauncher)
     assert outcome(operation) is None
     assert (source != workload.payload("there")).any()
-    next_one = workload.bind(TRANSFERS.variant("pageable_loop"), bound("transfers", "pageable_loop").module)
+    next_one = workload.bind(TRANSFERS.variant("pageable_loop"), first.module)
     assert outcome(next_one) is None
 
 

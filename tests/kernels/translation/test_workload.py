@@ -30,7 +30,7 @@ def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
         ("independent_lines", {"count": 4, "stride_kib": 64, "reads": 512}, [512, 1024, 1536]),
         ("rows", {"row_bytes": 656, "rows": 40}, [40, 80, 120, 160]),  # a draw for each launch
     ):
-        operation: Any = bound("translation", name, values)
+        operation = bound("translation", name, values)
         assert outcome(operation) is None
         for _ in range(5):
             operation.launch(0)
@@ -44,7 +44,7 @@ def test_rows_of_a_draw_are_distinct_and_in_their_order(
     order: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 4096)
-    values = {"pool_mib": 1, "row_bytes": 656, "order": order, "rows": count}
+    values: dict[str, Any] = {"pool_mib": 1, "row_bytes": 656, "order": order, "rows": count}
     walk = WORKLOADS.Walk(Case(values, count * 656, "default"), np.random.default_rng(0))
     draws = walk.places.reshape(-1, count)
     assert len(draws) > max(WORKLOADS.MIN_DRAWS, WORKLOADS.MIN_DRAWN_ROWS // count)

@@ -144,8 +144,8 @@ def test_ceilings_get_contiguous_bytes_and_every_case_its_own(fake: Cuda) -> Non
         operations[name] = bound("unpack", name, values, arrival=arrival)
         sources = operations[name]._bound.blocks["descriptors"]["src_off"].ravel()
         assert (np.diff(sources.astype(int)) == 64).all() == (name != "s4_batched")
-    workload: Any = operations["s4_batched"].inputs  # type: ignore[attr-defined]
-    module = operations["s4_batched"].module  # type: ignore[attr-defined]
+    workload = operations["s4_batched"].inputs
+    module = operations["s4_batched"].module
     # Larger, smaller and larger again: buffers are kept where they are large enough.
     for size, fragment, src in ((2, 96, 0), (1, 96, 1), (3, 77, 5), (1, 1024, 0)):
         workload.prepare(unpack_case(kib=size, fragment=fragment, src=src))
