@@ -12,10 +12,9 @@ import pytest
 from analysis.study import CaseValue, Variant
 from analysis.toolchain.modules import load_python
 from tests.conformance import binding
+from tests.conformance.binding import Values
 from tests.kernels import python_kernels as kernels
 from tests.repository import STUDIES
-
-Values = Mapping[str, CaseValue]
 
 
 @dataclass(frozen=True)

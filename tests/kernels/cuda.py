@@ -6,7 +6,6 @@ import ctypes
 import gc
 import sys
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ class Cuda:
     def __init__(self, failing: tuple[str, int] = ("", 0), room: int = 2**40) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.held: dict[int, Bytes] = {}
-        self.pinned: set[int] = set()
         self.room = room
         self._failing, self._left = failing
 
@@ -70,12 +68,7 @@ class Cuda:
         _KEPT[address + start] = memory
         return (address + start,)
 
-    def _cudaHostAlloc(self, size: int, *_: Any) -> tuple[int]:
-        (pointer,) = self._cudaMalloc(size)
-        self.pinned.add(pointer)
-        return (pointer,)
-
-    _cudaMallocManaged = _cudaMalloc
+    _cudaHostAlloc = _cudaMallocManaged = _cudaMalloc
 
     def _cudaFree(self, pointer: int) -> tuple[()]:
         self.held.pop(pointer, None)
@@ -83,20 +76,6 @@ class Cuda:
         return ()
 
     _cudaFreeHost = _cudaFree
-
-    def _cudaHostRegister(self, pointer: int, *_: Any) -> tuple[()]:
-        self.pinned.add(pointer)
-        return ()
-
-    def _cudaHostUnregister(self, pointer: int) -> tuple[()]:
-        self.pinned.discard(pointer)
-        return ()
-
-    def _cudaPointerGetAttributes(self, pointer: int) -> tuple[Any]:
-        kinds = cudart.cudaMemoryType
-        is_pinned = pointer in self.pinned
-        kind = kinds.cudaMemoryTypeHost if is_pinned else kinds.cudaMemoryTypeUnregistered
-        return (SimpleNamespace(type=kind),)
 
     def _cudaMemcpy(self, to: int, source: int, size: int, *_: Any) -> tuple[()]:
         ctypes.memmove(to, source, size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import psutil
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.measure.memory import CudaError, largest_pool
+from analysis.measure.memory import largest_pool
 from kernels.common import host_memory, large_pool
 from kernels.common.arrays import bytes_at
 from kernels.common.outputs import POISON, wrong_byte, wrong_row
@@ -95,18 +94,6 @@ def test_a_pool_differs_from_itself_at_any_power_of_two(fake: Cuda) -> None:
     pool.close()
 
 
-def test_an_aliased_pool_is_the_same_memory_at_every_address(
-    fake: Cuda, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
-    pool = make("aliased", 5 * MIB)
-    pool.bytes[4 * MIB] ^= 0xFF
-    first, second, third = np.split(pool.bytes, [2 * MIB, 4 * MIB])
-    assert np.array_equal(first, second) and np.array_equal(first[: third.size], third)
-    pool.close()
-    assert fake.names() == ["cudaHostRegister"] * 3 + ["cudaHostUnregister"] * 3
-
-
 @pytest.mark.parametrize(
     ("memory", "call", "undone"),
     [
@@ -124,32 +111,6 @@ def test_memory_that_cuda_refuses_is_a_skip_and_undone(
     with pytest.raises(Skip, match=f"{SIZE} B of {memory} memory: .*cudaErrorMemoryAllocation"):
         make(memory)
     assert fake.names() == undone
-
-
-@pytest.mark.parametrize("failing", ["", "cuMemMap"])
-def test_memory_on_the_hosts_node_is_mapped_and_returned(
-    fake: Cuda, monkeypatch: pytest.MonkeyPatch, failing: str
-) -> None:
-    buffer, calls = (ctypes.c_uint8 * (8 * MIB))(), []
-    values = {"cuDeviceGetAttribute": 0, "cuMemGetAllocationGranularity": 2 * MIB}
-    values |= {"cuMemCreate": 7, "cuMemAddressReserve": ctypes.addressof(buffer)}
-
-    def drive(name: str, *_: object) -> int | None:
-        if name == failing:
-            raise CudaError(f"{name}: CUDA_ERROR_NOT_SUPPORTED")
-        calls.append(name)
-        return values.get(name)
-
-    monkeypatch.setattr(large_pool, "_drive", drive)
-    if failing:
-        with pytest.raises(Skip, match="cuMemMap: CUDA_ERROR_NOT_SUPPORTED"):
-            make("host_numa")
-    else:
-        pool = make("host_numa")
-        assert np.array_equal(bytes_at(pool.pointer, SIZE), pool.bytes)
-        pool.close()
-        assert calls.pop(-3) == "cuMemUnmap"
-    assert calls[-2:] == ["cuMemAddressFree", "cuMemRelease"]
 
 
 @pytest.mark.parametrize(

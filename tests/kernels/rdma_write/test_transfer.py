@@ -19,7 +19,6 @@ import pytest
 
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
-from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import MISSING, Libfabric
 from analysis.toolchain.modules import load_python
 from tests.compiled import module_file, program, toolchain
@@ -179,17 +178,6 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
     assert WORKLOAD.sides(2, [5, 6, 7, 8]) == ([5, 6], [7, 8])
     with pytest.raises(Skip, match="3 threads a side need 6 cores, here are 4"):
         WORKLOAD.sides(3, [5, 6, 7, 8])
-
-
-def test_counters_lie_where_the_compiler_puts_them(tmp_path: Path) -> None:
-    assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
-    table = read_derived(tmp_path)["counter_fields"]
-    fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
-    assert set(fields["threads_shared_atomic"] // 64) == {0}
-    array, padded = fields["sharded_array"], fields["sharded_padded"]
-    assert array["posted[7]"] - array["posted[0]"] == 7 * 8
-    assert array["finished_devices"] == 2 * 64
-    assert len(set(padded // 64)) == len(padded) == 17
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])

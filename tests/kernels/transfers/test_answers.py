@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
-from kernels.transfers.advise import main, parse_count, parse_pool, parse_size
+from kernels.transfers.advise import main
 from kernels.transfers.answering import ANY, Measured, Place, measured
 from kernels.transfers.calls import simplest_first
 from kernels.transfers.kinds import MEMORIES, memory_of, method_of
@@ -102,20 +101,6 @@ def test_the_file_has_the_answers_of_a_machine(advise: Any, tmp_path: Path) -> N
     (place,) = (inner for low, high, inner in by_count if low <= 256 <= high)
     found = table["answers"][place]
     assert (found["way"], found["cells"]) == ("pinned_list_gather", [[4096, 256]])
-
-
-def test_words_are_read_or_rejected() -> None:
-    sizes = {"1": 1, "4KiB": 4096, "16 MiB": 2**24, "1GiB": 2**30, "7B": 7}
-    assert {text: parse_size(text) for text in sizes} == sizes
-    wrong: dict[Callable[[str], int], tuple[str, ...]] = {
-        parse_size: ("", "0", "4KB", "9" * 5000),
-        parse_pool: ("200",),
-        parse_count: ("0", "9" * 5000),
-    }
-    for parse, texts in wrong.items():
-        for text in texts:
-            with pytest.raises(argparse.ArgumentTypeError, match=r"^expected .*, got "):
-                parse(text)
 
 
 # Measured times by situation.

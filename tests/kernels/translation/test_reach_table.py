@@ -66,18 +66,11 @@ def test_figures_that_both_have_are_paired_by_name(tmp_path: Path) -> None:
     assert [one.name for one in table.agreements(facts(), tmp_path)] == [gather]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"held": -1}, "held"),
-        ({"pools": [[1, 2, 3]]}, "pools.0"),
-        ({"row_bytes": "<script>"}, "row_bytes"),
-    ],
-)
-def test_a_wrong_output_is_named(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
-    file = write(tmp_path, **changes)
-    with pytest.raises(FieldError, match=f"{file.name}: .*{expected}"):
-        table.probes(tmp_path / "box")
+def test_a_wrong_output_is_named(tmp_path: Path) -> None:
+    for name, value in (("held", -1), ("pools", [[1, 2, 3]]), ("row_bytes", "<script>")):
+        file = write(tmp_path, **{name: value})
+        with pytest.raises(FieldError, match=f"{file.name}: .*{name}"):
+            table.probes(tmp_path / "box")
 
 
 def test_outputs_of_another_source_are_not_current(tmp_path: Path) -> None:
