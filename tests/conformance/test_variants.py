@@ -85,8 +85,10 @@ def test_host_code_moves_every_byte(study: str, name: str, values: list[dict[str
                 assert operation.check() is None
                 if variant.host_work and operation.settle:
                     operation.settle()
-            operation.poison()
-            assert operation.check() is not None
+            for part in getattr(operation, "targets", [operation]):
+                part.poison()
+                assert operation.check() is not None
+                operation.launch(0)
 
 
 def one_bit(memory: Bytes, before: Bytes, written: np.ndarray) -> None:

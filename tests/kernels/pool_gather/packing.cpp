@@ -256,8 +256,9 @@ void request(int64_t rows, bool is_shuffled) {
       kernel.join();
     });
   };
-  survive(launch_all, [&] { packer.flush(launches.gathers[0]); },
-          [&] { packer.launch(launches.gathers[0], nullptr, [](const Requests&) {}); });
+  survive(
+      launch_all, [&] { packer.flush(launches.gathers[0]); },
+      [&] { packer.launch(launches.gathers[0], nullptr, [](const Requests&) {}); });
 }
 
 void miss(int64_t max_rows) {
@@ -282,10 +283,13 @@ void miss(int64_t max_rows) {
   const Launches launches(max_rows, false, 1);
   packer.launch(
       nullptr,
-      [&](const MissRequests& requests) { Misses{0, false, 0}.read(launches.gathers[0], requests); },
+      [&](const MissRequests& requests) {
+        Misses{0, false, 0}.read(launches.gathers[0], requests);
+      },
       no_kernel);  // it has lost patience
-  survive(launch_all, [&] { packer.flush({0, 1, kPoolRows - 1}); },
-          [&] { packer.launch(nullptr, no_kernel, no_kernel); });
+  survive(
+      launch_all, [&] { packer.flush({0, 1, kPoolRows - 1}); },
+      [&] { packer.launch(nullptr, no_kernel, no_kernel); });
 }
 
 }  // namespace
