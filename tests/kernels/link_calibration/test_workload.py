@@ -15,7 +15,6 @@ from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from kernels.common.random_bytes import random_bytes
 from kernels.link_calibration import other_links
-from tests.linked import TRUE
 from tests.repository import STUDIES
 
 WORKLOADS = load_python(STUDIES["link_calibration"], "workload")
@@ -61,8 +60,6 @@ def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> 
     facts = StudyFacts(replace(calibrated, machines={"box": host}), study)
     known = other_links.calibrated_machine(facts)
     assert known is not None and known.link.name == "pcie5_x16"
-    expected = TRUE.link_rate / known.link.packet_rate
-    assert known.values["efficiency"] == pytest.approx(expected, rel=0.01)
     held = other_links.held_against(facts)
     assert {one.link.name for one in held if one.is_calibrated} == {"pcie5_x16"}
     for one in held:
