@@ -2,5 +2,5 @@
 #include "layers_on_request.h"
 
 Prepared prepare(const std::vector<HotSet>& layers, const std::vector<int>& cpus) {
-  return prepare_layers(layers, cpus, true);
+  return prepare_layers(layers, cpus, Bringing::kBothUntilMet);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -183,6 +184,9 @@ class DecodeStep(PythonOperation):
 
     def capture(self) -> None:
         """Record what a launch replays. RuntimeError if the fetch cannot be captured."""
+        use(self._stream.cuda_stream)
+        self._attend(0)  # first calls set up what no capture may
+        self._multiply(0)
         torch.cuda.synchronize()
         pool = torch.cuda.graph_pool_handle()
         if self._is_captured:
@@ -202,8 +206,11 @@ class DecodeStep(PythonOperation):
         graph.capture_begin(pool=pool, capture_error_mode="thread_local")
         try:
             enqueue(stream)
-        finally:
-            graph.capture_end()
+        except RuntimeError:
+            with suppress(RuntimeError):
+                graph.capture_end()
+            raise
+        graph.capture_end()
         torch.cuda.synchronize()
         return graph
 
