@@ -199,9 +199,7 @@ def unusable(variant: Variant) -> str | None:
 @cache
 def _reasons(study: str) -> Mapping[str, str | None]:
     """Why shipped operators of a study do not load, by variant."""
-    variants = [
-        one for one in find_study(study).variants if one.packages and not one.is_compiled
-    ]
+    variants = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
     with ThreadPoolExecutor() as threads:
         reasons = list(threads.map(lambda one: _try(study, one), variants))
     return {one.name: reason for one, reason in zip(variants, reasons, strict=True)}

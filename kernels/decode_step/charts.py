@@ -6,16 +6,17 @@ from dataclasses import replace
 from typing import Final
 
 import altair as alt
+import numpy as np
 
 from analysis.api.charts import Chart, Select, StudyFacts, part_chart, part_rows
 from analysis.api.quantities import quantity
 from analysis.api.study import parse_case
 
 DRAWN: Final = (
-    *("no_fetch", "sglang_hisparse", "vllm_hisparse", "vllm_hisparse_roomy"),
+    *("no_fetch", "sglang_hisparse", "vllm_hisparse_roomy"),
     *("table_spread", "few_blocks", "packed_on_request"),
 )
-"""Operators in the picture, of a step."""
+"""Operators in the picture. vLLM's default table would hide the differences of all others."""
 START: Final = "1 request, 60 % hits"
 
 
@@ -33,8 +34,8 @@ def parts(facts: StudyFacts) -> Chart | None:
         for case in cases
     ]
     batches = [_batch(int(case["requests"]), int(case["hits"])) for case in cases]
-    rows = rows.assign(batch=batches)[usual]
-    rows = rows[rows["variant"].isin(DRAWN)]
+    rows = rows.assign(batch=batches)
+    rows = rows[np.array(usual, bool) & rows["variant"].isin(DRAWN)]
     rows = rows.assign(
         time=[quantity(seconds, "s") for seconds in rows["seconds"]],
         all_parts=[quantity(seconds, "s") for seconds in rows["whole"]],
