@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Hashable, Iterator, Mapping
+from statistics import median
+from typing import Any, Final
 
+import pandas as pd
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.quantities import quantity, ratio, whole
+from analysis.api.charts import RUN_SEPARATOR, PageTable, StudyFacts, fresh_figures
+from analysis.api.quantities import percent, quantity, ratio, whole
 from analysis.api.tables import answer
 
 from .cells import (
+    CLOCK,
+    CURVE,
     FETCH_ALL,
+    MODEL_LAYERS,
+    PLACE,
     PUBLISHED_WAY,
     SCATTERED,
-    Cell,
-    Place,
+    answerable,
     break_even_misses,
-    by_place,
-    case_of,
     cells,
     fastest,
     of_variants,
+    pool_text,
+    scattered_steps,
     step_names,
+    times_by_machine,
 )
-from .choosing import MODEL_LAYERS, graphs, point_of, steps_of, times_by_machine
-from .graph_table import added_times
-from .policy_results import COMPARED, policy_results
-from .share_table import repeated_shares, shares
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
+WHERE: Final = ("machine", "requests", "misses", "pool")
+DEVICE_CLOCK: Final = "gpu_time"
+GRAPH_STEPS: Final = (PUBLISHED_WAY, "lookup_ready", "dependent_launch")
+"""A block per request, the look-up prepared before the ids, and layers that start early as well."""
+SHARING: Final = "both_on_request"
+WITHIN: Final = 0.05
+"""A share is a hit if its time exceeds the shortest one by at most this."""
 
 
 def choice(facts: StudyFacts) -> PageTable:
@@ -39,117 +47,27 @@ def choice(facts: StudyFacts) -> PageTable:
 
     It has the cases of the default grid, and the form of `widgets.py` all that are measured.
     """
-    default = {case.id for variant in facts.study.variants for case in variant.in_grid("default")}
-    by_point = {
-        (cell.place.machine, point_of(cell)): cell
-        for cell in cells(facts)
-        if cell.place.layers == 1 and case_of(cell) in default
-    }
-    graph, rows = graphs(facts), []
+    default = [case.id for variant in facts.study.variants for case in variant.in_grid("default")]
+    one, all_layers = answerable(facts, 1), fastest(answerable(facts, MODEL_LAYERS))
+    usual = one[one["case"].isin(default)]
+    known = {*zip(usual["machine"], usual["point"], strict=True)}
+    graphs = {(row["machine"], row["point"]): row for row in all_layers.to_dict("records")}
+    rows = []
     for machine, times in times_by_machine(facts).items():
         for point in sorted(times):
             found = answer(times, step_names(facts), point)
-            cell = by_point.get((machine, point))
-            if found is None or cell is None:
+            if found is None or (machine, point) not in known:
                 continue
             (seconds,), (published,) = found.seconds[found.way], found.seconds[PUBLISHED_WAY]
-            layers = graph.get((machine, point))
-            rows.append(
-                [
-                    *_where(facts, cell),
-                    _way(facts, found.way),
-                    quantity(seconds, "s"),
-                    ratio(published / seconds),
-                    quantity(MODEL_LAYERS * seconds, "s"),
-                    _graph(facts, layers) if layers else "",
-                ]
-            )
-    columns = [*_WHERE, "use", "time of a layer", "speed over a block per request"]
+            requests, pool, misses = point
+            row = [facts.inputs.called(machine), whole(requests), whole(misses)]
+            row += [pool_text(pool / 2**20), _way(facts, found.way), quantity(seconds, "s")]
+            row += [ratio(published / seconds), quantity(MODEL_LAYERS * seconds, "s")]
+            graph = graphs.get((machine, point))
+            rows.append([*row, _graph(facts, graph) if graph else ""])
+    columns = [*WHERE, "use", "time of a layer", "speed over a block per request"]
     columns += [f"{MODEL_LAYERS} layers, one by one", f"{MODEL_LAYERS} layers in one graph"]
     return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:8])
-
-
-def hit_rates(facts: StudyFacts) -> PageTable:
-    """The hit rate from which a hot set is faster than fetching all rows of every step."""
-    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
-    curves = dict(by_place(fastest(steps_of(facts, found))))
-    rows = []
-    for cell in fastest(of_variants(found, [FETCH_ALL])):
-        place, every = cell.place, cell.place.requests * cell.place.topk
-        if cell.misses == every and len(curve := curves.get(place, [])) > 1:
-            where = [facts.inputs.called(place.machine), whole(place.requests), _pool(place)]
-            rows.append(
-                [
-                    *where,
-                    quantity(cell.seconds, "s"),
-                    _span(curve),
-                    _from(facts, curve, cell.seconds, every),
-                ]
-            )
-    columns = ["machine", "requests", "pool", "all rows, by the SMs alone", "hot set"]
-    columns += ["hot set is faster"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:5])
-
-
-def blocks(facts: StudyFacts) -> PageTable:
-    """The cost of the pool's layout: rows anywhere, in blocks of an engine, or all together."""
-    names = [FETCH_ALL, *step_names(facts)]
-    found = [cell for cell in of_variants(cells(facts), names) if cell.place.layers == 1]
-    largest = max((cell.place.pool_mib for cell in found), default=0)
-    layouts = {cell.place.layout for cell in found} - {SCATTERED}
-    rows = []
-    for cell in found:
-        apart = _scattered(found, cell)
-        if cell.place.layout in layouts and cell.place.pool_mib == largest and apart:
-            rows.append(
-                [
-                    *_where(facts, cell),
-                    cell.place.layout,
-                    _way(facts, cell.variant),
-                    quantity(cell.seconds, "s"),
-                    ratio(apart.seconds / cell.seconds),
-                ]
-            )
-    columns = [*_WHERE, "layout", "variant", "a layer", "speed over scattered rows"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric=[*columns[1:4], *columns[6:]])
-
-
-def policies(facts: StudyFacts) -> PageTable:
-    """Bytes that each policy fetches, and the time that the optimum would save in a step."""
-    rows = [
-        [
-            facts.inputs.called(one.machine),
-            *(one.trace, whole(one.slots), quantity(one.optimum, "B")),
-            *(ratio(one.over_optimum(policy)) for policy in COMPARED),
-            quantity(seconds, "s") if (seconds := one.seconds_over_optimum("lru")) else "",
-        ]
-        for one in policy_results(facts)
-    ]
-    columns = ["machine", "trace", "slots", "optimum, a step"]
-    columns += [f"{policy} over it" for policy in COMPARED.values()]
-    columns += ["time of LRU over it"]
-    return PageTable(columns, rows, "No machine has compared the policies yet.", columns[2:])
-
-
-TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
-    "choice": choice,
-    "hit_rates": hit_rates,
-    "blocks": blocks,
-    "policies": policies,
-    "shares": shares,
-    "repeated_shares": repeated_shares,
-    "added_times": added_times,
-}
-
-_WHERE: Final = ("machine", "requests", "misses", "pool")
-
-
-def _where(facts: StudyFacts, cell: Cell) -> list[str]:
-    place = cell.place
-    return [
-        *(facts.inputs.called(place.machine), whole(place.requests)),
-        *(whole(cell.misses), _pool(place)),
-    ]
 
 
 def _way(facts: StudyFacts, name: str) -> Markup:
@@ -158,37 +76,127 @@ def _way(facts: StudyFacts, name: str) -> Markup:
     return Markup('{} (<a href="#{}"><code>{}</code></a>)').format(title, name, name)
 
 
-def _graph(facts: StudyFacts, cell: Cell) -> Markup:
-    return Markup("{}: {}").format(quantity(cell.seconds, "s"), _way(facts, cell.variant))
+def _graph(facts: StudyFacts, cell: Mapping[Hashable, Any]) -> Markup:
+    return Markup("{}: {}").format(quantity(cell["seconds"], "s"), _way(facts, cell["variant"]))
 
 
-def _pool(place: Place) -> str:
-    return f"{place.pool_mib / 1024:.3g} GiB"
+def hit_rates(facts: StudyFacts) -> PageTable:
+    """The hit rate from which a hot set is faster than fetching all rows of every step."""
+    curves = dict(list(fastest(scattered_steps(facts)).groupby(PLACE)))
+    found = of_variants(cells(facts), [FETCH_ALL]).sort_values(CURVE)
+    is_all = found["misses"] == found["requests"] * found["topk"]
+    rows = []
+    for cell in found[is_all & (found["layout"] == SCATTERED)].to_dict("records"):
+        curve = curves.get(tuple(cell[key] for key in PLACE))
+        if curve is not None and len(curve) > 1:
+            row = [facts.inputs.called(cell["machine"]), whole(cell["requests"])]
+            row += [pool_text(cell["pool_mib"]), quantity(cell["seconds"], "s")]
+            row += [" to ".join(quantity(curve["seconds"].iloc[end], "s") for end in (0, -1))]
+            rows.append([*row, _pays(facts, curve, cell["seconds"], cell["misses"])])
+    columns = ["machine", "requests", "pool", "all rows, by the SMs alone", "hot set"]
+    columns += ["hot set is faster"]
+    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:5])
 
 
-def _span(curve: list[Cell]) -> str:
-    """The times of a curve from its fewest to its most misses."""
-    ends = curve[0], curve[-1]
-    return " to ".join(quantity(cell.seconds, "s") for cell in ends)
-
-
-def _from(facts: StudyFacts, curve: list[Cell], seconds: float, every: int) -> str:
+def _pays(facts: StudyFacts, curve: pd.DataFrame, seconds: float, every: int) -> str:
     """The hit rate from which the hot set of `curve` takes less than `seconds`."""
-    if curve[0].seconds > seconds:
-        return f"at no measured hit rate, up to {_hit_rate(curve[0].misses, every)}"
-    misses = break_even_misses(curve, seconds)
-    if misses is None:
-        lowest, title = curve[-1].misses, facts.study.variant(curve[-1].variant).title
-        return f"at every measured hit rate, down to {_hit_rate(lowest, every)} ({title})"
-    return f"above {_hit_rate(misses, every)}"
+
+    def hit_rate(misses: float) -> str:
+        return f"{100 * (1 - misses / every):.1f} %"
+
+    first, last = curve.iloc[0], curve.iloc[-1]
+    if first["seconds"] > seconds:
+        return f"at no measured hit rate, up to {hit_rate(first['misses'])}"
+    if (misses := break_even_misses(curve, seconds)) is None:
+        title = facts.study.variant(last["variant"]).title
+        return f"at every measured hit rate, down to {hit_rate(last['misses'])} ({title})"
+    return f"above {hit_rate(misses)}"
 
 
-def _hit_rate(misses: float, every: int) -> str:
-    return f"{100 * (1 - misses / every):.1f} %"
+def blocks(facts: StudyFacts) -> PageTable:
+    """The cost of the pool's layout: rows anywhere, in blocks of an engine, or all together."""
+    found = of_variants(cells(facts), [FETCH_ALL, *step_names(facts)])
+    found = found[(found["layers"] == 1) & (found["pool_mib"] == found["pool_mib"].max())]
+    key = [*(name for name in CURVE if name != "layout"), "variant"]
+    scattered = found[found["layout"] == SCATTERED].set_index(key)["seconds"].rename("scattered")
+    found = found[found["layout"] != SCATTERED].join(scattered, on=key, how="inner")
+    rows = [
+        [
+            *(facts.inputs.called(cell["machine"]), whole(cell["requests"])),
+            *(whole(cell["misses"]), pool_text(cell["pool_mib"]), cell["layout"]),
+            *(_way(facts, cell["variant"]), quantity(cell["seconds"], "s")),
+            ratio(cell["scattered"] / cell["seconds"]),
+        ]
+        for cell in found.to_dict("records")
+    ]
+    columns = [*WHERE, "layout", "variant", "a layer", "speed over scattered rows"]
+    return PageTable(columns, rows, NOT_MEASURED, numeric=[*columns[1:4], *columns[6:]])
 
 
-def _scattered(found: list[Cell], cell: Cell) -> Cell | None:
-    """The same variant's cell with scattered rows."""
-    place = replace(cell.place, layout=SCATTERED)
-    alike = (one for one in found if (one.place, one.variant) == (place, cell.variant))
-    return next((one for one in alike if one.misses == cell.misses), None)
+def added_times(facts: StudyFacts) -> PageTable:
+    """Device time per layer of the misses alone, and what each step adds to it, by machine and
+    number of misses."""
+    names = [FETCH_ALL, *step_names(facts)]
+    found = of_variants(cells(facts, DEVICE_CLOCK), names)
+    found = found[found["layers"] > 1]
+    found = found.assign(per_layer=found["seconds"] / found["layers"])
+    times = found.pivot_table(index=CURVE, columns="variant", values="per_layer")
+    times = times.reindex(columns=names)
+    times = times[times[FETCH_ALL].notna() & times[[*GRAPH_STEPS]].notna().any(axis=1)]
+    rows = []
+    fastest_step = times.drop(columns=FETCH_ALL).min(axis=1)
+    for cell in times.assign(fastest=fastest_step).reset_index().to_dict("records"):
+        alone = cell[FETCH_ALL]
+        row = [facts.inputs.called(cell["machine"]), whole(cell["misses"])]
+        row += [pool_text(cell["pool_mib"]), quantity(alone, "s")]
+        row += [quantity(cell[step] - alone, "s") for step in GRAPH_STEPS]
+        rows.append([*row, ratio(cell["fastest"] / alone)])
+    columns = ["machine", "misses", "pool", "misses alone", "a block per request adds"]
+    columns += ["look-up made ready adds", "and started early adds", "fastest over misses alone"]
+    return PageTable(columns, rows, "No machine has measured these graphs yet.", columns[1:])
+
+
+def repeated_shares(facts: StudyFacts) -> PageTable:
+    """Hits of the chosen share, and of the share that was the best one in the other runs, by
+    machine. Each run of each case counts once."""
+    found = fresh_figures(facts, CLOCK)
+    found = found[found["variant"] == SHARING]
+    found = found.assign(within=found["case"].str.partition(",share_32nds=")[0])
+    rows = []
+    for machine, of_machine in found.groupby("machine", sort=False):
+        losses = [loss for _, case in of_machine.groupby("within") for loss in _losses(case)]
+        if losses:
+            kinds = zip(*losses, strict=True)
+            figures = [text for of in kinds for text in (_hits(of), ratio(median(of)))]
+            rows.append([facts.inputs.called(str(machine)), whole(len(losses)), *figures])
+    columns = ["machine", "runs of cases", "chosen share: hits", "median time over the best"]
+    columns += ["best share of the other runs: hits", "its median time over the best"]
+    return PageTable(columns, rows, "No machine has repeated these cases yet.", columns[1:])
+
+
+def _losses(case: pd.DataFrame) -> Iterator[tuple[float, float]]:
+    """Per run of one case, the time over the best share's: with the chosen share, and with the one
+    that has the shortest median in the other runs."""
+    by_run = case["by_run"].map(lambda runs: [float(run) for run in runs.split(RUN_SEPARATOR)])
+    is_given = case["share_32nds"].notna()
+    chosen, given = by_run[~is_given].tolist(), by_run[is_given].tolist()
+    counts = {len(times) for times in by_run}
+    if not chosen or not given or len(counts) > 1 or max(counts) < 2:
+        return
+    for run, of_chosen in enumerate(chosen[0]):
+        best = min(times[run] for times in given)
+        repeated = min(given, key=lambda times: median(times[:run] + times[run + 1 :]))
+        yield of_chosen / best, repeated[run] / best
+
+
+def _hits(losses: tuple[float, ...]) -> str:
+    return percent(sum(loss <= 1 + WITHIN for loss in losses) / len(losses))
+
+
+TABLES: Final = {
+    "choice": choice,
+    "hit_rates": hit_rates,
+    "blocks": blocks,
+    "repeated_shares": repeated_shares,
+    "added_times": added_times,
+}

@@ -9,8 +9,7 @@ from analysis.api.quantities import quantity, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
-from .cells import PUBLISHED_WAY, step_names
-from .choosing import MODEL_LAYERS, times_by_machine
+from .cells import MODEL_LAYERS, PUBLISHED_WAY, step_names, times_by_machine
 
 COLUMNS = ("variant", "time of a layer", f"{MODEL_LAYERS} layers, one by one", "over the fastest")
 
