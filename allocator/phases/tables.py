@@ -16,21 +16,22 @@ from analysis.api.study import Study
 
 REPLAYED: Final = ("trace_transformer_training", "gradient_accumulation")
 """Patterns to replay, by preference; the last needs no recorded trace."""
-RESERVING: Final = ("p1_exact_cache", "p3_block_pool", "p4_final")
+STEPS: Final = ("p1_exact_cache", "p3_block_pool", "p4_final")
+"""Variants whose reserved memory is drawn."""
 GPU_BYTES: Final = 79 * 2**30
 POINTS: Final = 400
 """Number of points in time at which the heap is sampled."""
 
 
 def heap(study: Study, modules: Path) -> pd.DataFrame:
-    """Bytes requested, and bytes reserved by each of RESERVING, at POINTS of one pattern.
+    """Bytes requested, and bytes reserved by each of STEPS, at POINTS of one pattern.
 
     Columns `operation`, `what`, `bytes` and `pattern`. HotpathError where a module is not built.
     """
     pattern, tape = _tape()
     every = max(1, len(tape) // POINTS)
     rows, asked = [], dict[int, int]()
-    for name in RESERVING:
+    for name in STEPS:
         module = load_module(modules, study, study.variant(name))
         source = module.HostSource(GPU_BYTES)
         allocator, slots = module.Allocator(source), dict[int, tuple[int, int]]()

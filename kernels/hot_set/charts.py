@@ -49,7 +49,7 @@ def misses(facts: StudyFacts) -> Chart | None:
     rows = rows[rows["variant"].isin(NAMES) & (rows["metric"] == "host_time")]
     rows = rows[(rows["case_layout"] == SCATTERED) & rows["seconds"].notna()]
     rows = rows[rows["case_requests"] == headline["requests"]]
-    rows = rows[[parse_case(case).keys() == {*USUAL_KEYS} for case in rows["case"]]]
+    rows = rows.loc[[parse_case(case).keys() == {*USUAL_KEYS} for case in rows["case"]]]
     rows = rows.assign(
         name=rows["variant"].map(NAMES),
         pool=rows["case_pool_mib"].map(pool_text),
@@ -75,15 +75,15 @@ def policy_table(facts: StudyFacts) -> pd.DataFrame:
     policy = {one.name: one.options.get("policy") for one in facts.study.variants}
     rows = rows.assign(policy=rows["variant"].map(policy), slots=rows["slots"].astype(int))
     key = ["machine", "slots", "trace"]
-    optimum = rows[(rows["policy"] == OPTIMUM) & (rows["median"] > 0)].set_index(key)["median"]
-    rows = rows[rows["policy"].isin(COMPARED)].join(optimum.rename("optimum"), on=key, how="inner")
+    optimum = rows.loc[(rows["policy"] == OPTIMUM) & (rows["median"] > 0), [*key, "median"]]
+    rows = rows[rows["policy"].isin(COMPARED)].merge(optimum, on=key, suffixes=("", "_least"))
     rows = rows[rows.groupby(key)["policy"].transform("nunique") == len(COMPARED)]
-    more = rows["median"] - rows["optimum"]
+    more = rows["median"] - rows["median_least"]
     seconds = more * rows["machine"].map(seconds_per_byte(facts)).astype(float)
-    texts = zip(more / rows["optimum"], seconds, strict=True)
+    texts = zip(more / rows["median_least"], seconds, strict=True)
     rows = rows.assign(
         policy=rows["policy"].map(COMPARED),
-        beyond=more / rows["optimum"],
+        beyond=more / rows["median_least"],
         label=[", ".join(filter(None, (percent(b), quantity(s, "s")))) for b, s in texts],
     )
     return rows.sort_values(key)

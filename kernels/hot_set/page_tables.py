@@ -161,7 +161,7 @@ def repeated_shares(facts: StudyFacts) -> PageTable:
     machine. Each run of each case counts once."""
     found = fresh_figures(facts, CLOCK)
     found = found[found["variant"] == SHARING]
-    found = found.assign(within=found["case"].str.partition(",share_32nds=")[0])
+    found = found.assign(within=[case.partition(",share_32nds=")[0] for case in found["case"]])
     rows = []
     for machine, of_machine in found.groupby("machine", sort=False):
         losses = [loss for _, case in of_machine.groupby("within") for loss in _losses(case)]

@@ -153,18 +153,13 @@ def _reach(facts: StudyFacts) -> list[alt.Chart]:
     ]
 
 
-def repeated_share(layout: str, payload_bytes: float, pool_mib: float) -> float:
-    """Expected share of a launch's rows that it draws more than once: 0 without random draws."""
-    drawn = payload_bytes / (pool_mib * 2**20)
-    return 1 - (1 - math.exp(-drawn)) / drawn if layout == SCATTERED else 0.0
-
-
 def ways(points: pd.DataFrame) -> Chart | None:
     """A row for each of WAYS, with its rate of scattered rows from each size of pool."""
     rows = points[points["variant"].isin(WAYS) & points["case_beside"].isna()]
     rows = rows[rows["case_layout"].isin([SCATTERED, "distinct"])]
-    drawn = rows[["case_layout", "payload_bytes", "case_pool_mib"]].itertuples(index=False)
-    rows = rows[[repeated_share(*one) <= MAX_REPEATED for one in drawn]]
+    drawn = rows["payload_bytes"] / (rows["case_pool_mib"] * 2**20)
+    repeated = 1 - (1 - np.exp(-drawn)) / drawn  # the expected share of random rows
+    rows = rows[(rows["case_layout"] != SCATTERED) | (repeated <= MAX_REPEATED)]
     key = ["machine", "case_rows", "case_pool_mib"]
     rows = rows.sort_values(["case_pool_mib", "case_layout"], kind="stable")
     rows = rows.drop_duplicates([*key, "variant"])

@@ -106,7 +106,7 @@ def ladder(facts: StudyFacts) -> Chart | None:
         [points.assign(source=called)[columns], pd.DataFrame(printed, columns=columns)]
     )
     first = table[table["variant"] == next(iter(titles))].set_index("source")["seconds"]
-    times = table["source"].map(first) / table["seconds"]
+    times = (table["source"].map(first) / table["seconds"]).astype(float)
     table = table.assign(
         times=times, name=table["variant"].map(titles), factor=times.map("{:.2f}×".format)
     )

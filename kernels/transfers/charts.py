@@ -88,19 +88,19 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     cell = ["machine", "direction", "memory", "size", "count"]
     rows = pd.concat([rows.assign(memory=ANY), rows]).sort_values("median", kind="stable")
     rank = rows.groupby(cell).cumcount()
-    after = rows[rank == 1].set_index(cell)[["variant", "median", "ci_low"]]
-    loop = rows[rows["method"] == LOOP].drop_duplicates(cell).set_index(cell)["median"]
-    found = rows[rank == 0].join(after, on=cell, rsuffix="_next", how="inner")
-    found = found.join(loop.rename("loop"), on=cell).sort_values(cell)
+    after = rows.loc[rank == 1, [*cell, "variant", "median", "ci_low"]]
+    loop = rows.loc[rows["method"] == LOOP, [*cell, "median"]].drop_duplicates(cell)
+    found = rows[rank == 0].merge(after, on=cell, suffixes=("", "_next")).sort_values(cell)
+    found = found.merge(loop, how="left", on=cell, suffixes=("", "_loop"))
     times = found["median"], found["ci_low"], found["ci_high"]
-    gain = (found["loop"] / found["median"]).map(ratio, na_action="ignore").fillna("")
+    gain = found["median_loop"] / found["median"]
     return found.assign(
         size_text=found["size"].map(binary),
         time=[quantity(seconds, "s") for seconds in found["median"]],
         interval=[*map(partial(quantity_interval, unit="s"), *times)],
         rate=(found["size"] * found["count"] / found["median"] / 1e9).map("{:.3g}".format),
         by=(found["median_next"] / found["median"]).map(ratio),
-        loop=gain.mask(found["method"] == LOOP, ""),
+        loop=[ratio(one) if one > 1 else "" for one in gain],
         surely=np.where(found["ci_high"] < found["ci_low_next"], "yes", "no"),
         href=samples_addresses(found),
     )
@@ -223,7 +223,7 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
     table = single_copies(facts)
     table = table[table["metric"] == "host_time"].join(once.rename("cost"), on=of_memory)
     plain = table[table["memory"] == "pageable"].set_index(of_copy)[["median", "cost"]]
-    table = table[table["memory"] != "pageable"].join(plain, on=of_copy, rsuffix="_plain")
+    table = table[table["memory"] != "pageable"].join(plain.add_suffix("_plain"), on=of_copy)
     extra, saved = table["cost"] - table["cost_plain"], table["median_plain"] - table["median"]
     copies = (extra.clip(lower=0) / saved).where(saved > 0)
     return table.assign(
