@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Final
 
 from analysis.api.charts import StudyFacts
@@ -38,12 +38,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Cell:
-    """The median time of one variant; `misses` of all requests of a layer."""
+    """The median time of one variant and its interval, NaN from too few runs; `misses` of all
+    requests of a layer."""
 
     place: Place
     misses: int
     variant: str
     seconds: float
+    low: float
+    high: float
+
+
+def pool_text(mib: float) -> str:
+    """A size as on the page: 188 MiB, 40 GiB."""
+    return f"{mib:g} MiB" if mib < 1024 else f"{mib / 1024:g} GiB"
 
 
 def step_names(facts: StudyFacts) -> list[str]:
@@ -67,7 +75,8 @@ def cells(facts: StudyFacts, metric: str = CLOCK) -> list[Cell]:
         numbers = {key: int(value) for key, value in keys.items() if key != "layout"}
         misses = numbers.pop("misses")
         place = Place(row.machine, layout=str(keys["layout"]), **{"layers": 1, **numbers})
-        found.append(Cell(place, misses, row.variant, row.median))
+        times = row.median, row.ci_low, row.ci_high
+        found.append(Cell(place, misses, row.variant, *times))
     return found
 
 
@@ -107,16 +116,6 @@ def by_place(found: Iterable[Cell]) -> Iterator[tuple[Place, list[Cell]]]:
     ordered = sorted(found, key=lambda cell: (cell.place, cell.misses))
     for place, group in groupby(ordered, lambda cell: cell.place):
         yield place, list(group)
-
-
-def break_even_misses(curve: Sequence[Cell], seconds: float) -> float | None:
-    """Misses at which the times of `curve`, in the order of their misses, exceed `seconds`; linear
-    between cells. None if all or none of the times do."""
-    for one, next_one in pairwise(curve):
-        if one.seconds <= seconds < next_one.seconds:
-            share = (seconds - one.seconds) / (next_one.seconds - one.seconds)
-            return one.misses + share * (next_one.misses - one.misses)
-    return None
 
 
 def seconds_per_row(curve: Sequence[Cell]) -> float:

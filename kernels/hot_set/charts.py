@@ -17,7 +17,7 @@ from analysis.api.charts import (
 )
 from analysis.api.study import parse_case
 
-from .cells import FETCH_ALL, PUBLISHED_WAY, SCATTERED, USUAL_KEYS
+from .cells import FETCH_ALL, PUBLISHED_WAY, SCATTERED, USUAL_KEYS, pool_text
 from .policy_chart import policies
 
 NAMES: Final = {
@@ -49,7 +49,7 @@ def misses(facts: StudyFacts) -> Chart | None:
         return None
     rows = rows.assign(
         name=rows["variant"].map(NAMES),
-        pool=[f"{mib / 1024:.3g} GiB" for mib in rows["case_pool_mib"]],
+        pool=[pool_text(mib) for mib in rows["case_pool_mib"]],
         missing=rows["case_misses"] / (rows["case_requests"] * rows["case_topk"]),
     )
     rows = rows.sort_values("case_pool_mib").drop_duplicates(["machine", "pool", "name", "missing"])
@@ -57,5 +57,5 @@ def misses(facts: StudyFacts) -> Chart | None:
     y = alt.Y("seconds:Q", title="host time of a request", axis=si_axis("s"), scale=log_scale())
     drawing, rows = line_chart(rows, x, y, "name", list(NAMES.values()), by=["machine", "pool"])
     what = f"{facts.study.title}: host time over the share of rows that are missing in a step."
-    pool = Select("pool", "pool", f"{int(headline['pool_mib']) / 1024:.3g} GiB")
+    pool = Select("pool", "pool", pool_text(int(headline["pool_mib"])))
     return Chart(drawing, rows, what, BASIS_COLUMNS, [pool])

@@ -7,7 +7,16 @@ from typing import Final
 from analysis.api.charts import PageTable, StudyFacts
 from analysis.api.quantities import quantity, ratio, whole
 
-from .cells import FETCH_ALL, PUBLISHED_WAY, Cell, by_place, cells, of_variants, step_names
+from .cells import (
+    FETCH_ALL,
+    PUBLISHED_WAY,
+    Cell,
+    by_place,
+    cells,
+    of_variants,
+    pool_text,
+    step_names,
+)
 
 DEVICE_CLOCK: Final = "gpu_time"
 STEPS: Final = (PUBLISHED_WAY, "lookup_ready", "dependent_launch")
@@ -29,7 +38,7 @@ def added_times(facts: StudyFacts) -> PageTable:
             rows.append(
                 [
                     *(facts.inputs.called(place.machine), whole(misses)),
-                    *(f"{place.pool_mib / 1024:.3g} GiB", quantity(alone, "s"), *added),
+                    *(pool_text(place.pool_mib), quantity(alone, "s"), *added),
                     ratio(min(times.values()) / alone),
                 ]
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import isnan
 from typing import Final
 
 from markupsafe import Markup
@@ -18,12 +20,11 @@ from .cells import (
     SCATTERED,
     Cell,
     Place,
-    break_even_misses,
-    by_place,
     case_of,
     cells,
     fastest,
     of_variants,
+    pool_text,
     step_names,
 )
 from .choosing import MODEL_LAYERS, graphs, point_of, steps_of, times_by_machine
@@ -53,42 +54,53 @@ def choice(facts: StudyFacts) -> PageTable:
             if found is None or cell is None:
                 continue
             (seconds,), (published,) = found.seconds[found.way], found.seconds[PUBLISHED_WAY]
+            fastest_way, (least,) = next(iter(found.seconds.items()))
             layers = graph.get((machine, point))
             rows.append(
                 [
                     *_where(facts, cell),
                     _way(facts, found.way),
                     quantity(seconds, "s"),
+                    "" if found.way == fastest_way else _timed(facts, fastest_way, least),
                     ratio(published / seconds),
                     quantity(MODEL_LAYERS * seconds, "s"),
-                    _graph(facts, layers) if layers else "",
+                    _timed(facts, layers.variant, layers.seconds) if layers else "",
                 ]
             )
-    columns = [*_WHERE, "use", "time of a layer", "speed over a block per request"]
-    columns += [f"{MODEL_LAYERS} layers, one by one", f"{MODEL_LAYERS} layers in one graph"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:4] + columns[5:8])
+    columns = [*_WHERE, "use", "time of a layer", "the fastest, if another"]
+    columns += ["speed over a block per request", f"{MODEL_LAYERS} layers, one by one"]
+    columns += [f"{MODEL_LAYERS} layers in one graph"]
+    return PageTable(columns, rows, NOT_MEASURED, [*columns[1:4], *columns[5:6], *columns[7:9]])
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:
-    """The hit rate from which a hot set is faster than fetching all rows of every step."""
-    found = [cell for cell in cells(facts) if cell.place.layout == SCATTERED]
-    curves = dict(by_place(fastest(steps_of(facts, found))))
-    rows = []
-    for cell in fastest(of_variants(found, [FETCH_ALL])):
-        place, every = cell.place, cell.place.requests * cell.place.topk
-        if cell.misses == every and len(curve := curves.get(place, [])) > 1:
-            where = [facts.inputs.called(place.machine), whole(place.requests), _pool(place)]
-            rows.append(
-                [
-                    *where,
-                    quantity(cell.seconds, "s"),
-                    _span(curve),
-                    _from(facts, curve, cell.seconds, every),
-                ]
-            )
-    columns = ["machine", "requests", "pool", "all rows, by the SMs alone", "hot set"]
-    columns += ["hot set is faster"]
-    return PageTable(columns, rows, NOT_MEASURED, numeric=columns[1:5])
+    """The time with a hot set by its hit rate beside that of all rows, on every machine. One is
+    faster if the intervals of the two times are apart; cells without an interval are left out."""
+    found = [cell for cell in cells(facts) if not isnan(cell.low)]
+    found = [cell for cell in found if cell.place.layout == SCATTERED]
+    all_rows = {
+        cell.place: cell
+        for cell in of_variants(found, [FETCH_ALL])
+        if cell.misses == cell.place.requests * cell.place.topk
+    }
+    rows: dict[tuple[Place, int], dict[str, str]] = defaultdict(dict)
+    for cell in fastest(steps_of(facts, found)):
+        if (other := all_rows.get(cell.place)) is not None:
+            machine = facts.inputs.called(cell.place.machine)
+            row = rows[replace(cell.place, machine=""), cell.misses]
+            row[f"all rows, {machine}"] = quantity(other.seconds, "s")
+            row[f"hot set, {machine}"] = f"{quantity(cell.seconds, 's')}, {_verdict(cell, other)}"
+    columns = [*dict.fromkeys(column for row in rows.values() for column in row)]
+    written = [
+        [
+            *(whole(place.requests), pool_text(place.pool_mib), whole(place.layers)),
+            f"{100 * (1 - misses / (place.requests * place.topk)):.1f} %",
+            *(row.get(column, "") for column in columns),
+        ]
+        for (place, misses), row in sorted(rows.items())
+    ]
+    columns = ["requests", "pool", "layers", "hit rate", *columns]
+    return PageTable(columns, written, NOT_MEASURED, numeric=columns)
 
 
 def blocks(facts: StudyFacts) -> PageTable:
@@ -148,7 +160,7 @@ def _where(facts: StudyFacts, cell: Cell) -> list[str]:
     place = cell.place
     return [
         *(facts.inputs.called(place.machine), whole(place.requests)),
-        *(whole(cell.misses), _pool(place)),
+        *(whole(cell.misses), pool_text(place.pool_mib)),
     ]
 
 
@@ -158,33 +170,15 @@ def _way(facts: StudyFacts, name: str) -> Markup:
     return Markup('{} (<a href="#{}"><code>{}</code></a>)').format(title, name, name)
 
 
-def _graph(facts: StudyFacts, cell: Cell) -> Markup:
-    return Markup("{}: {}").format(quantity(cell.seconds, "s"), _way(facts, cell.variant))
+def _timed(facts: StudyFacts, name: str, seconds: float) -> Markup:
+    return Markup("{}: {}").format(quantity(seconds, "s"), _way(facts, name))
 
 
-def _pool(place: Place) -> str:
-    return f"{place.pool_mib / 1024:.3g} GiB"
-
-
-def _span(curve: list[Cell]) -> str:
-    """The times of a curve from its fewest to its most misses."""
-    ends = curve[0], curve[-1]
-    return " to ".join(quantity(cell.seconds, "s") for cell in ends)
-
-
-def _from(facts: StudyFacts, curve: list[Cell], seconds: float, every: int) -> str:
-    """The hit rate from which the hot set of `curve` takes less than `seconds`."""
-    if curve[0].seconds > seconds:
-        return f"at no measured hit rate, up to {_hit_rate(curve[0].misses, every)}"
-    misses = break_even_misses(curve, seconds)
-    if misses is None:
-        lowest, title = curve[-1].misses, facts.study.variant(curve[-1].variant).title
-        return f"at every measured hit rate, down to {_hit_rate(lowest, every)} ({title})"
-    return f"above {_hit_rate(misses, every)}"
-
-
-def _hit_rate(misses: float, every: int) -> str:
-    return f"{100 * (1 - misses / every):.1f} %"
+def _verdict(cell: Cell, other: Cell) -> str:
+    """`faster`, `slower` or, if the intervals overlap, `undecided`."""
+    if cell.high < other.low:
+        return "faster"
+    return "slower" if cell.low > other.high else "undecided"
 
 
 def _scattered(found: list[Cell], cell: Cell) -> Cell | None:

@@ -11,7 +11,7 @@ from analysis.api.charts import PageTable, StudyFacts, figures_by_run
 from analysis.api.quantities import percent, quantity, ratio, whole
 from analysis.api.study import parse_case
 
-from .cells import CLOCK
+from .cells import CLOCK, pool_text
 
 SHARING: Final = "both_on_request"
 GIVEN: Final = "share_32nds"
@@ -40,7 +40,7 @@ def shares(facts: StudyFacts) -> PageTable:
         rows.append(
             [
                 *(facts.inputs.called(machine), whole(int(keys["requests"]))),
-                *(whole(int(keys["misses"])), f"{int(keys['pool_mib']) / 1024:.3g} GiB"),
+                *(whole(int(keys["misses"])), pool_text(int(keys["pool_mib"]))),
                 *(f"{best}/32", quantity(times[best], "s")),
                 *(quantity(chosen, "s"), ratio(chosen / times[best])),
             ]

@@ -9,7 +9,7 @@ from analysis.api.quantities import quantity, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
-from .cells import PUBLISHED_WAY, step_names
+from .cells import PUBLISHED_WAY, pool_text, step_names
 from .choosing import MODEL_LAYERS, times_by_machine
 
 COLUMNS = ("variant", "time of a layer", f"{MODEL_LAYERS} layers, one by one", "over the fastest")
@@ -79,4 +79,4 @@ def _time(found: Answer, way: str, layers: int = 1) -> str:
 
 def _case(point: Point) -> str:
     requests, pool, misses = point
-    return f"requests: {requests}, misses: {whole(misses)}, pool: {pool / 2**30:.3g} GiB"
+    return f"requests: {requests}, misses: {whole(misses)}, pool: {pool_text(pool / 2**20)}"
