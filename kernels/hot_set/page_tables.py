@@ -59,12 +59,12 @@ def choice(facts: StudyFacts) -> PageTable:
             rows.append(
                 [
                     *_where(facts, cell),
-                    _way(facts, found.way),
+                    _way(found.way),
                     quantity(seconds, "s"),
-                    "" if found.way == fastest_way else _timed(facts, fastest_way, least),
+                    "" if found.way == fastest_way else _timed(fastest_way, least),
                     ratio(published / seconds),
                     quantity(MODEL_LAYERS * seconds, "s"),
-                    _timed(facts, layers.variant, layers.seconds) if layers else "",
+                    _timed(layers.variant, layers.seconds) if layers else "",
                 ]
             )
     columns = [*_WHERE, "use", "time of a layer", "the fastest, if another"]
@@ -117,7 +117,7 @@ def blocks(facts: StudyFacts) -> PageTable:
                 [
                     *_where(facts, cell),
                     cell.place.layout,
-                    _way(facts, cell.variant),
+                    _way(cell.variant),
                     quantity(cell.seconds, "s"),
                     ratio(apart.seconds / cell.seconds),
                 ]
@@ -164,14 +164,13 @@ def _where(facts: StudyFacts, cell: Cell) -> list[str]:
     ]
 
 
-def _way(facts: StudyFacts, name: str) -> Markup:
-    """The variant's title, and its name as a link to its step."""
-    title = facts.study.variant(name).title
-    return Markup('{} (<a href="#{}"><code>{}</code></a>)').format(title, name, name)
+def _way(name: str) -> Markup:
+    """The variant's name as a link to its step."""
+    return Markup('<a href="#{}"><code>{}</code></a>').format(name, name)
 
 
-def _timed(facts: StudyFacts, name: str, seconds: float) -> Markup:
-    return Markup("{}: {}").format(quantity(seconds, "s"), _way(facts, name))
+def _timed(name: str, seconds: float) -> Markup:
+    return Markup("{}: {}").format(quantity(seconds, "s"), _way(name))
 
 
 def _verdict(cell: Cell, other: Cell) -> str:
