@@ -32,7 +32,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
     table = page_tables.choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
-    return {"choice": Widget(data, table.columns, rows, is_form=True)}
+    return {"choice": Widget(data, table.columns, rows)}
 
 
 def _table(facts: StudyFacts, machine: str, times: Times) -> FormTable:
