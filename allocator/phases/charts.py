@@ -1,4 +1,4 @@
-"""Charts of the allocators: against PyTorch by pattern, single operations, the heap over time."""
+"""Charts of the allocators: against PyTorch by pattern, and single operations."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import pandas as pd
 
 from allocator.pattern_charts import heat
 from analysis.api.charts import (
-    HEIGHT_PX,
     Chart,
     Select,
     StudyFacts,
-    colour,
     dot_chart,
     fresh_figures,
     log_scale,
     present,
     si_axis,
 )
-from analysis.api.quantities import quantity, ratio
+from analysis.api.quantities import ratio
 
 PERCENTILES: Final = {"latency_p50": "50 %", "latency_p99": "99 %", "latency_p999": "99.9 %"}
 TIMED: Final = ("torch_caching", "p1_exact_cache", "p4_final", "p5_dropin", "cuda_malloc_async")
@@ -28,12 +26,11 @@ TIMED: Final = ("torch_caching", "p1_exact_cache", "p4_final", "p5_dropin", "cud
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`heat`, `journey` and `latency` from the results, `heap` from tables.py."""
+    """`heat`, `journey` and `latency`, as far as measured."""
     return {
         "heat": heat(facts),
         "journey": journey(facts),
         "latency": latency(facts),
-        "heap": heap(facts),
     }
 
 
@@ -87,21 +84,3 @@ def latency(facts: StudyFacts) -> Chart | None:
         legend="share of operations that are faster",
         name="title",
     )
-
-
-def heap(facts: StudyFacts) -> Chart | None:
-    """Bytes reserved by each allocator and bytes asked for, over one pattern."""
-    table = facts.derived("heap")
-    if table is None:
-        return None
-    table = table.assign(label=[quantity(value, "B") for value in table["bytes"]])
-    legend, names = alt.Legend(title=None, columns=1), list(dict.fromkeys(table["what"]))
-    steps = alt.Chart().mark_line(interpolate="step-after")
-    steps = steps.encode(
-        x=alt.X("operation:Q", title="operation"),
-        y=alt.Y("bytes:Q", title=None, axis=si_axis("B")),
-        color=colour("what", names, legend),
-    ).properties(height=HEIGHT_PX)
-    pattern = table["pattern"].iloc[0]
-    what = f"bytes asked for, and bytes each allocator has reserved, over the pattern {pattern}."
-    return Chart(steps, table, what, {"what": "what", "operation": "operation", "label": "bytes"})

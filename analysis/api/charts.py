@@ -1,6 +1,5 @@
 """Charts and the facts that they draw."""
 
-from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.site.charts.lines import line_chart
 from analysis.site.charts.parts import PART_WORDS, part_chart, part_rows
 from analysis.site.charts.patterns import map_chart, two_digits, worse_to_better

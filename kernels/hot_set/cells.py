@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import pandas as pd
@@ -120,18 +119,3 @@ def seconds_per_byte(facts: StudyFacts) -> Mapping[str, float]:
                 last["seconds"] / last["misses"] / facts.study.constants["token_bytes"]
             )
     return rates
-
-
-def break_even_misses(curve: pd.DataFrame, seconds: float) -> float | None:
-    """Misses at which the times of `curve`, in the order of their misses, exceed `seconds`; linear
-    between cells. None if all or none of the times do."""
-    points = list(zip(curve["misses"], curve["seconds"], strict=True))
-    for (misses, time), (more, next_time) in pairwise(points):
-        if time <= seconds < next_time:
-            return float(misses + (seconds - time) / (next_time - time) * (more - misses))
-    return None
-
-
-def pool_text(mib: float) -> str:
-    """The size of a pool as on the page."""
-    return f"{mib / 1024:.3g} GiB"

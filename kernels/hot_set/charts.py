@@ -18,10 +18,10 @@ from analysis.api.charts import (
     log_scale,
     si_axis,
 )
-from analysis.api.quantities import percent, quantity
+from analysis.api.quantities import binary, percent, quantity
 from analysis.api.study import parse_case
 
-from .cells import FETCH_ALL, PUBLISHED_WAY, SCATTERED, USUAL_KEYS, pool_text, seconds_per_byte
+from .cells import FETCH_ALL, PUBLISHED_WAY, SCATTERED, USUAL_KEYS, seconds_per_byte
 
 NAMES: Final = {
     PUBLISHED_WAY: "block a request",
@@ -52,7 +52,7 @@ def misses(facts: StudyFacts) -> Chart | None:
     rows = rows.loc[[parse_case(case).keys() == {*USUAL_KEYS} for case in rows["case"]]]
     rows = rows.assign(
         name=rows["variant"].map(NAMES),
-        pool=rows["case_pool_mib"].map(pool_text),
+        pool=(rows["case_pool_mib"] * 2**20).map(binary),
         missing=rows["case_misses"] / (rows["case_requests"] * rows["case_topk"]),
     ).sort_values("case_pool_mib")
     return line_chart(
@@ -63,7 +63,7 @@ def misses(facts: StudyFacts) -> Chart | None:
         list(NAMES.values()),
         "host time over the share of rows that are missing in a step.",
         BASIS_COLUMNS,
-        [Select("pool", "pool", pool_text(float(headline["pool_mib"])))],
+        [Select("pool", "pool", binary(int(headline["pool_mib"]) * 2**20))],
     )
 
 

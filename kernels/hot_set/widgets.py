@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from analysis.api.charts import FormTable, StudyFacts, Widget, choice, form_data, number
-from analysis.api.quantities import quantity, ratio, whole
+from analysis.api.quantities import binary, quantity, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
@@ -31,7 +31,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
     table = page_tables.choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
-    return {"choice": Widget(data, table.columns, rows, is_form=True)}
+    return {"choice": Widget(data, table.columns, rows)}
 
 
 def _table(facts: StudyFacts, machine: str, times: Times) -> FormTable:
@@ -78,4 +78,4 @@ def _time(found: Answer, way: str, layers: int = 1) -> str:
 
 def _case(point: Point) -> str:
     requests, pool, misses = point
-    return f"requests: {requests}, misses: {whole(misses)}, pool: {pool / 2**30:.3g} GiB"
+    return f"requests: {requests}, misses: {whole(misses)}, pool: {binary(pool)}"

@@ -20,6 +20,7 @@ from analysis.api.charts import (
     part_rows,
     si_axis,
 )
+from analysis.api.quantities import binary
 from analysis.api.study import parse_case
 
 WAITS: Final = {
@@ -80,7 +81,7 @@ def waits(facts: StudyFacts) -> Chart | None:
     of_process = (rows["beside"] == "process") & (rows["calls"] == "malloc")
     subjects = [variant.name for variant in facts.study.subjects]
     rows = rows[of_process & (rows["mib"] != CALLS_MIB) & rows["variant"].isin(subjects)]
-    rows = rows.assign(size=[f"{mib / 1024:g} GiB" for mib in rows["mib"]])
+    rows = rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]])
     what = "time to pin and longest CUDA call of another process, by variant."
     return _dots(facts, rows, list(WAITS.values()), what, Select("size", "size"))
 

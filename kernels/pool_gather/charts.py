@@ -1,5 +1,5 @@
 """Charts of this study: rates over the size of the pool, by variant, and over the number of
-consecutive rows; the cost of a gather to a kernel beside it. Charts of variants without the CPU
+consecutive rows. Charts of variants without the CPU
 also show the model's rates."""
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from analysis.api.charts import (
     StudyFacts,
     colour,
     dot_chart,
-    figures,
     line_chart,
-    log_scale,
     present,
     samples_addresses,
 )
 from analysis.api.model import ENTRY_BYTES, PREDICTED
-from analysis.api.quantities import ratio
+from analysis.api.quantities import binary
 from analysis.api.study import CaseValue, Variant, parse_case
 
 BASE: Final = "loads_first"
@@ -45,13 +43,6 @@ PLACES: Final = {"distinct": "scattered", SCATTERED: "scattered", "pages_4": "fo
 """Layouts of the main result, those without repeats first, and the names of their lines."""
 MAX_REPEATED: Final = 0.1
 """Largest share of rows that were drawn before in the same launch, as the L2 may serve them."""
-NEIGHBOURS: Final = {
-    "gemm": "multiplying matrices",
-    "memory": "copying in device memory",
-    "prioritised_gemm": "multiplying, with priority",
-    "prioritised_memory": "copying, with priority",
-}
-"""Kernels beside a gather, in words."""
 WAYS: Final = {
     BASE: "loads first",
     "sorted": "sorted",
@@ -82,7 +73,6 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "runs": runs(facts, on_device),
         "cores": cores(facts, by_host),
         "hosts": hosts(facts),
-        "neighbours": neighbours(facts),
     }
 
 
@@ -165,7 +155,7 @@ def ways(points: pd.DataFrame) -> Chart | None:
     rows = rows.drop_duplicates([*key, "variant"])
     # Of steps that were measured in one pool only, nothing can be compared.
     rows = rows[rows.groupby(key)["variant"].transform("nunique") > 2]
-    pool = rows["case_pool_mib"].map(pool_size)
+    pool = (rows["case_pool_mib"] * 2**20).map(binary)
     rows = rows.assign(line=rows["variant"].map(WAYS), pool=pool)
     return dot_chart(
         rows.sort_values("case_rows", ascending=False, kind="stable"),
@@ -227,7 +217,7 @@ def cores(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
         return packing_cores(packing[variant], mode(run.host.cores for run in of_variant))
 
     counts = [*map(of_host, rows["machine"], rows["variant"])]
-    rows = rows.assign(cores=counts, pool=rows["case_pool_mib"].map(pool_size))
+    rows = rows.assign(cores=counts, pool=(rows["case_pool_mib"] * 2**20).map(binary))
     several = rows.groupby(["machine", "pool"])["cores"].transform("nunique") > 1
     rows = rows[rows["cores"].notna() & several].sort_values("case_pool_mib")
     scale = alt.Scale(type="log", base=2, nice=False)
@@ -279,27 +269,3 @@ def hosts(facts: StudyFacts) -> Chart | None:
     what = "payload rate in every round over what one core of the host copied around it."
     columns = {"variant": "variant", "run": "run", "round": "round", "rate": "GB/s"}
     return Chart(dots, rows, what, columns)
-
-
-def neighbours(facts: StudyFacts) -> Chart | None:
-    """A row for each gather and kernel beside it: how much longer that kernel takes."""
-    rows = figures(facts, "neighbour_slowdown").sort_values("median", ascending=False)
-    beside = rows["beside"].map(NEIGHBOURS)
-    rows = rows.assign(
-        beside=beside, row=rows["title"] + ": " + beside, times=rows["median"].map(ratio)
-    )
-    return dot_chart(
-        rows,
-        alt.X("median:Q", title="time beside the gather over time alone", scale=log_scale()),
-        "row",
-        [],
-        "how much longer a kernel takes beside each gather.",
-        {"variant": "variant", "beside": "beside", "times": "times as long", "case": "case"},
-        interval=("ci_low", "ci_high"),
-        figure="times",
-    )
-
-
-def pool_size(mib: float) -> str:
-    """The size of a pool as on the page: 188 MiB, 40 GiB."""
-    return f"{mib:g} MiB" if mib < 1024 else f"{mib / 1024:g} GiB"

@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.api.quantities import digits, quantity, ratio, whole
+from analysis.api.quantities import binary, digits, quantity, ratio, whole
 from analysis.api.study import Study
 from analysis.api.tables import NEAR, WITHIN, Answer, Point, Spans, all_answers, answer, nearest
 
 from .calls import in_words, simplest_first
-from .measured import METRIC, binary, moves
+from .measured import METRIC, moves
 
 LAYOUTS: Final = ("packed", "pitched", "scattered")
 ANY: Final = "any"

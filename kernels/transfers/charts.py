@@ -1,4 +1,4 @@
-"""Charts of this study: the fastest way in each cell, the fitted lines, and the price of memory."""
+"""Charts of this study: the fastest way in each cell, the fitted lines, and when pinning pays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from analysis.api.charts import (
     Select,
     StudyFacts,
     colour,
-    dot_chart,
     fresh_figures,
     line_chart,
     log_scale,
@@ -26,13 +25,13 @@ from analysis.api.charts import (
     steps_chart,
 )
 from analysis.api.model import PREDICTED
-from analysis.api.quantities import INTERVAL, digits, quantity, quantity_interval, ratio
+from analysis.api.quantities import INTERVAL, binary, quantity, quantity_interval, ratio
 from analysis.api.study import Study
 
 from .answering import ANY
 from .kinds import MEMORIES, memory_of, method_of
 from .line import fit_line
-from .measured import DIRECTIONS, METRIC, PLACE_KEYS, binary, moves
+from .measured import DIRECTIONS, METRIC, PLACE_KEYS, moves
 
 LOOP: Final = "loop"
 METHODS: Final = (LOOP, "packed", "batch", "graph", "gather")
@@ -40,13 +39,6 @@ METHODS: Final = (LOOP, "packed", "batch", "graph", "gather")
 SMALL_BYTES: Final = 24_576
 """To the device, copies up to this size take less device time than the latency of larger ones. They
 are no part of that line."""
-PARTS: Final = {
-    "allocate_time": "allocate",
-    "register_time": "page-lock afterwards",
-    "write_time": "written by the CPU",
-    "read_time": "read by the CPU",
-    "free_time": "free",
-}
 OF_HOLDING: Final = ("allocate_time", "register_time", "free_time")
 """The times that memory costs once."""
 BY_DIRECTION: Final = Select("direction", "direction", "h2d")
@@ -58,7 +50,6 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
         "map": fastest_ways(facts),
         "lines": lines(facts),
-        "price": price(facts),
         "break_even": break_even(facts),
     }
 
@@ -182,35 +173,6 @@ def lines(facts: StudyFacts) -> Chart | None:
     )
 
 
-def prices(facts: StudyFacts) -> pd.DataFrame:
-    """The parts of the cost of each kind and size of memory."""
-    rows = fresh_figures(facts, *PARTS)
-    rows = rows[rows["variant"].str.endswith("_price")]
-    return rows.assign(
-        memory=rows["variant"].map(memory_of), size_text=rows["size"].map(binary)
-    ).sort_values("size", kind="stable")
-
-
-def price(facts: StudyFacts) -> Chart | None:
-    """A row for each kind of memory, a point for each part of its price, with its interval."""
-    rows = prices(facts)
-    rates = rows["size"] / rows["median"] / 1e9
-    rate = [f"{digits(rate)} GB/s" for rate in rates]
-    names = ("memory", "part", "interval", "rate")
-    return dot_chart(
-        rows.assign(part=rows["metric"].map(PARTS), rate=rate),
-        alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
-        "memory",
-        MEMORIES,
-        "time to allocate, page-lock, write, read and free memory of each kind.",
-        {**{name: name for name in names}, "short": "time", "size_text": "size"},
-        [Select("size_text", "size", "16 MiB")],
-        by="part",
-        names=list(PARTS.values()),
-        interval=("ci_low", "ci_high"),
-    )
-
-
 def break_even_table(facts: StudyFacts) -> pd.DataFrame:
     """Number of `copies` after which memory has paid for itself, compared with pageable memory.
 
@@ -218,8 +180,10 @@ def break_even_table(facts: StudyFacts) -> pd.DataFrame:
     by the time that each copy saves. NaN for a kind whose copies save nothing.
     """
     of_memory, of_copy = ["machine", "memory", "size"], ["machine", "size", "direction"]
-    parts = prices(facts)
-    once = parts[parts["metric"].isin(OF_HOLDING)].groupby(of_memory)["median"].sum()
+    parts = fresh_figures(facts, *OF_HOLDING)
+    parts = parts[parts["variant"].str.endswith("_price")]
+    parts = parts.assign(memory=parts["variant"].map(memory_of))
+    once = parts.groupby(of_memory)["median"].sum()
     table = single_copies(facts)
     table = table[table["metric"] == "host_time"].join(once.rename("cost"), on=of_memory)
     plain = table[table["memory"] == "pageable"].set_index(of_copy)[["median", "cost"]]

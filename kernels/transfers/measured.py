@@ -40,11 +40,3 @@ def moves(study: Study, summary: pd.DataFrame) -> pd.DataFrame:
     is_move = [case.keys() == {*KEYS} and case["direction"] in DIRECTIONS for case in cases]
     keys = pd.DataFrame(cases, rows.index).reindex(columns=KEYS)
     return rows.assign(memory=rows["variant"].map(memory_of)).join(keys).loc[is_move]
-
-
-def binary(size: int) -> str:
-    """A size as text, such as `16 MiB`: sizes here are powers of two."""
-    for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size >= scale and size % scale == 0:
-            return f"{size // scale} {unit}"
-    return f"{size} B"

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
-from analysis.api.quantities import runs_phrase, whole
+from analysis.api.quantities import binary, runs_phrase, whole
 from analysis.api.tables import Point
 
 from .answering import Measured, Place
 from .kinds import memory_of, method_of
-from .measured import METRIC, binary, moves
+from .measured import METRIC, moves
 from .widgets import answering, choices
 
 LAYOUTS: Final = {

@@ -56,7 +56,7 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
         for point in sorted(here.times)
     ]
     data = form_data("What is moved", fields, ["size", "count"], COLUMNS, tables)
-    return {"adviser": Widget(data, ("machine", "call", "situation"), rows, is_form=True)}
+    return {"adviser": Widget(data, ("machine", "call", "situation"), rows)}
 
 
 def choices(place: Place) -> dict[str, str]:

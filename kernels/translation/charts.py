@@ -16,6 +16,7 @@ from analysis.api.charts import (
     line_chart,
     log_scale,
 )
+from analysis.api.quantities import binary
 
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
 ADDRESSES: Final = ("4 KiB", "64 KiB", "64 KiB, ascending", "512 KiB", "2 MiB")
@@ -48,7 +49,7 @@ def reads_of(points: pd.DataFrame, variant: str) -> pd.DataFrame:
     """Points of a variant: millions of reads per second, ns per read, and the distance of the
     addresses as text."""
     found = points[points["variant"] == variant]
-    apart = [_binary(kib) for kib in found["case_stride_kib"]]
+    apart = [binary(kib * 2**10) for kib in found["case_stride_kib"]]
     order = found["case_order"].map({"random": ""}).fillna(", ascending")
     each = found["seconds"] / found["case_reads"]
     return found.assign(
@@ -103,7 +104,3 @@ def pools(points: pd.DataFrame) -> Chart | None:
         {"row": "row", **BASIS_COLUMNS},
         [Select("hints", "loads")],
     )
-
-
-def _binary(kib: float) -> str:
-    return f"{kib / 1024:.0f} MiB" if kib >= 1024 else f"{kib:.0f} KiB"

@@ -52,7 +52,7 @@ def build_site(
     whole = site.with_name(f".{site.name}.partial")
     listed = navigation(pages)
     groups = study_groups(listed, studies)
-    settings = {"docs_dir": str(docs), "site_dir": str(whole), "nav": sidebar(listed, pages)}
+    settings = {"docs_dir": str(docs), "site_dir": str(whole), "nav": sidebar(listed)}
 
     def make(known: Inputs) -> Staged:
         staged = stage(known, groups, pages, tables, charts, docs, published)
