@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -40,11 +39,10 @@ def rows(segments: Iterable[Any], events: Iterable[Any]) -> Iterator[Row]:
 
 def write(name: str, trace: Iterable[Row]) -> str:
     """Write traces/<name>.csv.gz, the same bytes for the same rows; returns their SHA-256."""
-    text = io.StringIO()
-    text.write(f"{HEADER}\n")
-    for action, number, size in trace:
-        text.write(f"{action},{number},{'' if size is None else size}\n")
-    packed = gzip.compress(text.getvalue().encode(), mtime=0)
+    lines = (
+        f"{action},{number},{'' if size is None else size}\n" for action, number, size in trace
+    )
+    packed = gzip.compress("".join([f"{HEADER}\n", *lines]).encode(), mtime=0)
     (FOLDER / "traces" / f"{name}.csv.gz").write_bytes(packed)
     return hashlib.sha256(packed).hexdigest()
 

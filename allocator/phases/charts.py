@@ -27,11 +27,7 @@ TIMED: Final = ("torch_caching", "p1_exact_cache", "p4_final", "p5_dropin", "cud
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`heat`, `journey` and `latency`, as far as measured."""
-    return {
-        "heat": heat(facts),
-        "journey": journey(facts),
-        "latency": latency(facts),
-    }
+    return {"heat": heat(facts), "journey": journey(facts), "latency": latency(facts)}
 
 
 def journey(facts: StudyFacts) -> Chart | None:
@@ -72,12 +68,7 @@ def latency(facts: StudyFacts) -> Chart | None:
         "variant",
         present(TIMED, table["variant"]),
         "times of single operations by the share that take no longer.",
-        {
-            "variant": "variant",
-            "pattern": "pattern",
-            "share": "faster operations",
-            "short": "time",
-        },
+        {"variant": "variant", "pattern": "pattern", "share": "faster operations", "short": "time"},
         [Select("pattern", "pattern")],
         by="share",
         names=list(PERCENTILES.values()),

@@ -4,7 +4,7 @@ large copies that the model allows, beside published ones, and the parameters be
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 from markupsafe import Markup
 
@@ -66,21 +66,9 @@ def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
     return None
 
 
-class Prediction(NamedTuple):
-    """The `predicted` rate in B/s of a large copy over a link, and a `published` one."""
-
-    link: Link
-    published: PublishedRate
-    predicted: float
-
-    @property
-    def difference(self) -> float:
-        """Published over predicted rate, minus 1."""
-        return self.published.rate / self.predicted - 1
-
-
-def predictions(facts: StudyFacts) -> list[Prediction]:
-    """Every published rate beside the predicted one, by the calibrated chip behind that link."""
+def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
+    """Every published rate of a large copy over a link, beside the predicted one in B/s, by the
+    calibrated chip behind that link."""
     if (known := calibrated_chip(facts)) is None:
         return []
     (chip, calibrated), found = known, []
@@ -90,7 +78,7 @@ def predictions(facts: StudyFacts) -> list[Prediction]:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
             seconds = predict(access, chip.sms, link, parameters)
-            found.append(Prediction(link, published, COPY_BYTES / seconds))
+            found.append((link, published, COPY_BYTES / seconds))
     return found
 
 
@@ -99,12 +87,13 @@ def predicted_links(facts: StudyFacts) -> PageTable:
     of the calibrated machine, its figures count."""
     columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
     known, rows = calibrated_chip(facts), []
-    for one in predictions(facts):
-        verdict = "refuted" if abs(one.difference) > EQUAL_WITHIN else "not refuted"
-        is_calibrated = known is not None and one.link == known[1]
-        rates = (quantity(rate, "B/s") for rate in (one.predicted, one.published.rate))
-        row = [one.link.title, COPIED[one.published.reads], *rates, signed_percent(one.difference)]
-        source = Markup('<a href="{}">{}</a>').format(one.published.address, one.published.what)
+    for link, published, predicted in predictions(facts):
+        difference = published.rate / predicted - 1
+        verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
+        is_calibrated = known is not None and link == known[1]
+        rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
+        row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
+        source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
         rows.append([*row, "measured here" if is_calibrated else verdict, source])
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 

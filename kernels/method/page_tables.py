@@ -78,8 +78,4 @@ def measuring(facts: StudyFacts) -> PageTable:
     return PageTable(["study", *table.columns], rows, NOT_MEASURED, list(table.columns))
 
 
-TABLES: Final = {
-    "agreement": agreement,
-    "repeatability": repeatability,
-    "measuring": measuring,
-}
+TABLES: Final = {"agreement": agreement, "repeatability": repeatability, "measuring": measuring}

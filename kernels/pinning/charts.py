@@ -36,13 +36,8 @@ STATISTICS: Final = {
     "call_worst": "longest",
     "alone_worst": "longest alone",
 }
-CALLS: Final = {
-    "copy": "copy",
-    "launch": "launch",
-    "info": "cudaMemGetInfo",
-    "malloc": "cudaMalloc, cudaFree",
-}
-BESIDE: Final = {"process": "another process", "thread": "another thread"}
+CALLS: Final = {"info": "cudaMemGetInfo", "malloc": "cudaMalloc, cudaFree"}
+"""Kinds of calls that their key does not name."""
 CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
 COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks", "small_chunks")
@@ -89,12 +84,12 @@ def waits(facts: StudyFacts) -> Chart | None:
 def calls(facts: StudyFacts) -> Chart | None:
     """A row a variant: median, 99th percentile and longest of one kind of call."""
     rows = times(facts, STATISTICS)
-    rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(list(BESIDE))]
+    rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(["process", "thread"])]
     rows = rows[rows["mib"] == CALLS_MIB]
-    rows = rows.assign(call=rows["calls"].map(CALLS), neighbour=rows["beside"].map(BESIDE))
+    rows = rows.assign(call=rows["calls"].replace(CALLS), neighbour="another " + rows["beside"])
     what = "times of a neighbour's calls while memory is pinned, by variant."
     call = Select("call", "call", CALLS["malloc"])
-    neighbour = Select("neighbour", "neighbour", BESIDE["process"])
+    neighbour = Select("neighbour", "neighbour", "another process")
     return _dots(facts, rows, list(STATISTICS.values()), what, call, neighbour)
 
 

@@ -1,6 +1,5 @@
-"""Charts of this study: rates over the size of the pool, by variant, and over the number of
-consecutive rows. Charts of variants without the CPU
-also show the model's rates."""
+"""Charts of this study: rates over the size of the pool, the number of consecutive rows and of
+cores, and by host. Charts of variants without the CPU also show the model's rates."""
 
 from __future__ import annotations
 
@@ -19,10 +18,8 @@ from analysis.api.charts import (
     BASIS_COLUMNS,
     HEIGHT_PX,
     Chart,
-    Select,
     StudyFacts,
     colour,
-    dot_chart,
     line_chart,
     present,
     samples_addresses,
@@ -32,32 +29,27 @@ from analysis.api.quantities import binary
 from analysis.api.study import CaseValue, Variant, parse_case
 
 BASE: Final = "loads_first"
-CEILING: Final = "ceiling_copy_engine"
 BOTH: Final = "both_engines"
 PACKED: Final = "packed_by_cpu"
-"""Source file of all variants in which the CPU alone packs."""
+"""A variant, and the source file of all in which the CPU alone packs."""
 MAX_WORKERS_FLAG: Final = r"-DMOST_WORKERS=(\d+)"
 """The flag for the maximum number of cores that pack."""
 SCATTERED: Final = "scattered"
 PLACES: Final = {"distinct": "scattered", SCATTERED: "scattered", "pages_4": "four together"}
 """Layouts of the main result, those without repeats first, and the names of their lines."""
-MAX_REPEATED: Final = 0.1
-"""Largest share of rows that were drawn before in the same launch, as the L2 may serve them."""
-WAYS: Final = {
+WITH_HOST: Final = {
     BASE: "loads first",
-    "sorted": "sorted",
     PACKED: "CPU packs",
     BOTH: "CPU and SMs",
-    CEILING: "link",
+    "ceiling_copy_engine": "link",
 }
-"""Variants with a line, and their names."""
+"""Variants drawn by host, and their names."""
 PREDICTED_POOLS: Final = 41
 """Number of pool sizes with a predicted rate."""
 MAX_POOL_GAP: Final = 3
 """Largest factor between pools that a line crosses: none across the knee."""
 RUNS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64)
-PAYLOAD: Final = "payload, GB/s"
-RATE: Final = alt.Y("rate:Q", title=PAYLOAD)
+RATE: Final = alt.Y("rate:Q", title="payload, GB/s")
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -69,7 +61,6 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     by_host = points[points["metric"] == "host_time"]
     return {
         "pool_sizes": pool_sizes(facts, by_host),
-        "ways": ways(by_host),
         "runs": runs(facts, on_device),
         "cores": cores(facts, by_host),
         "hosts": hosts(facts),
@@ -141,35 +132,6 @@ def _reach(facts: StudyFacts) -> list[alt.Chart]:
         at.mark_rule(style="limit", strokeWidth=1, strokeDash=[2, 2]),
         label.encode(y=alt.value(HEIGHT_PX), text="words:N"),
     ]
-
-
-def ways(points: pd.DataFrame) -> Chart | None:
-    """A row for each of WAYS, with its rate of scattered rows from each size of pool."""
-    rows = points[points["variant"].isin(WAYS) & points["case_beside"].isna()]
-    rows = rows[rows["case_layout"].isin([SCATTERED, "distinct"])]
-    drawn = rows["payload_bytes"] / (rows["case_pool_mib"] * 2**20)
-    repeated = 1 - (1 - np.exp(-drawn)) / drawn  # the expected share of random rows
-    rows = rows[(rows["case_layout"] != SCATTERED) | (repeated <= MAX_REPEATED)]
-    key = ["machine", "case_rows", "case_pool_mib"]
-    rows = rows.sort_values(["case_pool_mib", "case_layout"], kind="stable")
-    rows = rows.drop_duplicates([*key, "variant"])
-    # Of steps that were measured in one pool only, nothing can be compared.
-    rows = rows[rows.groupby(key)["variant"].transform("nunique") > 2]
-    pool = (rows["case_pool_mib"] * 2**20).map(binary)
-    rows = rows.assign(line=rows["variant"].map(WAYS), pool=pool)
-    return dot_chart(
-        rows.sort_values("case_rows", ascending=False, kind="stable"),
-        alt.X("rate:Q", title=PAYLOAD, scale=alt.Scale(zero=True)),
-        "variant",
-        list(WAYS),
-        "payload rate of scattered rows by step and size of pool.",
-        {"pool": "pool", **BASIS_COLUMNS},
-        [Select("case_rows", "rows")],
-        by="pool",
-        names=list(dict.fromkeys(pool)),
-        legend="pool",
-        name="line",
-    )
 
 
 def run_rows(layout: str) -> float:
@@ -246,8 +208,7 @@ def hosts(facts: StudyFacts) -> Chart | None:
     """A point a round: payload rates of packing and its baselines, over the copy rate of one core
     around the round."""
     rows = facts.table("rounds")
-    shown = rows["variant"].isin([BASE, PACKED, BOTH, CEILING])
-    rows = rows[shown & (rows["metric"] == "host_time")]
+    rows = rows[rows["variant"].isin(WITH_HOST) & (rows["metric"] == "host_time")]
     if rows.empty:
         return None
     pairs = zip(rows["variant"], rows["case"], strict=True)
@@ -255,16 +216,16 @@ def hosts(facts: StudyFacts) -> Chart | None:
     rows = rows.assign(
         copied=rows["core_copies"] / 1e9,
         rate=payloads / rows["median"] / 1e9,
-        line=rows["variant"].map(WAYS),
+        line=rows["variant"].map(WITH_HOST),
         href=samples_addresses(rows),
     )
     title = "copied by one core of the host, GB/s"
-    legend = alt.Legend(title=None, values=present(WAYS.values(), rows["line"]))
+    legend = alt.Legend(title=None, values=present(WITH_HOST.values(), rows["line"]))
     dots: Any = alt.Chart().mark_point(filled=True, size=45)
     dots = dots.encode(
         x=alt.X("copied:Q", title=title, scale=alt.Scale(zero=False)),
         y=RATE,
-        color=colour("line", list(WAYS.values()), legend),
+        color=colour("line", list(WITH_HOST.values()), legend),
     ).properties(height=HEIGHT_PX)
     what = "payload rate in every round over what one core of the host copied around it."
     columns = {"variant": "variant", "run": "run", "round": "round", "rate": "GB/s"}

@@ -1,5 +1,5 @@
-"""Charts of this study: rates over threads, the ladder beside the write-up's, placement of
-counters, and components of a write's time."""
+"""Charts of this study: rates over threads, the ladder beside the write-up's, and components
+of a write's time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from analysis.api.charts import (
     Chart,
     Select,
     StudyFacts,
-    colour,
     dot_chart,
     line_chart,
     log_scale,
@@ -23,47 +22,17 @@ from analysis.api.charts import (
 )
 from analysis.api.study import parse_case
 
-LINE_BYTES: Final = 64
 WRITE_UP: Final = "write-up"
 SHOWN_STEPS: Final = 5
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`scaling`, `ladder`, `lines` and `parts`; None for a chart without data."""
+    """`scaling`, `ladder` and `parts`; None for a chart without data."""
     return {
         "scaling": scaling(facts),
         "ladder": ladder(facts),
-        "lines": lines(facts),
         "parts": parts(facts),
     }
-
-
-def lines(facts: StudyFacts) -> Chart | None:
-    """Counters on cache lines, for one variant; None without a table of their fields."""
-    table = facts.derived("counter_fields")
-    if table is None:
-        return None
-    table = table.assign(
-        line=table["offset"] // LINE_BYTES,
-        first_byte=table["offset"] % LINE_BYTES,
-        last_byte=table["offset"] % LINE_BYTES + 8,
-        shown=table["field"].str.replace("finished_devices", "devices"),
-    )
-    scale = alt.Scale(domain=[0, LINE_BYTES], nice=False)
-    axis = alt.Axis(values=list(range(0, LINE_BYTES + 1, 8)))
-    base = alt.Chart().encode(
-        x=alt.X("first_byte:Q", title="byte of the line", scale=scale, axis=axis),
-        y=alt.Y("line:O", title="cache line", axis=alt.Axis(grid=False)),
-    )
-    writers = ["one thread", "every thread"]
-    boxes = base.mark_rect(opacity=0.55).encode(
-        x2="last_byte:Q", color=colour("writer", writers, alt.Legend(title="written by"))
-    )
-    words = base.mark_text(align="left", dx=2, fontSize=9).encode(text="shown:N")
-    drawing = alt.layer(boxes, words).properties(height=alt.Step(18))
-    what = "counters of a variant: boxes at their bytes of cache lines of 64 B."
-    columns = {name: name for name in ("field", "offset", "writer")}
-    return Chart(drawing, table, what, columns, [Select("variant", "variant")])
 
 
 def measured_points(facts: StudyFacts) -> pd.DataFrame:
@@ -127,8 +96,5 @@ def parts(facts: StudyFacts) -> Chart | None:
     rows = part_rows(facts)
     threads = [parse_case(case)["threads"] for case in rows["case"]]
     rows = rows.assign(ns=rows["seconds"] * 1e9, threads=threads).sort_values("threads")
-    x, what = (
-        alt.X("ns:Q", title="ns per write"),
-        "calls of the provider, and our code between them.",
-    )
+    x, what = alt.X("ns:Q", title="ns per write"), "calls of the provider, and our own code."
     return part_chart(facts, rows, x, what, selects=[Select("threads", "threads")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -26,16 +26,17 @@ from analysis.api.charts import (
 )
 from analysis.api.model import PREDICTED
 from analysis.api.quantities import INTERVAL, binary, quantity, quantity_interval, ratio
-from analysis.api.study import Study
+from analysis.api.study import Floats, Study
 
 from .answering import ANY
 from .kinds import MEMORIES, memory_of, method_of
-from .line import fit_line
 from .measured import DIRECTIONS, METRIC, PLACE_KEYS, moves
 
 LOOP: Final = "loop"
 METHODS: Final = (LOOP, "packed", "batch", "graph", "gather")
 """Ways for pieces at any places."""
+MIN_SIZES: Final = 4
+"""Of a fitted line: two for the line, and two to assess the fit."""
 SMALL_BYTES: Final = 24_576
 """To the device, copies up to this size take less device time than the latency of larger ones. They
 are no part of that line."""
@@ -138,6 +139,35 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
     by_cpu = rows["variant"].isin([v.name for v in facts.study.variants if v.host_work])
     rows = rows[(rows["metric"] == "host_time") | ~by_cpu]
     return rows.assign(memory=rows["variant"].map(memory_of))
+
+
+class Line(NamedTuple):
+    """Time as a linear function of size: `latency` in s, and `bandwidth` in B/s."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, size: Floats) -> Floats:
+        """The line's times [sizes] for sizes in bytes."""
+        return self.latency + size / self.bandwidth
+
+
+def fit_line(size: Floats, seconds: Floats) -> Line | None:
+    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None for too few sizes.
+
+    Least squares of the logarithms of times, so that relative errors count alike at every size.
+    """
+    from scipy.optimize import curve_fit  # here, as it is slow to import and few fit a line
+
+    if len(set(size.tolist())) < MIN_SIZES:
+        return None
+
+    def logs(size: Floats, latency: float, bandwidth: float) -> Floats:
+        return np.asarray(np.log(Line(np.exp(latency), np.exp(bandwidth)).seconds(size)))
+
+    start = np.log([seconds.min(), size.max() / seconds.max()])
+    solved, _ = curve_fit(logs, size, np.log(seconds), start, method="trf", x_scale="jac")
+    return Line(*(float(one) for one in np.exp(solved)))
 
 
 def lines(facts: StudyFacts) -> Chart | None:

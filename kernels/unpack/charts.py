@@ -32,14 +32,11 @@ VOLUME: Final = 256 * 2**20
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`parts`, `part_shares`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
+    """`parts`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
     rows, what = chunk_parts(facts), "host time of a chunk by call, stacked"
     us = alt.X("us:Q", title="host time per chunk, µs")
-    whole = alt.Scale(domain=[0, 1])
-    share = alt.X("share:Q", title="share of the call", axis=alt.Axis(format="%"), scale=whole)
     return {
         "parts": part_chart(facts, rows[rows["role"] == "step"], us, f"{what}."),
-        "part_shares": part_chart(facts, rows, share, f"{what}, as shares."),
         "first_and_last": first_and_last(facts),
         "fragments": fragments(facts),
         "alignment": alignment(facts),
@@ -47,7 +44,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
-    """Parts of the call in the headline case: µs per chunk, and share of the call."""
+    """Parts of the call in the headline case: µs per chunk."""
     rows = part_rows(facts)
     rows = rows[rows["case"] == facts.study.headline]
     chunks = int(parse_case(facts.study.headline)["chunks"])

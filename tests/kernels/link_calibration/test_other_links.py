@@ -30,7 +30,5 @@ def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> 
     held = predictions(facts)
     shown = predicted_links(facts).rows
     assert {row[0] for row in shown if row[5] == "measured here"} == {known[1].title}
-    for one in held:
-        assert one.predicted <= one.link.packet_rate
-        assert one.difference == pytest.approx(one.published.rate / one.predicted - 1)
+    assert all(predicted <= link.packet_rate for link, _, predicted in held)
     assert len(shown) == len(held)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.transfers.answering import ANY, Measured, Place, measured
-from kernels.transfers.calls import simplest_first
+from kernels.transfers.answering import ANY, Measured, Place, measured, simplest_first
+from kernels.transfers.charts import fit_line
 from kernels.transfers.kinds import MEMORIES, memory_of, method_of
-from kernels.transfers.line import fit_line
 from kernels.transfers.measured import moves
 from tests.kernels.transfers.fake import TRANSFERS
 
