@@ -2,6 +2,7 @@
 
 from analysis.base.quantities import (
     INTERVAL,
+    binary,
     digits,
     percent,
     quantity,

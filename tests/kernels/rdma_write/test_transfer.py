@@ -19,7 +19,6 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.measure.cores import cores
 from analysis.study.source import source_files
-from analysis.toolchain.derived import derive_tables, read_derived
 from analysis.toolchain.libfabric import Libfabric
 from tests.compiled import module_file, program
 from tests.kernels.rdma_write.conftest import PEERS, STUDY, WORKLOAD, Session
@@ -141,22 +140,6 @@ def test_the_workload_measures_a_transfer(
         WORKLOAD.sides(3, [5, 6, 7, 8])
     files = {path.name for path in source_files(STUDY, variant)}
     assert {"workload.py", "peers.py", "peer.py", "profile.h"} <= files
-
-
-def test_counters_lie_where_the_compiler_puts_them(
-    libfabric: Libfabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert derive_tables(STUDY, tmp_path / "modules", tmp_path) == {}
-    table = read_derived(tmp_path)["counter_fields"]
-    fields = {name: rows.set_index("field")["offset"] for name, rows in table.groupby("variant")}
-    assert set(fields["threads_shared_atomic"] // 64) == {0}
-    array, padded = fields["sharded_array"], fields["sharded_padded"]
-    assert array["posted[7]"] - array["posted[0]"] == 7 * 8
-    assert array["finished_devices"] == 2 * 64
-    assert len(set(padded // 64)) == len(padded) == 17
-    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
-    absent = derive_tables(STUDY, tmp_path / "modules", tmp_path)
-    assert "no-compiler: cannot be run" in absent["counter_fields"]
 
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])

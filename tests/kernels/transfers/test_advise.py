@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import HotpathError
-from kernels.transfers.advise import main, parse_count, parse_pool, parse_size
+from kernels.transfers.advise import main, parse_count, parse_size
 from tests.kernels.transfers.fake import results_of
 
 Advise = Callable[..., list[str]]
@@ -54,9 +54,7 @@ def test_a_cell_has_its_time_and_all_ways_and_between_cells_are_ranges(advise: A
     [
         ("--size 8KiB --count 9999", "box.*not measured: .* The nearest measured cell: "),
         ("--size 1001 --count 16", "box.*All measured sizes are multiples of 16 B"),
-        ("--size 4KiB --memory registered", "box.*not measured, with pieces of any size"),
-        ("--size 4KiB --count 16 --pool 40GiB", "box.*lists in a pool of 40 GiB"),
-        ("--size 4KiB --count 16 --pool 1KiB", "--pool: expected at least 64 KiB, got '1 KiB'"),
+        ("--size 4KiB --memory registered", "box.*registered memory.*not measured: 1 × 4 KiB$"),
         ("--size 4KiB --machine nosuch", r"--machine: expected one of \['box'\], got 'nosuch'"),
     ],
 )
@@ -85,14 +83,12 @@ def test_the_file_has_the_answers_of_a_machine(advise: Advise, tmp_path: Path) -
 )
 def test_sizes_are_read(text: str, size: int) -> None:
     assert parse_size(text) == size
-    assert text.isdigit() or parse_pool(text) == size
 
 
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
     [
         *((parse_size, text, "expected bytes such as") for text in ("", "0", "4KB", "9" * 5000)),
-        (parse_pool, "200", r"bytes with a unit such as .*, got 200$"),
         *((parse_count, text, "at least 1, got") for text in ("0", "9" * 5000)),
     ],
 )
