@@ -1,5 +1,5 @@
-// What an allocator must do in a given situation, beyond what a storm checks. Each begins with a
-// device of 1 GiB and two new streams, and everything is drained after it.
+// Scenarios that every allocator must pass, beside the random storm. Each begins with a device of
+// 1 GiB and two new streams, and everything is drained after it.
 #pragma once
 
 #include <malloc.h>
