@@ -9,36 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.lib import patterns
 from analysis.toolchain.modules import load_module
 from tests.kernels.phases.modules import GIB, MIB, STUDY, Host
 
 EARLY = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool")
 FINAL = ("p4_final", "p5_dropin")
-
-
-class Driver:
-    """A driver for the write-up's phases in Python, at the addresses of HostSource."""
-
-    BASE, GUARD = 2**40, 2**16
-
-    def __init__(self) -> None:
-        self.live: dict[int, int] = {}
-        self.calls = [0, 0]
-
-    def allocate(self, size: int) -> int:
-        self.calls[0] += 1
-        pointer = self.BASE
-        for start in sorted(self.live):
-            if start >= pointer + size + self.GUARD:
-                break
-            pointer = -(-(start + self.live[start] + self.GUARD) // 512) * 512
-        self.live[pointer] = size
-        return pointer
-
-    def free(self, pointer: int) -> None:
-        self.calls[1] += 1
-        del self.live[pointer]
 
 
 SIZES = st.sampled_from([1, 512, 513, 1024, 1025, MIB - 1, MIB, 5 * MIB, 16 * MIB, 16 * MIB + 1])
@@ -52,7 +27,7 @@ ACTIONS = st.lists(SIZES | LARGE | st.integers(-10, -1), max_size=60)
 @settings(max_examples=150)
 def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> None:
     """Addresses and calls of the driver are those of the write-up's code in Python."""
-    host, driver = Host(EARLY[phase]), Driver()
+    host, driver = Host(EARLY[phase]), Host("p0_driver")
     memory: Any = load_module(Path(), STUDY, STUDY.variant(f"published_p{phase}")).Memory(driver)
     live: list[int] = []
     for action in actions:
@@ -63,23 +38,16 @@ def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> Non
             pointer = live.pop(action)
             host.free(pointer)
             memory.free(pointer)
-        assert host.calls == tuple(driver.calls)
-        assert host.source.counts()["reserved"] == sum(driver.live.values())
+        assert host.source.counts() == driver.source.counts()
 
 
 @pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final", "p5_dropin"])
 def test_later_steps_grow_in_pytorchs_segments(name: str) -> None:
-    for asked, segment in {
-        1: 2 * MIB,
-        MIB: 2 * MIB,
-        MIB + 1: 20 * MIB,
-        10 * MIB - 512: 20 * MIB,
-        10 * MIB: 10 * MIB,
-        10 * MIB + 1: 12 * MIB,
-    }.items():
+    asked = (1, MIB, MIB + 1, 10 * MIB - 512, 10 * MIB, 10 * MIB + 1)
+    for size, segment_mib in zip(asked, (2, 2, 20, 20, 10, 12), strict=True):
         host = Host(name)
-        host.allocate(asked)
-        assert host.source.counts()["reserved"] == segment
+        host.allocate(size)
+        assert host.source.counts()["reserved"] == segment_mib * MIB
 
 
 def test_the_front_keeps_the_last_run_of_one_size() -> None:
@@ -105,12 +73,9 @@ def test_the_last_fit_of_a_bin_is_found() -> None:
     assert host.calls == (1, 0)
 
 
-@pytest.fixture(params=FINAL)
-def host(request: pytest.FixtureRequest) -> Host:
-    return Host(request.param)
-
-
-def test_a_remainder_for_small_requests_stays_with_its_large_block(host: Host) -> None:
+@pytest.mark.parametrize("name", FINAL)
+def test_a_remainder_for_small_requests_stays_with_its_large_block(name: str) -> None:
+    host = Host(name)
     host.allocate(19 * MIB, stream=1)
     host.allocate(19 * MIB - 512, stream=2)
     sizes = sorted(block["size"] for block in host.snapshot())
@@ -141,16 +106,3 @@ def test_exhausted_memory_is_waited_for_before_it_is_an_error(name: str) -> None
     host.set_limit(0, 30 * MIB)
     with pytest.raises(host.module.OutOfMemory, match="limit 31457280"):
         host.allocate(16 * MIB)
-
-
-def test_a_tape_seen_before_is_replayed_without_the_driver(host: Host) -> None:
-    cases = [str(case["pattern"]) for case in STUDY.variant("p4_final").in_grid("default")]
-    # Without threads, whose peaks vary, and without Python's tapes, which repeat those of C++.
-    for name in cases:
-        if not name.startswith(("threads_", "python.")):
-            pattern = patterns.PATTERNS[name]()
-            runner = host.replay(pattern.tapes, pattern.streams)
-            runner.run(5)
-            host.reset_statistics()
-            runner.run(60)
-            assert host.statistics()["driver_calls"] == 0, name

@@ -10,7 +10,7 @@ import pytest
 from analysis.study import Case
 from tests.compiled import gpu_module
 from tests.conformance.binding import case_of, outcome
-from tests.kernels.unpack.fake import UNPACK, WORKLOADS
+from tests.kernels.unpack.test_workload import UNPACK, WORKLOADS
 
 pytestmark = pytest.mark.gpu
 
