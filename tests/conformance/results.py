@@ -14,8 +14,6 @@ from analysis.results.store.records import Counter, Event
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant
-from analysis.toolchain.derived import derive_tables, read_derived
-from tests.compiled import toolchain
 from tests.linked import TRUE
 from tests.roots import make_inputs, settled
 from tests.synthetic import (
@@ -111,12 +109,6 @@ def measured(study: Study, root: Path) -> StudyFacts:
     link = dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values())
     fit = pd.DataFrame(link, NAMES).assign(cases=1, runs=1)
     parameters = parameter_table({"box": fit})
-    derived = {}
-    if (study.folder / "tables.py").exists():
-        (root / "derived").mkdir()
-        absent = derive_tables(study, root / "modules", root / "derived")
-        assert not absent or toolchain().libfabric is None, absent
-        derived = {study.name: read_derived(root / "derived")}
     runs = [
         run.model_copy(update={"host": run.host.model_copy(update={"cores": 16})})
         for run in inputs.runs
@@ -125,7 +117,6 @@ def measured(study: Study, root: Path) -> StudyFacts:
         inputs.with_tables(model_parameters=parameters),
         machines={"box": {**inputs.machines["box"], "cores": 16}},
         runs=runs,
-        derived=derived,
     )
     return StudyFacts(inputs, study)
 

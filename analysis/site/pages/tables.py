@@ -251,8 +251,6 @@ def missing(facts: StudyFacts) -> Markup:
         }
         for (machine, kind, reason, cases), group in groupby(found, key=lambda one: one[:4])
     ]
-    absent = facts.inputs.absent[facts.study.name].items()
-    rows += [{"missing": f"table {name} of the code", "reason": why} for name, why in absent]
     return html.table(rows)
 
 
