@@ -32,6 +32,15 @@ EXPECTED = {
 }
 
 
+def opened(browser: Any, address: str) -> tuple[Page, list[str]]:
+    """The page at an address with a form, and all addresses that it loads."""
+    page, requested = browser.new_page(), list[str]()
+    page.on("request", lambda request: requested.append(request.url))
+    page.goto(address)
+    page.wait_for_selector(".hp-widget form")
+    return page, requested
+
+
 def place_of(spans: Any, asked: list[int]) -> int:
     """The place of the answer in a table."""
     for value in asked:
@@ -93,10 +102,7 @@ def test_every_form_answers_in_measured_cells_and_refuses_others(
         start = dict(zip(data["axes"], data["tables"][-1]["cells"][0][0], strict=True))
         query = urlencode({f"{name}.{field}": value for field, value in start.items()})
         with launched() as browser, served(site) as address:
-            page, requested = browser.new_page(), list[str]()
-            page.on("request", lambda request, seen=requested: seen.append(request.url))
-            page.goto(f"{address}?{query}")
-            page.wait_for_selector(".hp-widget form")
+            page, requested = opened(browser, f"{address}?{query}")
             for field, value in start.items():
                 assert page.input_value(f"input[name={field}]") == str(value)
             ask_all(page, name, data)

@@ -94,6 +94,18 @@ def test_a_pool_differs_from_itself_at_any_power_of_two(fake: Cuda) -> None:
     pool.close()
 
 
+def test_an_aliased_pool_is_the_same_memory_at_every_address(
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
+    pool = make("aliased", 5 * MIB)
+    pool.bytes[4 * MIB] ^= 0xFF
+    first, second, third = np.split(pool.bytes, [2 * MIB, 4 * MIB])
+    assert np.array_equal(first, second) and np.array_equal(first[: third.size], third)
+    pool.close()
+    assert fake.names() == ["cudaHostRegister"] * 3 + ["cudaHostUnregister"] * 3
+
+
 @pytest.mark.parametrize(
     ("memory", "call", "undone"),
     [
