@@ -86,7 +86,8 @@ def calls(facts: StudyFacts) -> Chart | None:
     rows = times(facts, STATISTICS)
     rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(["process", "thread"])]
     rows = rows[rows["mib"] == CALLS_MIB]
-    rows = rows.assign(call=rows["calls"].replace(CALLS), neighbour="another " + rows["beside"])
+    beside = [f"another {one}" for one in rows["beside"]]
+    rows = rows.assign(call=rows["calls"].replace(CALLS), neighbour=beside)
     what = "times of a neighbour's calls while memory is pinned, by variant."
     call = Select("call", "call", CALLS["malloc"])
     neighbour = Select("neighbour", "neighbour", "another process")

@@ -89,7 +89,7 @@ def dot_chart(
         if max(map(len, shown)) > LONG_NAME:
             about.columns = 1
         base = base.encode(color=colour(by, names, about))
-    dots = base.mark_point(filled=True, size=60, yOffset=MARK_PX)
+    dots = base.mark_point(filled=True, size=60, opacity=0.95, yOffset=MARK_PX)
     marks = [dots.encode(opacity=faded_if_stale()) if "state" in table else dots]
     if interval:
         rule = base.mark_rule(strokeWidth=1.4, yOffset=MARK_PX)
