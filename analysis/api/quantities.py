@@ -4,6 +4,7 @@ from analysis.base.quantities import (
     INTERVAL,
     binary,
     digits,
+    extent,
     percent,
     quantity,
     quantity_interval,

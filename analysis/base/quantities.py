@@ -47,6 +47,11 @@ def binary(size: float) -> str:
     return f"{size:.0f} B"
 
 
+def extent(values: Sequence[float], unit: str) -> str:
+    """The smallest and the largest of `values`, once if they read alike: `1.2 µs to 3.4 µs`."""
+    return " to ".join(dict.fromkeys(quantity(end, unit) for end in (min(values), max(values))))
+
+
 def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
     """`low to high unit` under the prefix of `value`, whose interval it is, or of the larger end
     if that is 0; empty without an interval."""

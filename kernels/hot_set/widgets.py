@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from analysis.api.charts import FormTable, StudyFacts, Widget, choice, form_data, number
-from analysis.api.quantities import binary, quantity, ratio, whole
+from analysis.api.quantities import binary, extent, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
@@ -68,8 +68,7 @@ def _lines(titles: Mapping[str, str], found: Answer) -> list[str]:
 
 
 def _time(found: Answer, way: str, layers: int = 1) -> str:
-    ends = min(found.seconds[way]), max(found.seconds[way])
-    return " to ".join(dict.fromkeys(quantity(layers * end, "s") for end in ends))
+    return extent([layers * seconds for seconds in found.seconds[way]], "s")
 
 
 def _case(point: Point) -> str:

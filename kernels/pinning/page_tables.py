@@ -4,13 +4,13 @@ should."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
 
 from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
-from analysis.api.quantities import percent, quantity, whole
+from analysis.api.quantities import extent, percent, quantity, whole
 from analysis.api.study import parse_case
 
 from .waits import SLOW_S
@@ -54,15 +54,11 @@ def large(facts: StudyFacts) -> PageTable:
             runs = len(found[0])
             if way.name != TIMED and runs and {len(by_run) for by_run in found} == {runs}:
                 within = sum(max(pair) <= LIMIT_S for pair in zip(*found[1:], strict=True))
-                row = [facts.inputs.called(machine), way.title, whole(runs), *map(_range, found)]
+                row = [facts.inputs.called(machine), way.title, whole(runs)]
+                row += [extent(by_run, "s") for by_run in found]
                 rows.append([*row, f"{within} of {runs}"])
     empty = "No machine has measured these waits yet."
     return PageTable(columns, rows, empty, [*columns[2:3], columns[-1]])
-
-
-def _range(seconds: Sequence[float]) -> str:
-    ends = (quantity(end, "s") for end in (min(seconds), max(seconds)))
-    return " to ".join(dict.fromkeys(ends))
 
 
 def longest_calls(facts: StudyFacts) -> PageTable:

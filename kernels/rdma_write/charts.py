@@ -28,22 +28,17 @@ SHOWN_STEPS: Final = 5
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`scaling`, `ladder` and `parts`; None for a chart without data."""
+    points = facts.points
+    points = points[points["seconds"].notna() & (points["state"] != "published")]
     return {
-        "scaling": scaling(facts),
-        "ladder": ladder(facts),
+        "scaling": scaling(facts, points),
+        "ladder": ladder(facts, points),
         "parts": parts(facts),
     }
 
 
-def measured_points(facts: StudyFacts) -> pd.DataFrame:
-    """Measured points of the steps."""
-    points = facts.points
-    return points[points["seconds"].notna() & (points["state"] != "published")]
-
-
-def scaling(facts: StudyFacts) -> Chart | None:
+def scaling(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """Writes per second over threads in the headline case, by the first and the last steps."""
-    points = measured_points(facts)
     for key, value in parse_case(facts.study.headline).items():
         if key != "threads":
             points = points[points[f"case_{key}"] == value]
@@ -63,10 +58,9 @@ def scaling(facts: StudyFacts) -> Chart | None:
     )
 
 
-def ladder(facts: StudyFacts) -> Chart | None:
+def ladder(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """Rate of each step relative to the first, in the write-up and on every machine."""
     titles = {variant.name: variant.title for variant in facts.study.with_role("step", "beyond")}
-    points = measured_points(facts)
     points = points[points["case"] == facts.study.headline]
     called = points["machine"].map(facts.inputs.called)
     printed = [(WRITE_UP, row.variant, row.seconds) for row in facts.published]

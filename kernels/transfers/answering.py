@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.api.quantities import binary, digits, quantity, ratio, whole
+from analysis.api.quantities import binary, digits, extent, quantity, ratio, whole
 from analysis.api.study import Study
 from analysis.api.tables import NEAR, WITHIN, Answer, Point, Spans, all_answers, answer, nearest
 
@@ -138,11 +138,12 @@ class Measured:
         """The cells of a way in the order of COLUMNS."""
         seconds = found.seconds[way]
         cells = zip(found.corners, seconds, strict=True)
-        rate = _range([math.prod(at) / time for at, time in cells], rate_text)
+        rates = [math.prod(at) / time for at, time in cells]
+        rate = " to ".join(dict.fromkeys(map(rate_text, (min(rates), max(rates)))))
         returns = [self.returns.get(point, {}).get(way, math.nan) for point in found.corners]
-        cost = "" if any(map(math.isnan, returns)) else _range(returns, _seconds)
+        cost = "" if any(map(math.isnan, returns)) else extent(returns, "s")
         over = ratio(found.over_fastest(way))
-        return [in_words(way), _range(seconds, _seconds), rate, cost, over]
+        return [in_words(way), extent(seconds, "s"), rate, cost, over]
 
     def cell(self, point: Point) -> str:
         """A measured cell with its answer: `256 × 4 KiB in 20.5 µs, by one cudaMemcpyAsync`."""
@@ -216,11 +217,3 @@ def pieces(point: Point) -> str:
 def rate_text(rate: float) -> str:
     """A rate in B/s, in GB/s unless it is low."""
     return f"{digits(rate / 1e9)} GB/s" if rate >= LEAST_RATE else quantity(rate, "B/s")
-
-
-def _seconds(seconds: float) -> str:
-    return quantity(seconds, "s")
-
-
-def _range(values: Sequence[float], written: Callable[[float], str]) -> str:
-    return " to ".join(dict.fromkeys(map(written, (min(values), max(values)))))
