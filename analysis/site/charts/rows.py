@@ -86,7 +86,7 @@ def dot_chart(
         names = names or list(dict.fromkeys(table[by]))
         shown = present(names, table[by])
         about = alt.Legend(title=legend, values=shown)
-        if max(map(len, shown)) > LONG_NAME:
+        if max(map(len, shown), default=0) > LONG_NAME:
             about.columns = 1
         base = base.encode(color=colour(by, names, about))
     dots = base.mark_point(filled=True, size=60, opacity=0.95, yOffset=MARK_PX)

@@ -248,6 +248,7 @@ class HostileSource : public StreamSource {
     return live(stream, "a test");
   }
   bool is_idle(Stream stream) {
+    const Lock lock(mutex);
     return work.is_reached({{id_of(stream), work.given(id_of(stream))}});
   }
   size_t events_alive() const { return events_.size(); }
