@@ -34,6 +34,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "LARGEST": f"{keys.LARGEST:g}",
     "ANSWER_WITHIN": answers.WITHIN,
     "LONGEST_S": f"{keys.LONGEST_S:,g}",
+    "MAX_FILES": runs.MAX_FILES,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module
 from tests.conformance.binding import outcome
-from tests.kernels.moves import drawn, listed
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -18,8 +19,10 @@ STUDY = STUDIES["idle_stream"]
 
 
 def bound(name: str, size: int, count: int) -> Any:
-    workload = load_python(STUDY, "workload").Workload(STUDY.constants, drawn())
-    workload.prepare(listed(size, count, device="scattered"))
+    workload = load_python(STUDY, "workload").Workload(STUDY.constants, np.random.default_rng(0))
+    values: dict[str, int | str] = {"size": size, "count": count, "direction": "h2d"}
+    values |= {"host": "scattered", "device": "scattered"}
+    workload.prepare(Case(values, size * count, "default"))
     return workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
 
 
