@@ -3,27 +3,28 @@
 //   packed = gather(rows)  # pool: uint8 [n, row bytes], pinned; rows: int32 on the GPU
 // and as a program that measures each way beside a contiguous copy:
 //   nvcc -O3 gather.cu -o gather && ./gather [--json] [--pool-gib N] [--row-bytes N]
-// It pins 16 GiB unless told otherwise, but at most half of the free host memory.
+// The pool has 16 GiB unless N is given, but at most half of the free host memory.
 #include "gather.cuh"
 
 #ifdef TORCH_EXTENSION_NAME
+#include <ATen/ATen.h>
 #include <c10/cuda/CUDAStream.h>
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   pybind11::class_<RowGather>(m, "RowGather")
-      .def(pybind11::init([](const torch::Tensor& pool, int64_t max_rows, int threads) {
+      .def(pybind11::init([](const at::Tensor& pool, int64_t max_rows, int threads) {
              TORCH_CHECK(pool.dim() == 2 && pool.is_contiguous() && pool.is_pinned() &&
-                             pool.dtype() == torch::kUInt8 && pool.size(1) % 16 == 0,
+                             pool.dtype() == at::kByte && pool.size(1) % 16 == 0,
                          "pool: expected pinned uint8 [n, multiple of 16], got ", pool.sizes());
              return new RowGather(pool.data_ptr(), pool.numel(), pool.size(1), max_rows, threads);
            }),
            pybind11::arg("pool"), pybind11::arg("max_rows"), pybind11::arg("threads") = -1,
            pybind11::keep_alive<1, 2>())
-      .def("__call__", [](RowGather& self, const torch::Tensor& rows) {
+      .def("__call__", [](RowGather& self, const at::Tensor& rows) {
         TORCH_CHECK(rows.is_cuda() && rows.is_contiguous(), "rows: expected packed, on a GPU");
-        const auto options = rows.options().dtype(torch::kUInt8);
-        auto packed = torch::empty({rows.numel(), self.row_bytes()}, options);
+        const auto options = rows.options().dtype(at::kByte);
+        auto packed = at::empty({rows.numel(), self.row_bytes()}, options);
         const auto stream = c10::cuda::getCurrentCUDAStream(rows.get_device());
         const cudaError_t status =
             self.gather(packed.data_ptr(), rows.data_ptr<int32_t>(), rows.numel(), stream);
@@ -98,7 +99,7 @@ int main(int argc, char** argv) try {
   RowGather gather(pool, pool_rows * row, row, count);
   std::mt19937_64 random(7);
   std::vector<uint64_t> arrived(bytes / 8);
-  // Bytes per second for runs of `together` rows among the first `places`: the median of five.
+  // Median bytes per second of five gathers of `together` adjacent rows of the first `places`.
   const auto rate = [&](auto call, int64_t places, int64_t together) {
     std::vector<double> seconds;
     for (int run = 0; run < 6; ++run) {
@@ -128,8 +129,7 @@ int main(int argc, char** argv) try {
   const auto read = [&] { return gather.read(packed, on_gpu, count, stream); };
   const auto pack = [&] { return gather.pack(packed, on_gpu, count, stream); };
   const auto chosen = [&] { return gather.gather(packed, on_gpu, count, stream); };
-  std::vector<std::pair<const char*, double>> rates;
-  rates.emplace_back("link", rate(copy, count, count));
+  std::vector<std::pair<const char*, double>> rates{{"link", rate(copy, count, count)}};
   rates.emplace_back("read_small_pool", rate(read, std::min(pool_rows, (188 << 20) / row), 1));
   rates.emplace_back("read", rate(read, pool_rows, 1));
   rates.emplace_back("read_four_adjacent", rate(read, pool_rows, 4));

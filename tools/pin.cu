@@ -42,10 +42,16 @@ Times beside_copies(const Pin& pin, void* device) {
   });
   while (!is_copying) std::this_thread::yield();
   const double begin = now_s();
-  pin();
+  std::exception_ptr error;
+  try {
+    pin();
+  } catch (...) {
+    error = std::current_exception();
+  }
   const double pinned = now_s() - begin;
   is_over = true;
   neighbour.join();
+  if (error) std::rethrow_exception(error);
   return {pinned, longest};
 }
 
