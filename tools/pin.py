@@ -85,13 +85,13 @@ class PinnedPool:
         memory = ctypes.c_void_p(address)
         if LIBC.madvise(memory, ctypes.c_size_t(size), MADV_POPULATE_WRITE):
             ctypes.memset(memory, 0, size)
-        with self._torch.cuda.device(self._device):
-            status = self._torch.cuda.cudart().cudaHostRegister(address, size, PORTABLE)
+        status = self._torch.cuda.cudart().cudaHostRegister(address, size, PORTABLE)
         self._torch.cuda.check_error(int(status))
         self._registered.append(address)
 
     def _in_threads(self, work: Any, addresses: Any) -> None:
-        with ThreadPoolExecutor(self._threads) as threads:
+        set_device = self._torch.cuda.set_device
+        with ThreadPoolExecutor(self._threads, "pin", set_device, (self._device,)) as threads:
             list(threads.map(work, addresses))
 
 

@@ -211,7 +211,7 @@ def test_an_idle_stream_copies_on_the_cpu() -> None:
     found = {(row["kib"], row["idle"]): row for row in map(json.loads, lines)}
     assert found[24, 1]["unchanged"] == 256 and found[28, 1]["unchanged"] == 0
     assert all(found[kib, 0]["unchanged"] == 0 for kib in (16, 24, 28))
-    assert found[24, 1]["call_us"] > 1.5 * found[24, 0]["call_us"]
+    assert found[24, 1]["call_us"] > 1.2 * found[24, 0]["call_us"]
 
 
 @pytest.mark.gpu
