@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   const char* separator = "";
   for (const bool is_even : {false, true}) {
     for (const size_t size : {512, 4096, 24576, 131072, 1 << 20}) {
-      for (const size_t count : {2, 16, 256, 1024}) {
+      for (const size_t count : {2, 16, 256, 4096}) {
         memory.used = 2 * size * count;
         if (memory.used > kMemory) continue;
         // Each piece has a place of twice its size; scattered pieces have them in random order.

@@ -4,8 +4,6 @@
 //   REFUSED: the number of the registration that fails, from 1
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -51,28 +49,25 @@ inline uint64_t tick() {
 inline int4 __ldcs(const int4* from) { return *from; }
 inline void __stcs(int4* to, const int4& vector) { *to = vector; }
 
-inline std::map<uintptr_t, size_t> registered;
+inline std::map<uintptr_t, uintptr_t> registered;  // begin and end
 inline std::mutex registering;
-// Whether [at, at + bytes) lies in one registration, or in none at its ends.
+// Whether [at, at + bytes) crosses no border of a registration.
 inline bool is_whole(const void* at, size_t bytes) {
-  const auto last = [](uintptr_t byte) {
-    auto next = registered.upper_bound(byte);
-    return next == registered.begin() || byte >= std::prev(next)->first + std::prev(next)->second
-               ? registered.end()
-               : std::prev(next);
-  };
-  return last(uintptr_t(at)) == last(uintptr_t(at) + bytes - 1);
+  const uintptr_t begin = uintptr_t(at), end = begin + bytes;
+  return std::none_of(registered.begin(), registered.end(), [=](const auto& range) {
+    return begin < range.second && end > range.first && (begin < range.first || end > range.second);
+  });
 }
 inline cudaError_t cudaHostRegister(void* at, size_t bytes, unsigned) {
   static int calls = 0;
   const std::lock_guard<std::mutex> lock(registering);
   const char* refused = std::getenv("REFUSED");
   if (refused != nullptr && std::atoi(refused) == ++calls) return cudaErrorInvalidValue;
-  return registered.emplace(uintptr_t(at), bytes).second ? cudaSuccess : cudaErrorInvalidValue;
+  return registered.emplace(uintptr_t(at), uintptr_t(at) + bytes), cudaSuccess;
 }
 inline cudaError_t cudaHostUnregister(void* at) {
   const std::lock_guard<std::mutex> lock(registering);
-  return registered.erase(uintptr_t(at)) ? cudaSuccess : cudaErrorInvalidValue;
+  return registered.erase(uintptr_t(at)), cudaSuccess;
 }
 template <class T>
 cudaError_t cudaMalloc(T** out, size_t bytes) {
