@@ -1,8 +1,8 @@
 // Scattered rows of a pool in pinned host memory, packed on the GPU: by a kernel that reads them in
-// place, or, where that would wait for page walks, by CPU threads that pack them for the copy
-// engine. Needs CUDA only; gather.cu measures it and makes it a PyTorch extension.
-//   RowGather gather(pool, pool_rows, row_bytes, max_rows);
-//   gather(on_gpu, row_numbers, count, stream);
+// place, or by CPU threads that pack them for the copy engine where it would wait for page walks.
+// Needs CUDA only; gather.cu measures it and is a PyTorch extension.
+//   RowGather rows(pool, pool_bytes, row_bytes, max_rows);
+//   rows.gather(on_gpu, row_numbers, count, stream);
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +16,7 @@
 #include <thread>
 #include <vector>
 
-// A warp owns four rows of `vectors` 16-byte vectors. A lane has eight loads in flight before it
-// stores the first.
+// A warp owns four rows. Each lane has eight loads in flight before it stores the first.
 static __global__ void gather_rows(int4* to, const int4* pool, const int32_t* rows, int64_t count,
                                    int64_t vectors) {
   const int64_t warps = int64_t{gridDim.x} * blockDim.x / 32;
@@ -49,20 +48,24 @@ class RowGather {
       : pool_(static_cast<const char*>(pool)),
         row_bytes_(row_bytes),
         max_rows_(max_rows),
-        has_page_walks_(pool_bytes > int64_t{1} << 30 && row_bytes < 2048),
-        chunk_rows_(std::max<int64_t>(1, (256 << 10) / row_bytes)) {
+        has_page_walks_(pool_bytes > int64_t{1} << 30 && row_bytes < 2048) {
+    if (row_bytes < 16 || row_bytes % 16) {
+      throw std::invalid_argument("row_bytes: expected 16 n, got " + std::to_string(row_bytes));
+    }
+    chunk_rows_ = std::max<int64_t>(1, (256 << 10) / row_bytes);
     const int cpus = static_cast<int>(std::thread::hardware_concurrency());
     threads_ = threads < 0 ? std::min(cpus - (cpus + 7) / 8, 64) : threads;
     const int64_t ring_bytes = kSlots * chunk_rows_ * row_bytes;
     cudaError_t status = cudaHostAlloc(&ring_, ring_bytes + max_rows * 4, cudaHostAllocDefault);
     rows_ = reinterpret_cast<int32_t*>(ring_ + ring_bytes);
-    for (cudaEvent_t& copied : copied_) {
+    for (cudaEvent_t& copied : sent_) {
       if (!status) status = cudaEventCreateWithFlags(&copied, cudaEventDisableTiming);
     }
     if (status) throw std::runtime_error(std::string("gather: ") + cudaGetErrorString(status));
   }
+  RowGather(const RowGather&) = delete;
   ~RowGather() {
-    for (cudaEvent_t copied : copied_) cudaEventDestroy(copied);
+    for (cudaEvent_t copied : sent_) cudaEventDestroy(copied);
     cudaFreeHost(ring_);
   }
   int64_t row_bytes() const { return row_bytes_; }
@@ -72,8 +75,8 @@ class RowGather {
   cudaError_t gather(void* to, const int32_t* rows, int64_t count, cudaStream_t stream) {
     // Packing pays for many rows beyond the reach of the GPU's TLB, if most cores of a host pack.
     // The page walks of larger rows, such as four adjacent ones, hide behind their bytes.
-    const bool pays = has_page_walks_ && count >= 16384 && threads_ >= 8 && count <= max_rows_;
-    return pays ? pack(to, rows, count, stream) : read(to, rows, count, stream);
+    const bool packs = has_page_walks_ && count >= 16384 && threads_ >= 8 && count <= max_rows_;
+    return packs ? pack(to, rows, count, stream) : read(to, rows, count, stream);
   }
 
   // By a kernel. 16 blocks gather many rows of 656 bytes as fast, and leave the other SMs free.
@@ -85,8 +88,8 @@ class RowGather {
     return cudaGetLastError();
   }
 
-  // By threads. Waits for earlier work, and returns when all copies are enqueued: no graph can
-  // capture it. Needs threads, and at most max_rows rows.
+  // By threads that it starts, for at most max_rows rows. Waits for earlier work, and returns when
+  // all copies are enqueued: no graph can capture it.
   cudaError_t pack(void* to, const int32_t* rows, int64_t count, cudaStream_t stream) {
     if (threads_ < 1 || count > max_rows_) return cudaErrorInvalidValue;
     cudaError_t status = cudaMemcpyAsync(rows_, rows, count * 4, cudaMemcpyDefault, stream);
@@ -109,10 +112,10 @@ class RowGather {
         const int64_t bytes = std::min(chunk_rows_ * row_bytes_, count * row_bytes_ - first);
         status = cudaMemcpyAsync(static_cast<char*>(to) + first, slot_of(chunk), bytes,
                                  cudaMemcpyHostToDevice, stream);
-        if (!status) status = cudaEventRecord(copied_[chunk % kSlots], stream);
+        if (!status) status = cudaEventRecord(sent_[chunk % kSlots], stream);
         ++chunk;
       } else {
-        while (copied < chunk && !(status = cudaEventQuery(copied_[copied % kSlots]))) ++copied;
+        while (copied < chunk && !(status = cudaEventQuery(sent_[copied % kSlots]))) ++copied;
         if (status == cudaErrorNotReady) status = cudaSuccess, cudaGetLastError();
         std::this_thread::yield();
       }
@@ -124,27 +127,24 @@ class RowGather {
 
  private:
   static constexpr int64_t kSlots = 128;  // of 256 KiB: the ring stays in the CPU's shared cache
-
+  static constexpr int64_t kAhead = 32;   // rows that a thread prefetches
   char* slot_of(int64_t chunk) const { return ring_ + chunk % kSlots * chunk_rows_ * row_bytes_; }
 
   // Packs rows [begin, end) to `to`, and prefetches later ones meanwhile.
   void pack_rows(int64_t begin, int64_t end, char* to) const {
-    constexpr int64_t kAhead = 32;  // rows
     for (int64_t i = begin - kAhead; i < end; ++i) {
-      for (int64_t byte = 0; i + kAhead < end && byte < row_bytes_; byte += 64) {
-        __builtin_prefetch(pool_ + rows_[i + kAhead] * row_bytes_ + byte, 0, 1);
-      }
+      const char* const later = pool_ + rows_[std::min(i + kAhead, end - 1)] * row_bytes_;
+      for (int64_t byte = 0; byte < row_bytes_; byte += 64) __builtin_prefetch(later + byte, 0, 1);
       if (i < begin) continue;
       std::memcpy(to + (i - begin) * row_bytes_, pool_ + rows_[i] * row_bytes_, row_bytes_);
     }
   }
 
   const char* pool_;
-  int64_t row_bytes_, max_rows_;
+  int64_t row_bytes_, max_rows_, chunk_rows_;
   bool has_page_walks_;
-  int64_t chunk_rows_;
   int threads_;
-  char* ring_ = nullptr;             // kSlots chunks
-  int32_t* rows_ = nullptr;          // row numbers of the gather that is packed
-  cudaEvent_t copied_[kSlots] = {};  // last copy of each slot
+  char* ring_ = nullptr;           // kSlots chunks
+  int32_t* rows_ = nullptr;        // row numbers of the gather that is packed
+  cudaEvent_t sent_[kSlots] = {};  // last copy from each slot
 };
