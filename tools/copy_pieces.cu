@@ -1,4 +1,4 @@
-// Microseconds until pieces have arrived from host memory, by each way and by copy_pieces.cuh.
+// Microseconds until pieces have arrived from host memory, by each way and by copy_pieces.h.
 //   nvcc -O3 copy_pieces.cu -o copy_pieces && ./copy_pieces [--json]
 #include <chrono>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "copy_pieces.cuh"
+#include "copy_pieces.h"
 
 constexpr size_t kMemory = size_t{256} << 20;                            // bytes on either side
 constexpr const char* kWays[] = {"loop", "pitched", "batch", "kernel"};  // as Way has them

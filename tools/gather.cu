@@ -1,10 +1,10 @@
-// gather.cuh as a PyTorch extension:
+// gather.h as a PyTorch extension:
 //   gather = torch.utils.cpp_extension.load("gather", ["gather.cu"]).RowGather(pool, max_rows)
 //   packed = gather(rows)  # pool: uint8 [n, row bytes], pinned; rows: int32 on the GPU
 // and as a program that measures each way beside a contiguous copy:
 //   nvcc -O3 gather.cu -o gather && ./gather [--json] [--pool-gib N] [--row-bytes N]
 // The pool has 16 GiB unless N is given, but at most half of the free host memory.
-#include "gather.cuh"
+#include "gather.h"
 
 #ifdef TORCH_EXTENSION_NAME
 #include <ATen/ATen.h>

@@ -51,7 +51,7 @@ def on_host(text: str) -> str:
 @cache
 def emulated(name: str) -> Path:
     """tools/NAME.cu as a program of the host."""
-    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.*h")]
+    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
 
     def make(folder: Path) -> None:
         for source in sources:
@@ -162,7 +162,7 @@ def nvcc() -> list[str]:
 @cache
 def compiled(name: str) -> Path:
     """tools/NAME.cu as a program for this machine's GPU."""
-    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.*h")]
+    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
     command = [*nvcc(), str(sources[0]), "-o"]
     made = kept(f"tool_{name}", [*sources, *nvcc()], lambda at: run(*command, str(at / name)))
     return made / name
