@@ -90,6 +90,11 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
         found = collect(tmp_path, STUDIES)
         assert [*found.refused] == [f"box/calls/{name_of(run)}.json" for run in left_out]
         assert all(f"at most {limit} samples of a machine" in r for r in found.refused.values())
+    monkeypatch.undo()
+    monkeypatch.setattr("analysis.results.store.runs.MAX_FILES", 2)
+    (tmp_path / "box" / "calls" / "20260303T030405Z-00000000.json").write_text("{}")
+    bad, late = collect(tmp_path, STUDIES).refused
+    assert "20260303" in bad and late == f"box/calls/{name_of(OLD)}.json"
 
 
 def test_a_machine_is_described_by_the_host_of_its_newest_good_run(tmp_path: Path) -> None:
