@@ -163,7 +163,8 @@ def compile_bindings(
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
     settings = study_settings.bindings_settings(study, variant)
-    compiling.compile_object(study.bindings_path, settings, toolchain(), ARCH, out, optimisation)
+    source = study.folder / "bindings.cpp"
+    compiling.compile_object(source, settings, toolchain(), ARCH, out, optimisation)
 
 
 def compile_module(

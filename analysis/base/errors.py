@@ -7,17 +7,30 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 MAX_SHOWN: Final = 500
-_MENDS: Final = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, then run the same command again"),
+_REMEDIES: Final = {
+    errno.ENOSPC: "make room, then run the same command again",
+    errno.EDQUOT: "make room, then run the same command again",
     errno.EROFS: "use a copy that can be written to",
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "use another copy, or ask its owner"),
-    # A file is where a folder was expected.
-    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "name another path"),
+    errno.EACCES: "use another copy, or ask its owner",
+    errno.ENOTDIR: "name another path",
+    errno.EISDIR: "name another path",
 }
 
 
 class HotpathError(Exception):
     """Something a person can mend; printed as one line, without a traceback."""
+
+
+class FieldError(HotpathError):
+    """Bad input in a named field."""
+
+    def __init__(self, field: str, expected: str, got: object) -> None:
+        super().__init__(field, expected, got)  # its arguments, with which pickle makes it anew
+        self.field = field
+
+    def __str__(self) -> str:
+        field, expected, got = self.args
+        return f"{field}: expected {expected}, got {shown(got)}"
 
 
 def shown(got: object) -> str:
@@ -29,17 +42,10 @@ def shown(got: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
-class FieldError(HotpathError):
-    """Bad input in a named field."""
-
-    def __init__(self, field: str, expected: str, got: object) -> None:
-        super().__init__(f"{field}: expected {expected}, got {shown(got)}")
-        self.field = field
-        self._given = field, expected, got
-
-    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, object]]:
-        """How another process makes the error anew."""
-        return type(self), self._given
+def visible(text: str) -> str:
+    """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]} ..."
 
 
 def require_known(field: str, got: str, known: Collection[str]) -> None:
@@ -57,12 +63,6 @@ def refuse_repeats(field: str, items: Sequence[str]) -> None:
 
 def os_error_message(error: OSError) -> str | None:
     """The file, its fault and a remedy; None if no remedy is known."""
-    mend = _MENDS.get(error.errno or 0)
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror}; {mend}" if mend else None
-
-
-def visible(text: str) -> str:
-    """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]} ..."
+    if (remedy := _REMEDIES.get(error.errno or 0)) is None:
+        return None
+    return f"{error.filename}: " * bool(error.filename) + f"{error.strerror}; {remedy}"

@@ -13,8 +13,8 @@ from analysis.base.processes import end_with_parent
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_result: Callable[[int], Any]
-"""The result of an item by its index, in a forked process."""
+_work: tuple[Callable[[Any], Any], list[Any]]
+"""The function and the items, in a forked process."""
 
 
 def forked_map(
@@ -30,16 +30,16 @@ def forked_map(
     workers = min(len(items), allowed_cores(), max_processes or len(items))
     if workers < 2:
         return list(map(function, items))
-    of_index = (lambda index: function(items[index]),)
-    with ProcessPoolExecutor(workers, get_context("fork"), _begin, of_index) as pool:
+    with ProcessPoolExecutor(workers, get_context("fork"), _begin, (function, items)) as pool:
         return list(pool.map(_run, range(len(items))))
 
 
-def _begin(of_index: Callable[[int], Any]) -> None:
-    global _result
+def _begin(*work: Any) -> None:
+    global _work
     end_with_parent()
-    _result = of_index
+    _work = work
 
 
 def _run(index: int) -> Any:
-    return _result(index)
+    function, items = _work
+    return function(items[index])

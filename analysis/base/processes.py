@@ -111,14 +111,12 @@ def end_with_starter() -> None:
 
 
 def keep_sockets_in(folder: Path) -> None:
-    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied.
-
-    In the temporary directory, where it keeps them otherwise, they stay if the program is killed.
-    The path of a socket must be short; through /proc it is, wherever the folder lies.
-    """
+    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied: in the
+    temporary directory they would stay if the program is killed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     former = tempfile.tempdir
+    # The path of a socket must be short; through /proc it is.
     tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
     util.get_temp_dir()  # chosen once for the program
     tempfile.tempdir = former

@@ -22,7 +22,7 @@ from pydantic import Field
 from analysis import ROOT
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import remove, remove_together, write_whole
+from analysis.base.files import remove, write_whole
 from analysis.base.keys import UtcTime
 from analysis.base.reading import read_bytes, read_json
 from analysis.measure.machine import commit_of, utc_now
@@ -100,7 +100,7 @@ class Journal:
                 name = self.plan.study.name
                 print(f"{name}: rounds of an interrupted run are dropped: {error}", flush=True)
         if self.folder.exists():
-            remove_together(self.folder)
+            remove(self.folder)
         return None
 
     def _is_whole(self, record: RoundRecord) -> bool:

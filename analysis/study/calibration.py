@@ -41,15 +41,11 @@ def held_back(study: Study, variant: Variant) -> list[str]:
         return [FITTED] * len(variant.cases)
     uses, within = [], itertools.count()
     for case in variant.cases:
-        is_within = all(
-            low <= case.number(key) <= high
-            for key, (low, high) in study.fitted_range.items()
-            if key in case.values
-        )
-        if is_within:
-            uses.append(INSIDE if is_third(next(within)) else FITTED)
-        else:
+        ranges = (item for item in study.fitted_range.items() if item[0] in case.values)
+        if not all(low <= case.number(key) <= high for key, (low, high) in ranges):
             uses.append(OUTSIDE)
+        else:
+            uses.append(INSIDE if is_third(next(within)) else FITTED)
     return uses
 
 
@@ -80,8 +76,5 @@ def check_calibration(study: Study, where: str) -> None:
     )
     of = determined(study)
     if study.calibrates and fitted < of.min_cases:
-        expected = (
-            f"at least {of.min_cases} fitted cases in the default grid, three for each of the"
-            f" {of.parameters} parameters of {of.model}"
-        )
+        expected = f"at least {of.min_cases} fitted cases in the default grid, of {of.model}"
         raise FieldError(f"{where}: calibrates", expected, fitted)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.base.errors import FieldError
 from analysis.base.expression import evaluate
 
 NAMES = {"bs": 7, "topk": 0, "draw": "once"}
@@ -29,11 +30,11 @@ def test_expressions_agree_with_python(expression: str) -> None:
         expected = eval(expression, {"__builtins__": {}}, dict(NAMES))
     except ZeroDivisionError:
         return
-    assert evaluate(expression, NAMES) == expected
+    assert evaluate(expression, NAMES, "it", -(10**99)) == expected
 
 
 @given(left=ARITHMETIC, right=ARITHMETIC, refused=st.sampled_from(REFUSED))
 def test_other_expressions_are_rejected(left: str, right: str, refused: str) -> None:
     # Zero times anything is rejected, too: the form is invalid, whatever the value.
-    with pytest.raises(ValueError, match=r"."):
-        evaluate(refused.format(left, right), NAMES)
+    with pytest.raises(FieldError, match=r"^it: expected whole-number arithmetic of"):
+        evaluate(refused.format(left, right), NAMES, "it", 0)

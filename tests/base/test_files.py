@@ -16,7 +16,7 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import put_in_place, require_room, write_all, write_whole
+from analysis.base.files import remove, require_room, write_all, write_whole
 from analysis.base.locks import take
 from analysis.base.reading import read_yaml
 
@@ -56,14 +56,13 @@ def test_a_folder_needs_room_and_leave_to_write(
         require_room(tmp_path / "not made" / "yet")
 
 
-def test_a_folder_is_put_in_place_of_another(tmp_path: Path) -> None:
+def test_a_folder_is_removed_in_one_step_with_what_a_crash_left(tmp_path: Path) -> None:
     write_whole(tmp_path / ".folder.gone" / "of an earlier attempt", "")
-    made, folder = tmp_path / "made", tmp_path / "folder"
-    for old in (folder, made):
-        (old / old.name).mkdir(parents=True)
-    put_in_place(made, folder)
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-    assert [path.name for path in folder.iterdir()] == ["made"]
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    for name in ("link", "folder", "gone"):
+        remove(tmp_path / name)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_files_are_utf8_in_every_locale(tmp_path: Path) -> None:

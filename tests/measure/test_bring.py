@@ -284,7 +284,7 @@ def test_the_runs_of_nodes_of_one_kind_become_one_machine_and_come_once(
     [
         ([{"name": "a"}, {"name": "a"}], "machines: expected every entry once"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected no such key"),
+        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected a known key, such as 'gpus'"),
         ([{"name": "a", "runs": 0}], "machines.a.runs: expected greater than or equal to 1"),
     ],
 )

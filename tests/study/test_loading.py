@@ -25,7 +25,7 @@ OTHER_CONSTANT = [{"case": {"rows": 2, "draw": "once"}, "constants": {"size": 1}
 PAYLOAD, LINK = "cases.small.payload_bytes", "variants.second.link"
 
 FAULTS: Final[tuple[tuple[str, object, str, str, str], ...]] = (
-    ("titel", "Copy", "titel", "no such key", "'Copy'"),
+    ("titel", "Copy", "titel", "'title'", "'titel'"),
     ("question", GONE, "question", "a value", "None"),
     ("budget_s", 0, "budget_s", "equal to 1", "0"),
     ("goal", "limit", "goal", "'first'", "'limit'"),
@@ -33,7 +33,7 @@ FAULTS: Final[tuple[tuple[str, object, str, str, str], ...]] = (
     ("captured", OTHER_CONSTANT, "captured[0].constants", "one of", "size"),
     ("fitted_range", {"draw": [1, 2]}, "fitted_range.draw", "numbers, ['once'", "[1, 2]"),
     ("fitted_range", {"rows": [3, 9]}, "fitted_range.rows", "[1, 2, 64]", "[3, 9]"),
-    ("metrics.host_time.lable", "x", "metrics.host_time.lable", "no such key", "x"),
+    ("metrics.host_time.lable", "x", "metrics.host_time.lable", "'label'", "'lable'"),
     ("metrics.host_time.share", True, "metrics.host_time.unit", "1 of a share", "s"),
     ("metrics.host_time.part_of", "host", "metrics.host_time.part_of", "in s", "host"),
     ("cases.small.grid", "fulll", "cases.small.grid", "'default' or 'full'", "'fulll'"),
@@ -47,7 +47,7 @@ FAULTS: Final[tuple[tuple[str, object, str, str, str], ...]] = (
     ("cases.large.metrics", ["gpu"], "cases.large.metrics", "'host_time'", "'gpu'"),
     ("cases.spare", {"rows": [1], "payload_bytes": "x"}, "cases.spare.payload_bytes", "", "x"),
     ("variants", [], "variants", "at least 1 item", "[]"),
-    ("variants.0.neds", [], "variants.first.neds", "no such key", "[]"),
+    ("variants.0.neds", [], "variants.first.neds", "'needs'", "'neds'"),
     ("variants.0.name", "First", "variants.First.name", "text like", "'First'"),
     ("variants.0.options", {"row_bytes": "wide"}, "variants.first.options", "constant", "row"),
     ("variants.1.name", "first", "variants", "every entry once", "'first'"),

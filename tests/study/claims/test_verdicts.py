@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from analysis.base.statistics import TIME, Kind
-from analysis.study.claims.evidence import Check, Statement
-from analysis.study.claims.kinds import KINDS, Comparison
+from analysis.study.claims.claim import Comparison
+from analysis.study.claims.kinds import KINDS, Check, Statement
 from analysis.study.claims.verdicts import Figure, outcome_of, room, together
 from tests.repository import STUDIES
 from tests.study.claims.studies import (
@@ -67,8 +67,6 @@ class Made:
 
     def kind(self, metric: str) -> Kind:
         return TIME
-
-    kind_of_ratios = kind
 
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         value = float(by_visit.median())
@@ -297,6 +295,6 @@ def test_figures_are_written_in_the_form_of_their_kind(tmp_path: Path) -> None:
     described = describe(claim(**FEW_SMS, at_most=1), claim(**added) | {"id": "added"})
     described["metrics"]["sms_used"]["share"] = True
     share, time = described_study(tmp_path, described).claims
-    assert share.write(0.042, {"sms_used": "1"}) == "4.2 %"
-    assert share.tests[0].write_interval(0.042, 0.03, 0.05, "1") == "3.0 % to 5.0 %"
-    assert time.write(6e-3, {}) == "6.000 ms"
+    assert share.write(0.042) == "4.2 %"
+    assert share.tests[0].write_interval(0.042, 0.03, 0.05) == "3.0 % to 5.0 %"
+    assert time.write(6e-3) == "6.000 ms"
