@@ -30,7 +30,7 @@ from analysis.measure.places import find_places
 from analysis.measure.rig import Bound, Rig
 from analysis.study import Case, CaseValue, Study, Variant, discover
 from analysis.study.config import load_config
-from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 PROGRAM: Final = "python -m analysis.measure.bench"

@@ -14,8 +14,7 @@ import pytest
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure.places import Place
-from analysis.toolchain.arch import resolve_arch
-from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch
+from analysis.toolchain.compilers import Toolchain, find_toolchain, require_arch, resolve_arch
 from analysis.toolchain.libfabric import MISSING, find_libfabric, has_needed_libfabric
 from analysis.toolchain.study_settings import bindings_settings
 from tests.compiled import toolchain as found_toolchain

@@ -63,8 +63,8 @@ def test_machine_code_is_read_by_width_and_order(
     # The code waits for the index before it requests either vector.
     assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
     for text in ("", "Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n"):
-        assert list(sass.parse_sass(text)) == []
-    sass.write_code(tmp_path / "code.csv", "copy", "one", [code], "a reason")
+        assert sass.parse_sass(text) == []
+    sass.write_code(tmp_path / "code.csv", "copy", "one", sass.VariantCode([code], "a reason"))
     read = sass.read_code(tmp_path / "code.csv")["copy", "one"]
     assert (read.kernels[0].loads[128], read.reason) == (2, "a reason")
     monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))

@@ -9,7 +9,7 @@ from analysis.measure.outcome import outcome
 from analysis.measure.places import find_places
 from analysis.measure.plan import lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
-from analysis.toolchain.arch import UnsupportedGpu
+from analysis.toolchain.compilers import UnsupportedGpu
 
 MARKS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 MEASURED = MARKS / "pending"
