@@ -25,9 +25,9 @@ from tests.synthetic import (
     write_description,
 )
 
-FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
-UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
-SPEEDUP = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
+FEW_SMS: dict[str, Any] = {"kind": "figure", "of": "fast", "metric": "sms_used"}
+UNITS: dict[str, Any] = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
+SPEEDUP: dict[str, Any] = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
 CASE = "rows=1000000"
 ROW_BYTES = 64
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -47,12 +47,10 @@ def changing(**values: Any) -> Callable[[Sample], Sample]:
 WRONG: dict[str, Any] = {"value": None, "verified": 0, "status": "failed", "reason": "byte 3"}
 NO_SAMPLES = "missing: fast has not been measured in this case"
 UNCHECKED = "missing: the output of fast was not checked"
+SKIPPED: dict[str, Any] = WRONG | {"status": "skipped", "reason": "no"}
 STATES: Mapping[str, tuple[Callable[[Sample], Sample] | None, str, str]] = {
     "missing": (None, NO_SAMPLES, NO_SAMPLES),
-    "skipped": (
-        changing(**WRONG | {"status": "skipped", "reason": "no"}),
-        *["fast was skipped: no"] * 2,
-    ),
+    "skipped": (changing(**SKIPPED), "fast was skipped: no", "fast was skipped: no"),
     "unchecked": (changing(verified=0), UNCHECKED, UNCHECKED),
     "wrong": (changing(**WRONG), "fast failed its check: byte 3", "failed its check: byte 3"),
     "good": (changing(), "at least 3", "passed its check in 8 rounds"),
@@ -176,11 +174,11 @@ def test_a_host_counts_once_in_a_mean_over_hosts_by_the_medians_of_its_rounds(
         run = f"2026-02-0{day}T00:00:00Z"
         measure(results, study, {"fast": seconds}, run=run, change=change, host=host * 8)
     row = judged(results, study)["it"]
-    assert (row.hosts, row.measured) == (3, pytest.approx(2e-3, rel=1e-2))
+    assert row.hosts == 3 and row.measured == pytest.approx(2e-3, rel=1e-2)
 
 
 def test_published_figure_is_that_of_the_entry_or_of_the_first_source(tmp_path: Path) -> None:
-    speedup = {"kind": "speedup", "of": "fast", "over": "slow", "within": 0.1}
+    speedup: dict[str, Any] = {"kind": "speedup", "of": "fast", "over": "slow", "within": 0.1}
     given = claim("given", **speedup) | {"published": {"value": 9, "unit": "1"}}
     study = write_study(
         tmp_path,
@@ -208,7 +206,7 @@ def test_a_claim_pairs_the_visits_of_a_round(tmp_path: Path) -> None:
     for name, seconds in visits.items():
         measure(tmp_path / "results", study, {name: 1.0}, rounds=2, visits=seconds)
     row = judged(tmp_path / "results", study)["it"]
-    assert (row.measured, row.verdict) == (pytest.approx(2.0, rel=1e-3), "holds")
+    assert row.measured == pytest.approx(2.0, rel=1e-3) and row.verdict == "holds"
 
 
 def two_runs(tmp_path: Path, *claims: Mapping[str, Any], then: list[Any]) -> Study:
@@ -251,8 +249,10 @@ def test_a_comparison_stays_named_in_another_claim_unless_one_was_dropped(tmp_pa
 
 
 def test_a_profile_judges_the_bounds_that_it_names(tmp_path: Path) -> None:
-    test = {"kind": "counts_per", "of": "fast", "counter": SECTORS, "per": COUNTED, "at_least": 3}
-    study = write_study(tmp_path, claim(**test), FOURFOLD | {"id": "other"})
+    test: dict[str, Any] = {"kind": "counts_per", "of": "fast", "per": COUNTED}
+    study = write_study(
+        tmp_path, claim(**test, counter=SECTORS, at_least=3), FOURFOLD | {"id": "other"}
+    )
     assert list(study.bounds_of("fast", counted=True)) == ["it"]
     results = tmp_path / "results"
     measure(results, study, run=OLD, then=study)
