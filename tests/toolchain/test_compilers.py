@@ -46,7 +46,7 @@ def test_without_a_locked_compiler_the_environment_names_one_or_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     known = toolchain()
-    monkeypatch.setattr(compilers.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     folder = known.nvcc.parent
     for name, value in (

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from analysis.base.errors import FieldError
+from analysis.base.reading import read_yaml
 from analysis.results.model.hardware import (
-    MEANING,
-    OF_THE_MACHINE,
+    FILE,
     Link,
     Parameter,
     behind,
@@ -58,9 +61,21 @@ def test_half_a_host_line_costs_as_long_behind_any_link(link: Link) -> None:
     assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
 
 
-@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
-def test_a_parameter_is_printed_or_assumed(link: Link) -> None:
-    assert [*link.parameters] == [*MEANING]
-    for name, parameter in link.parameters.items():
-        assert bool(parameter.source) != bool(parameter.assumption), name
-        assert math.isfinite(parameter.value) or name in OF_THE_MACHINE
+@pytest.mark.parametrize(
+    ("name", "changes", "expected"),
+    [
+        ("latency", {"source": "", "assumption": ""}, "a source or an assumption of latency"),
+        ("raw_rate", {"value": None}, "a value of raw_rate, got None"),
+        ("speed", {}, r"the parameters \['raw_rate', .*'speed'\]"),
+    ],
+)
+def test_a_parameter_is_known_and_printed_or_assumed(
+    tmp_path: Path, name: str, changes: dict[str, Any], expected: str
+) -> None:
+    links = read_yaml(FILE)
+    parameters = links[0]["parameters"]
+    changed = parameters.get(name, parameters["raw_rate"]) | changes
+    parameters[name] = {key: value for key, value in changed.items() if value is not None}
+    (tmp_path / "hardware.yaml").write_text(yaml.safe_dump(links, sort_keys=False))
+    with pytest.raises(FieldError, match=rf"^hardware\.yaml: .*: expected {expected}"):
+        read_links(tmp_path / "hardware.yaml")
