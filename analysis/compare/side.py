@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,18 @@ class Side:
     def parts(self, place: int) -> set[str]:
         """The parts of all rows at `place`, except empty ones."""
         return {row[place] for row in (*self.runs, *self.absent)} - {""}
+
+    def times(self) -> dict[Row, list[str]]:
+        """Clocks and statistics of each row, sorted, by its other names."""
+        found: dict[Row, list[str]] = {}
+        for *names, time in sorted(self.runs):
+            found.setdefault((*names,), []).append(time)
+        return found
+
+    def keep(self, is_kept: Callable[[Row], bool]) -> None:
+        """Drop all other rows."""
+        self.runs = {row: runs for row, runs in self.runs.items() if is_kept(row)}
+        self.absent = {row: why for row, why in self.absent.items() if is_kept(row)}
 
     def rename(self, place: int, names: Mapping[str, str]) -> None:
         """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
