@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,14 +15,10 @@ import pynvml
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.limits import parse_cpu_list
 
+_REASON: Final = re.compile("nvmlClocks(?:Event|Throttle)Reason((?:Sw|Hw|Sync|Display)[A-Z].*)")
 _REASONS: Final = {
-    pynvml.nvmlClocksEventReasonSwPowerCap: "sw_power_cap",
-    pynvml.nvmlClocksEventReasonSyncBoost: "sync_boost",
-    pynvml.nvmlClocksEventReasonSwThermalSlowdown: "sw_thermal_slowdown",
-    pynvml.nvmlClocksEventReasonDisplayClockSetting: "display_clock_setting",
-    pynvml.nvmlClocksThrottleReasonHwSlowdown: "hw_slowdown",
-    pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown",
-    pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
+    getattr(pynvml, found[0]): re.sub("(?<=.)([A-Z])", r"_\1", found[1]).lower()
+    for found in filter(None, map(_REASON.fullmatch, dir(pynvml)))
 }
 """Clock-event reasons that lower clocks. Idle and application clocks are not among them."""
 FIELD: Final = "config: gpu"
