@@ -1,10 +1,13 @@
-"""Errors that a person can mend: the field, what was expected, and what came."""
+"""Errors that a person can mend: the field, what was expected, and what came. And unforeseen ones,
+without whose cause a computation can go on."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 MAX_SHOWN: Final = 500
 _REMEDIES: Final = {
@@ -66,3 +69,33 @@ def os_error_message(error: OSError) -> str | None:
     if (remedy := _REMEDIES.get(error.errno or 0)) is None:
         return None
     return f"{error.filename}: " * bool(error.filename) + f"{error.strerror}; {remedy}"
+
+
+class UnforeseenError(HotpathError):
+    """One of UNFORESEEN, and where it came from, in one line."""
+
+
+UNFORESEEN: Final = (
+    *(ArithmeticError, AssertionError, LookupError, TypeError, ValueError),
+    UnforeseenError,
+)
+"""Errors of a computation whose input no check has refused."""
+
+
+def error_of(compute: Callable[[], object]) -> Exception | None:
+    """The UNFORESEEN error of a computation, None if it works."""
+    try:
+        compute()
+    except UNFORESEEN as error:
+        return error
+    return None
+
+
+def culprit(items: Sequence[T], works_without: Callable[[Collection[T]], bool]) -> T | None:
+    """The one of `items` without which a computation works; None if there is no such one."""
+    return next((one for one in items if works_without([one])), None)
+
+
+def in_words(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from analysis import ROOT
-from analysis.base import forked
+from analysis.base import processes
 from analysis.base.cli import (
     INTERRUPTED,
     READER_GONE,
@@ -27,8 +27,7 @@ from analysis.base.cli import (
     settings,
 )
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.forked import forked_map
-from analysis.base.processes import STARTER
+from analysis.base.processes import STARTER, forked_map
 from tests.waiting import wait_for
 
 FULL = "No space left on device; make room, then run the same command again"
@@ -177,7 +176,7 @@ def test_invalid_argument_is_named(
 def test_results_and_errors_of_other_processes_reach_the_caller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(forked, "allowed_cores", lambda: 2)
+    monkeypatch.setattr(processes, "allowed_cores", lambda: 2)
     results = forked_map(lambda item: (item, os.getpid()), range(5))
     assert [item for item, _ in results] == [0, 1, 2, 3, 4]
     assert os.getpid() not in {process for _, process in results}

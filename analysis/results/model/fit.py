@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.base.forked import forked_map
+from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.terms import (

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from analysis.base import keys
 from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.errors import UNFORESEEN, in_words
 from analysis.base.files import write_whole
-from analysis.base.forked import forked_map
-from analysis.base.isolating import UNFORESEEN, in_words
+from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import METRIC
