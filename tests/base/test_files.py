@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import remove, require_room, take, write_all, write_whole
+from analysis.base.files import remove, require_room, write_all, write_whole
+from analysis.base.locks import take
 from analysis.base.reading import read_json
 from analysis.base.records import columns, read_records, to_text, write_records
 
