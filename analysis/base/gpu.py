@@ -65,13 +65,8 @@ class Gpu:
         GpuError if the GPU is lost.
         """
         for handle in filter(None, (self.handle, self.board)):
-            try:
-                answer = query(handle, *arguments)
-            except pynvml.NVMLError as error:
-                if error.value in _LOST:
-                    raise GpuError(f"GPU {self.index} no longer answers: {error}") from error
-                continue
-            if not (isinstance(answer, int) and answer in _UNAVAILABLE):
+            answer = _answer(f"GPU {self.index}", query, handle, *arguments)
+            if answer is not None:
                 return answer
         return None
 
@@ -146,7 +141,7 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     """
     try:
         pynvml.nvmlInit()
-        reason = "" if pynvml.nvmlDeviceGetCount() else "the driver reports none"
+        reason = "the driver reports none" if _count() == 0 else ""
     except pynvml.NVMLError as error:
         if error.value in (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION):
             raise GpuError(f"GPU: {error}") from error
@@ -175,7 +170,7 @@ def free_twins(first: Gpu) -> Iterator[Gpu]:
     """
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     visible = [name.strip() for name in (named or "").split(",")]
-    for index in range(pynvml.nvmlDeviceGetCount()) if first.board is None else ():
+    for index in range(_count() or 0) if first.board is None else ():
         with suppress(HotpathError):  # it cannot be used
             gpu = _describe(index)
             is_visible = named is None or any(
@@ -218,6 +213,23 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
 
 
+def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
+    try:
+        answer = query(*arguments)
+    except pynvml.NVMLError as error:
+        if error.value in _LOST:
+            raise GpuError(f"{gpu} no longer answers: {error}") from error
+        return None
+    return None if isinstance(answer, int) and answer in _UNAVAILABLE else answer
+
+
+def _count() -> int | None:
+    """Number of GPUs; None if the driver does not answer."""
+    number: int | None = _answer("the driver", pynvml.nvmlDeviceGetCount)
+    return number
+
+
 def _describe(which: int | str) -> Gpu:
     """The GPU with this index or UUID; of a divided one its first MIG instance, which is all that
     CUDA gives a process. FieldError if there is none; GpuError if it cannot be used."""
@@ -227,8 +239,9 @@ def _describe(which: int | str) -> Gpu:
         gpu = Gpu(find(which), index=which)
     except pynvml.NVMLError as error:
         if error.value in (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND):
-            expected = f"an index below {pynvml.nvmlDeviceGetCount()} or a UUID"
-            raise FieldError(FIELD, expected, which) from error
+            count = _count()
+            below = "an index" if count is None else f"an index below {count}"
+            raise FieldError(FIELD, f"{below} or a UUID", which) from error
         raise GpuError(f"GPU {which}: {error}") from error
     if str(which).startswith("MIG-"):
         gpu = replace(gpu, board=gpu.ask(pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle))
