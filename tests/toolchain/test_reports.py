@@ -13,8 +13,7 @@ from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
-from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.derived import ABSENT
+from analysis.toolchain.derived import ABSENT, CODE_TABLES, MADE_OF, is_kept, keep
 from analysis.toolchain.kernel_names import kernel_name
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from tests.repository import STUDIES

@@ -5,9 +5,9 @@ import shlex
 
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.study.source import bindings_files, source_files
-from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
-from analysis.toolchain.compiled import MADE_OF, is_kept
 from analysis.toolchain.compilers import find_cxx, find_toolchain
+from analysis.toolchain.derived import CODE_TABLES as COMPILER_TABLES
+from analysis.toolchain.derived import MADE_OF, is_kept
 from analysis.toolchain.libfabric import find_libfabric, has_needed_libfabric
 from analysis.toolchain.packages import package_versions
 from analysis.toolchain.study_settings import (
@@ -265,5 +265,5 @@ rule keep_code:
     shell:
         "(mkdir -p {params.code} && {JOIN} {input.resources} > {params.code}/resources.csv"
         " && {JOIN} {input.code} > {params.code}/machine_code.csv"
-        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
+        " && {PYTHON:q} -m analysis.toolchain.derived {wildcards.study} --code {params.code}"
         " --derived {DERIVED}/{wildcards.study} --out {COMPILED}/{wildcards.study}) 2> {log}"
