@@ -37,8 +37,8 @@ from analysis.study.source import (
 )
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import study_settings
+from analysis.toolchain.compiled import MADE_OF
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
-from analysis.toolchain.derived import MADE_OF
 from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from analysis.toolchain.study_settings import SHARED_BINDINGS, bindings_name, variant_settings

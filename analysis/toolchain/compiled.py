@@ -1,0 +1,61 @@
+"""Tables of the compiled code, kept in the repository, so that a site needs no compiler.
+
+A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, and
+`made_of.json`: the code that they are of.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.base.cli import fail_in_one_line, program
+from analysis.base.files import write_whole
+from analysis.study import Study, find_study
+from analysis.study.source import compiled_fingerprint
+from analysis.toolchain.compilers import find_toolchain
+
+MADE_OF: Final = "made_of.json"
+CODE_TABLES: Final = ("resources.csv", "machine_code.csv")
+
+
+def made_of(study: Study) -> dict[str, Any]:
+    """The code that a study's tables depend on: hashes of its compiled variants."""
+    compiled = (variant for variant in study.variants if variant.is_compiled)
+    return {"variants": {one.name: compiled_fingerprint(study, one) for one in compiled}}
+
+
+def is_kept(study: Study, folder: Path) -> bool:
+    """Whether the tables in `folder` are of today's code."""
+    try:
+        kept = json.loads((folder / MADE_OF).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(kept, dict) and made_of(study).items() <= kept.items()
+
+
+def keep(study: Study, code: Path, out: Path) -> None:
+    """Replace what `out` has by the tables in `code`."""
+    toolchain = find_toolchain()
+    compilers = {"nvcc": toolchain.version, "cxx": toolchain.cxx_version}
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for name in CODE_TABLES:
+        shutil.copy(code / name, out / name)
+    text = json.dumps({**made_of(study), "compilers": compilers}, indent=1, sort_keys=True)
+    write_whole(out / MADE_OF, text + "\n")
+
+
+def main() -> None:
+    parser = program("analysis.toolchain.compiled", __doc__)
+    parser.add_argument("study")
+    parser.add_argument("--code", type=Path, required=True)
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    given = parser.parse_args()
+    keep(find_study(given.study), given.code, given.out)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)
