@@ -53,7 +53,7 @@ def install(package: Path) -> Iterator[str]:
     with TemporaryDirectory() as folder:
         bindings = Path(folder) / "bindings.o"
         compiler = [sys.executable, "-m", "analysis.toolchain.compile"]
-        run([*compiler, str(study.bindings_path), "--out", str(bindings)])
+        run([*compiler, str(study.bindings), "--out", str(bindings)])
         module = Path(folder) / "variant.so"
         settings_of = ["--settings", json.dumps(settings), "--bindings", str(bindings)]
         run([*compiler, str(variant.path), *settings_of, "--out", str(module)])

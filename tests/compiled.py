@@ -37,9 +37,8 @@ from analysis.study.source import (
 )
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import study_settings
-from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compiled import MADE_OF
-from analysis.toolchain.compilers import Toolchain, find_toolchain
+from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 from analysis.toolchain.modules import load_module, module_path
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from analysis.toolchain.study_settings import SHARED_BINDINGS, bindings_name, variant_settings
@@ -163,7 +162,8 @@ def compile_bindings(
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
     settings = study_settings.bindings_settings(study, variant)
-    compiling.compile_object(study.bindings_path, settings, toolchain(), ARCH, out, optimisation)
+    source = study.folder / "bindings.cpp"
+    compiling.compile_object(source, settings, toolchain(), ARCH, out, optimisation)
 
 
 def compile_module(

@@ -14,7 +14,7 @@ from filelock import ReadWriteLock
 from xdist.scheduler import LoadFileScheduling
 
 from analysis import ROOT
-from analysis.base import forked
+from analysis.base import processes
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
 from tests.heavy import MARK, is_heavy, mark_heavy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The process that distributes tests also reads this file, so fixtures do the slow imports.
 
 # All CPUs are busy with tests, and a forked process would not leave behind what it has cached.
-pytest.MonkeyPatch().setattr(forked, "allowed_cores", lambda: 1)
+pytest.MonkeyPatch().setattr(processes, "allowed_cores", lambda: 1)
 
 ASKED_FOR = {
     "long": "sanitizers, further architectures, a cluster",

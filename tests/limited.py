@@ -72,16 +72,11 @@ _V2: Final = ("0::/job", _mount())
 
 SYSTEMS: Final[Mapping[str, System]] = {
     "no limit": System(AVAILABLE, *_V2, _limit("job/", "max", GIB)),
-    "v2 with page cache": System(7 * GIB, *_V2, _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)),
+    "page cache": System(7 * GIB, *_V2, _limit("job/", 8 * GIB, 3 * GIB, 2 * GIB)),
     "more in use than allowed": System(0, "0::/", _mount(), _limit("", GIB, 2 * GIB)),
     "an ancestor's limit": System(
-        4 * GIB,
-        "0::/a/b/c",
-        _mount(),
+        *(4 * GIB, "0::/a/b/c", _mount()),
         _limit("a/", 6 * GIB, 2 * GIB) | _limit("a/b/", "max") | _limit("a/b/c/", 9 * GIB),
-    ),
-    "the mount's root": System(
-        3 * GIB, "0::/docker/1f/job", _mount("/docker/1f"), _limit("job/", 3 * GIB)
     ),
     "another container's mount": System(
         AVAILABLE, "0::/docker/2e/job", _mount("/docker/1f"), _limit("", GIB) | _limit("job/", GIB)
@@ -90,13 +85,8 @@ SYSTEMS: Final[Mapping[str, System]] = {
         2 * GIB, "0::/a\\x2d1/b:7/c", _mount(r"/a\134x2d1"), _limit("b:7/c/", 2 * GIB)
     ),
     "v1": System(
-        GIB, "4:memory:/job", _v1_mount(), _v1_limit("memory/job/", 4 * GIB, 5 * GIB, 2 * GIB)
-    ),
-    "v1, an ancestor's limit": System(
-        GIB,
-        "4:memory:/a/b",
-        _v1_mount(),
-        _v1_limit("memory/a/", 2 * GIB, GIB)
+        *(GIB, "4:memory:/a/b", _v1_mount()),
+        _v1_limit("memory/a/", 4 * GIB, 5 * GIB, 2 * GIB)
         | _v1_limit("memory/a/b/", 9 * GIB)
         | _v1_limit("memory/", _FIRST_UNLIMITED),
     ),
@@ -113,15 +103,11 @@ SYSTEMS: Final[Mapping[str, System]] = {
     "unknown memory of the system": System(3 * GIB, *_V2, _limit("job/", 4 * GIB, GIB), "meminfo"),
     "no readable text": System(
         2 * GIB,
-        "\udcff\udcfe:\0::/\udcff\n0::/" + "deep/" * 500 + "\n0::/job",
-        f"\udcff\0 - \udcff\n{'x ' * 9999}\n{_mount()}",
-        _limit("job/", 2 * GIB) | {"job/memory.stat": "inactive_file \udcff\0"},
-    ),
-    "lines and files without a meaning": System(
-        2 * GIB,
-        "\n:\n::\n4:memory\n0::job\n0::/job",
-        f"\n-\n1 2 3 4 5 - cgroup2\n1 2 3\n{_mount()}",
-        _limit("job/", 2 * GIB) | _limit("", "-5", 7),
+        "\udcff\udcfe:\0::/\udcff\n:\n::\n4:memory\n0::job\n0::/" + "deep/" * 500 + "\n0::/job",
+        f"\udcff\0 - \udcff\n-\n1 2 3 4 5 - cgroup2\n{'x ' * 9999}\n{_mount()}",
+        _limit("job/", 2 * GIB)
+        | _limit("", "-5", 7)
+        | {"job/memory.stat": "inactive_file \udcff\0"},
     ),
 }
 """By what is particular to each."""
@@ -144,36 +130,28 @@ def _v1_quota(group: str, quota: int, period: int, throttled: int = 0) -> dict[s
 
 
 _JOINED: Final = _v1_mount("/docker/1f", "cpu,cpuacct")
+_OF_POD: Final = _quota(f"{_POD[1:]}/", "400000 100000", 1)
 QUOTAS: Final[Mapping[str, tuple[float | None, int | None, System]]] = {
     "no quota": (None, 0, System(0, "0::/job", _mount(), _quota("job/", "max 100000"))),
-    "v2": (2.0, 3, System(0, "0::/job", _mount(), _quota("job/", "200000 100000", 3))),
     "less than a core": (0.5, 0, System(0, "0::/", _mount(), _quota("", "50000 100000"))),
     "an ancestor's quota": (
-        1.0,
-        5,
+        *(1.0, 5),
         System(
-            0,
-            f"0::{_POD}",
-            _mount(),
-            _quota(f"{_POD[1:]}/", "400000 100000", 1)
-            | _quota("kubepods.slice/", "100000 100000", 4),
+            *(0, f"0::{_POD}", _mount()), _OF_POD | _quota("kubepods.slice/", "100000 100000", 4)
         ),
     ),
     "Docker, v1": (
-        4.0,
-        2,
+        *(4.0, 2),
         System(
             0, "11:cpu,cpuacct:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", 400000, 100000, 2)
         ),
     ),
     "v1, another controller": (
-        None,
-        None,
+        *(None, None),
         System(0, "11:cpuset:/docker/1f", _JOINED, _v1_quota("cpu,cpuacct/", 1, 100000)),
     ),
     "files without a meaning": (
-        None,
-        None,
+        *(None, None),
         System(0, "0::/job", _mount(), _quota("job/", "0 0", "x") | _quota("", "many", "-1")),
     ),
 }

@@ -8,6 +8,7 @@ import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,13 +69,10 @@ def program(module: str, about: str | None) -> ArgumentParser:
 
 def settings(text: str) -> dict[str, Any]:
     """Overrides of config.yaml: a JSON object."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise ArgumentTypeError(f'expected a JSON object like {{"grid": "smoke"}}, got {text!r}')
-    return data
+    with suppress(ValueError, RecursionError):
+        if isinstance(data := json.loads(text), dict):
+            return data
+    raise ArgumentTypeError(f'expected a JSON object like {{"grid": "smoke"}}, got {text!r}')
 
 
 def existing_folder(text: str) -> Path:
@@ -93,9 +91,8 @@ def at_least(least: int) -> Callable[[str], int]:
     """A whole number of at least `least`, in at most 18 digits."""
 
     def count(text: str) -> int:
-        if not (re.fullmatch("[0-9]{1,18}", text) and int(text) >= least):
-            expected = f"a whole number of at least {least}"
-            raise ArgumentTypeError(f"expected {expected}, got {shown(text)}")
-        return int(text)
+        if re.fullmatch("[0-9]{1,18}", text) and int(text) >= least:
+            return int(text)
+        raise ArgumentTypeError(f"expected a whole number of at least {least}, got {shown(text)}")
 
     return count

@@ -1,23 +1,39 @@
-"""Errors that a person can mend: the field, what was expected, and what came."""
+"""Errors that a person can mend: the field, what was expected, and what came. And unforeseen ones,
+without whose cause a computation can go on."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 MAX_SHOWN: Final = 500
-_MENDS: Final = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, then run the same command again"),
+_REMEDIES: Final = {
+    errno.ENOSPC: "make room, then run the same command again",
+    errno.EDQUOT: "make room, then run the same command again",
     errno.EROFS: "use a copy that can be written to",
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "use another copy, or ask its owner"),
-    # A file is where a folder was expected.
-    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR), "name another path"),
+    errno.EACCES: "use another copy, or ask its owner",
+    errno.ENOTDIR: "name another path",
+    errno.EISDIR: "name another path",
 }
 
 
 class HotpathError(Exception):
     """Something a person can mend; printed as one line, without a traceback."""
+
+
+class FieldError(HotpathError):
+    """Bad input in a named field."""
+
+    def __init__(self, field: str, expected: str, got: object) -> None:
+        super().__init__(field, expected, got)  # its arguments, with which pickle makes it anew
+        self.field = field
+
+    def __str__(self) -> str:
+        field, expected, got = self.args
+        return f"{field}: expected {expected}, got {shown(got)}"
 
 
 def shown(got: object) -> str:
@@ -29,17 +45,10 @@ def shown(got: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
-class FieldError(HotpathError):
-    """Bad input in a named field."""
-
-    def __init__(self, field: str, expected: str, got: object) -> None:
-        super().__init__(f"{field}: expected {expected}, got {shown(got)}")
-        self.field = field
-        self._given = field, expected, got
-
-    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, object]]:
-        """How another process makes the error anew."""
-        return type(self), self._given
+def visible(text: str) -> str:
+    """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]} ..."
 
 
 def require_known(field: str, got: str, known: Collection[str]) -> None:
@@ -57,12 +66,36 @@ def refuse_repeats(field: str, items: Sequence[str]) -> None:
 
 def os_error_message(error: OSError) -> str | None:
     """The file, its fault and a remedy; None if no remedy is known."""
-    mend = _MENDS.get(error.errno or 0)
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror}; {mend}" if mend else None
+    if (remedy := _REMEDIES.get(error.errno or 0)) is None:
+        return None
+    return f"{error.filename}: " * bool(error.filename) + f"{error.strerror}; {remedy}"
 
 
-def visible(text: str) -> str:
-    """Foreign `text` for a log or a page: one line, printable, at most MAX_SHOWN characters."""
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return escaped if len(escaped) <= MAX_SHOWN else f"{escaped[:MAX_SHOWN]} ..."
+class UnforeseenError(HotpathError):
+    """One of UNFORESEEN, and where it came from, in one line."""
+
+
+UNFORESEEN: Final = (
+    *(ArithmeticError, AssertionError, LookupError, TypeError, ValueError),
+    UnforeseenError,
+)
+"""Errors of a computation whose input no check has refused."""
+
+
+def error_of(compute: Callable[[], object]) -> Exception | None:
+    """The UNFORESEEN error of a computation, None if it works."""
+    try:
+        compute()
+    except UNFORESEEN as error:
+        return error
+    return None
+
+
+def culprit(items: Sequence[T], works_without: Callable[[Collection[T]], bool]) -> T | None:
+    """The one of `items` without which a computation works; None if there is no such one."""
+    return next((one for one in items if works_without([one])), None)
+
+
+def in_words(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

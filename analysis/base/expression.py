@@ -19,21 +19,16 @@ _OPERATORS: Final[Mapping[type[ast.operator], Callable[[int, int], int]]] = {
 _parsed = cache(lambda text: ast.parse(text, mode="eval").body)
 
 
-def evaluate(expression: str | int, names: Mapping[str, object]) -> int:
-    """The value of `expression`; ValueError says what is wrong with it."""
-    try:
-        return _value(_parsed(str(expression)), names)
-    except (SyntaxError, ZeroDivisionError) as error:
-        raise ValueError(f"{expression}: {error}") from error
-
-
-def evaluate_field(
-    expression: str | int, names: Mapping[str, object], field: str, least: int
+def evaluate(
+    expression: str | int,
+    names: Mapping[str, object],
+    field: str = "payload_bytes",
+    least: int = 0,
 ) -> int:
     """The value of the expression in a field; FieldError if it is invalid or below `least`."""
     try:
-        value = evaluate(expression, names)
-    except ValueError as error:
+        value = _value(_parsed(str(expression)), names)
+    except (SyntaxError, ValueError, ZeroDivisionError) as error:
         expected = f"whole-number arithmetic of {sorted(names)} ({error})"
         raise FieldError(field, expected, expression) from error
     if value < least:

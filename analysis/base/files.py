@@ -55,24 +55,14 @@ def require_room(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a whole folder; nothing where there is none."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    """Remove a file, a link or a whole folder, a folder in one step; nothing where there is none.
+
+    A crash may leave a hidden remainder of a folder, which the next call removes.
+    """
+    if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
-
-
-def remove_together(folder: Path) -> None:
-    """Remove a folder and its content in one step. A crash may leave a hidden remainder, which
-    the next call removes."""
-    gone = folder.with_name(f".{folder.name}.gone")
+        return
+    gone = path.with_name(f".{path.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)
-    folder.rename(gone)
+    path.rename(gone)
     shutil.rmtree(gone)
-
-
-def put_in_place(made: Path, folder: Path) -> None:
-    """Move the folder `made` to `folder` and drop the previous content, in one step each."""
-    if folder.exists():
-        remove_together(folder)
-    made.rename(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,14 +15,10 @@ import pynvml
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.limits import parse_cpu_list
 
+_REASON: Final = re.compile("nvmlClocks(?:Event|Throttle)Reason((?:Sw|Hw|Sync|Display)[A-Z].*)")
 _REASONS: Final = {
-    pynvml.nvmlClocksEventReasonSwPowerCap: "sw_power_cap",
-    pynvml.nvmlClocksEventReasonSyncBoost: "sync_boost",
-    pynvml.nvmlClocksEventReasonSwThermalSlowdown: "sw_thermal_slowdown",
-    pynvml.nvmlClocksEventReasonDisplayClockSetting: "display_clock_setting",
-    pynvml.nvmlClocksThrottleReasonHwSlowdown: "hw_slowdown",
-    pynvml.nvmlClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown",
-    pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
+    getattr(pynvml, found[0]): re.sub("(?<=.)([A-Z])", r"_\1", found[1]).lower()
+    for found in filter(None, map(_REASON.fullmatch, dir(pynvml)))
 }
 """Clock-event reasons that lower clocks. Idle and application clocks are not among them."""
 FIELD: Final = "config: gpu"
@@ -50,11 +47,11 @@ class Gpu:
     """
 
     handle: Any
-    name: str
-    uuid: str
-    index: int | str
-    arch: str
-    pci_bus_id: str
+    name: str = ""
+    uuid: str = ""
+    index: int | str = 0
+    arch: str = ""
+    pci_bus_id: str = ""
     board: Any = None
 
     @property
@@ -67,10 +64,11 @@ class Gpu:
 
         GpuError if the GPU is lost.
         """
-        answer = _answer(f"GPU {self.index}", query, self.handle, *arguments)
-        if answer is None and self.board is not None:
-            answer = _answer(f"GPU {self.index}", query, self.board, *arguments)
-        return answer
+        for handle in filter(None, (self.handle, self.board)):
+            answer = _answer(f"GPU {self.index}", query, handle, *arguments)
+            if answer is not None:
+                return answer
+        return None
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
@@ -143,13 +141,17 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     """
     try:
         pynvml.nvmlInit()
+        reason = "the driver reports none" if _count() == 0 else ""
     except pynvml.NVMLError as error:
         if error.value in (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION):
             raise GpuError(f"GPU: {error}") from error
-        raise _no_gpu(which, str(error)) from error
+        reason = str(error)
+    if reason and list(which) == [0]:
+        raise NoGpu(f"no GPU: {reason}")
+    if reason:
+        asked = which[0] if len(which) == 1 else list(which)
+        raise FieldError(FIELD, f"0, as there is no GPU here ({reason})", asked)
     try:
-        if _count() == 0:
-            raise _no_gpu(which, "the driver reports none")
         gpus = tuple(map(_describe, which))
         if len({gpu.key for gpu in gpus}) < len(gpus):
             raise FieldError(FIELD, "GPUs that differ from each other", list(which))
@@ -163,15 +165,13 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
 
 def free_twins(first: Gpu) -> Iterator[Gpu]:
     """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
-    indices. Those that CUDA_VISIBLE_DEVICES hides are left out, and so are unusable ones. None of a
-    MIG instance, as CUDA gives a process only one.
-
-    Call it while `first` is open.
+    indices, unless CUDA_VISIBLE_DEVICES hides them. None of a MIG instance, as CUDA gives a process
+    only one. Call it while `first` is open.
     """
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     visible = [name.strip() for name in (named or "").split(",")]
     for index in range(_count() or 0) if first.board is None else ():
-        with suppress(HotpathError):
+        with suppress(HotpathError):  # it cannot be used
             gpu = _describe(index)
             is_visible = named is None or any(
                 name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
@@ -213,13 +213,6 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
 
 
-def _no_gpu(which: Sequence[int | str], why: str) -> HotpathError:
-    if list(which) == [0]:
-        return NoGpu(f"no GPU: {why}")
-    asked = which[0] if len(which) == 1 else list(which)
-    return FieldError(FIELD, f"0, as there is no GPU here ({why})", asked)
-
-
 def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
     """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
     try:
@@ -233,17 +226,17 @@ def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
 
 def _count() -> int | None:
     """Number of GPUs; None if the driver does not answer."""
-    count: int | None = _answer("the driver", pynvml.nvmlDeviceGetCount)
-    return count
+    number: int | None = _answer("the driver", pynvml.nvmlDeviceGetCount)
+    return number
 
 
 def _describe(which: int | str) -> Gpu:
-    """The GPU with this index or UUID, of a divided one its first instance, which is all that CUDA
-    gives a process. FieldError if there is none; GpuError if it cannot be used."""
+    """The GPU with this index or UUID; of a divided one its first MIG instance, which is all that
+    CUDA gives a process. FieldError if there is none; GpuError if it cannot be used."""
     is_index = isinstance(which, int)
     find = pynvml.nvmlDeviceGetHandleByIndex if is_index else pynvml.nvmlDeviceGetHandleByUUID
     try:
-        gpu = Gpu(find(which), "", "", which, "", "")
+        gpu = Gpu(find(which), index=which)
     except pynvml.NVMLError as error:
         if error.value in (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND):
             count = _count()
@@ -251,12 +244,11 @@ def _describe(which: int | str) -> Gpu:
             raise FieldError(FIELD, f"{below} or a UUID", which) from error
         raise GpuError(f"GPU {which}: {error}") from error
     if str(which).startswith("MIG-"):
-        board = gpu.ask(pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle)
-        gpu = replace(gpu, board=board)
+        gpu = replace(gpu, board=gpu.ask(pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle))
     elif (gpu.ask(pynvml.nvmlDeviceGetMigMode) or (0, 0))[0]:
         numbers = range(gpu.ask(pynvml.nvmlDeviceGetMaxMigDeviceCount) or 0)
         parts = (gpu.ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, n) for n in numbers)
-        if (instance := next((part for part in parts if part is not None), None)) is None:
+        if (instance := next(filter(None, parts), None)) is None:
             raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
         gpu = replace(gpu, handle=instance, board=gpu.handle)
     index = gpu.ask(pynvml.nvmlDeviceGetIndex)

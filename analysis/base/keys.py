@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
@@ -57,8 +58,7 @@ def expects(expected: str) -> WrapValidator:
     return WrapValidator(checked)
 
 
-def is_utc_time(text: str) -> bool:
-    """Whether `text` is a valid timestamp such as `2026-01-02T03:04:05Z`."""
+def _is_utc_time(text: str) -> bool:
     form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
     try:
         return bool(re.fullmatch(form, text, re.ASCII) and datetime.fromisoformat(text))
@@ -76,13 +76,20 @@ Name = Annotated[str, Field(pattern=f"^{NAME.pattern}$", title="name")]
 Natural = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
-UtcTime = Annotated[str, only(is_utc_time, "a UTC timestamp such as 2026-11-24T06:00:00Z")]
+UtcTime = Annotated[str, only(_is_utc_time, "a UTC timestamp such as 2026-11-24T06:00:00Z")]
 Unique = Annotated[
     tuple[T, ...],
     only(lambda items: len(set(items)) == len(items), "items that differ from each other"),
     Field(json_schema_extra={"uniqueItems": True}),
 ]
 """A list without repeats."""
+_WORDS: Final = {
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("missing", "union_tag_not_found"), "a value"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+}
+"""Words for what was expected, by the types of pydantic's errors. Other messages are pydantic's."""
 
 
 def read(kind: type[T], data: Any, where: str) -> T:
@@ -92,13 +99,13 @@ def read(kind: type[T], data: Any, where: str) -> T:
         value: T = adapter(kind).validate_python(data)  # type: ignore[arg-type]
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        unknown = (fault for fault in faults if fault["type"] in _EXPECTED["no such key"])
-        fault = next(unknown, faults[0])
-        expected, got = _in_words(fault)
-        path = ".".join(_names(fault["loc"], data))
-        place = ("." if ": " in where else ": ").join(filter(None, (where, path)))
-        got = list(got) if isinstance(got, tuple) else got
-        raise FieldError(place, expected, got) from error
+        unknown = ("extra_forbidden", "unexpected_keyword_argument")
+        fault = next((fault for fault in faults if fault["type"] in unknown), faults[0])
+        names, mapping = _names(fault["loc"], data)
+        place = ("." if ": " in where else ": ").join(filter(None, (where, ".".join(names))))
+        if fault["type"] in unknown:
+            raise FieldError(place, _known_keys(kind, mapping, names[-1]), names[-1]) from error
+        raise FieldError(place, *_in_words(fault)) from error
     return value
 
 
@@ -108,33 +115,39 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-_EXPECTED: Final[Mapping[str, Sequence[str]]] = {
-    "no such key": ("extra_forbidden", "unexpected_keyword_argument"),
-    "a mapping": ("dict_type", "mapping_type", "dataclass_type", "model_type"),
-    "a list": ("tuple_type", "list_type"),
-    "a value": ("missing", "union_tag_not_found"),
-    "a whole number": ("int_type", "int_parsing", "int_from_float"),
-}
-"""Words for what was expected, by the types of pydantic's errors. Other messages are pydantic's."""
-
-
 def _in_words(fault: Any) -> tuple[str, object]:
     """(expected, got) of a fault that pydantic found."""
     if isinstance(found := fault.get("ctx", {}).get("error"), Fault):
-        return found.expected, found.got
-    words = next((words for words, kinds in _EXPECTED.items() if fault["type"] in kinds), "")
-    expected = words or re.sub(r"^.* should (be |have |match )?", "", fault["msg"])
+        got = found.got
+        return found.expected, list(got) if isinstance(got, tuple) else got
+    expected = _WORDS.get(fault["type"]) or re.sub(
+        r"^.* should (be |have |match )?", "", fault["msg"]
+    )
     expected = "one of " * (fault["type"] == "literal_error") + expected
     got = None if fault["type"] == "missing" else fault["input"]
     return re.sub("^pattern ", "text like ", expected), got
 
 
-def _names(place: Sequence[Any], data: Any) -> Iterator[str]:
-    """The keys that lead to `place` in `data`; entries of a list by their names, where given."""
+def _known_keys(kind: Any, mapping: Mapping[str, Any], key: str) -> str:
+    """The known key nearest to an unknown one, or all known keys, of the mapping it is in: a type
+    with the most of its other keys."""
+    schema = adapter(kind).json_schema()
+    types = [one.get("properties", {}) for one in (schema, *schema.get("$defs", {}).values())]
+    shared = [len(mapping.keys() & names.keys() - {key}) for names in types]
+    alike = [names for names, count in zip(types, shared, strict=True) if count == max(shared)]
+    known = list(dict.fromkeys(name for names in alike for name in names))
+    nearest = get_close_matches(key, known, 1)
+    return f"a known key, such as {nearest[0]!r}" if nearest else f"one of the keys {known}"
+
+
+def _names(place: Sequence[Any], data: Any) -> tuple[list[str], Any]:
+    """The keys that lead to `place` in `data`, entries of a list by their names, where given; and
+    the mapping or list that contains it."""
+    names, within = [], data
     for part in place[:-2] if place[-1:] == ("[key]",) else place:
-        if isinstance(data, Mapping) and data.get("kind") == part:
-            continue  # the tag of a union
+        within = data
         values = dict(enumerate(data)) if isinstance(data, list | tuple) else data
         data = values.get(part) if isinstance(values, Mapping) else None
         named = isinstance(part, int) and isinstance(data, Mapping)
-        yield str((named and (data.get("name") or data.get("id"))) or part)
+        names.append(str((named and (data.get("name") or data.get("id"))) or part))
+    return names, within

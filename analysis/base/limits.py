@@ -81,24 +81,22 @@ def _groups(controller: str, root: Path) -> Iterator[tuple[str, Path]]:
     groups = [line.split(":", 2) for line in _text(root / "proc/self/cgroup").split("\n")]
     for line in _text(root / "proc/self/mountinfo").split("\n"):
         about, _, options = line.partition(" - ")
-        match about.split(), options.split():
-            case [_, _, _, top, point, *_], ["cgroup" | "cgroup2" as version, *settings]:
-                top, point = (
-                    re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
-                    for field in (top, point)
-                )
-                mounted = {controller} & {*",".join(settings).split(",")}
-                named = {controller} if version == "cgroup" else {""}
-                for _, controllers, path in (group for group in groups if len(group) == 3):
-                    group = PurePosixPath(path)
-                    if (
-                        (mounted or version == "cgroup2")
-                        and named & {*controllers.split(",")}
-                        and group.is_relative_to(top)
-                    ):
-                        below = group.relative_to(top)
-                        for inner in (below, *below.parents):
-                            yield version, root / point.lstrip("/") / inner
+        fields, (version, *settings) = about.split(), options.split() or [""]
+        is_v1 = version == "cgroup"
+        if len(fields) < 5 or version not in _MEMORY_FILES:
+            continue
+        if is_v1 and controller not in ",".join(settings).split(","):
+            continue
+        top, point = (
+            re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
+            for field in fields[3:5]
+        )
+        for *_, names, path in (group for group in groups if len(group) == 3):
+            is_in = (controller if is_v1 else "") in names.split(",")
+            if is_in and PurePosixPath(path).is_relative_to(top):
+                below = PurePosixPath(path).relative_to(top)
+                for inner in (below, *below.parents):
+                    yield version, root / point.lstrip("/") / inner
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Ends processes with the one that started them."""
+"""Processes: ends them with the one that started them, and maps a function over forked ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing import process as multiprocessing_process
 from multiprocessing import util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import psutil
+
+from analysis.base.limits import allowed_cores
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 STARTER: Final = "HOTPATH_STARTER"
 """Environment variable with the id of the process that a program works for, as the workflow's."""
@@ -111,14 +118,45 @@ def end_with_starter() -> None:
 
 
 def keep_sockets_in(folder: Path) -> None:
-    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied.
-
-    In the temporary directory, where it keeps them otherwise, they stay if the program is killed.
-    The path of a socket must be short; through /proc it is, wherever the folder lies.
-    """
+    """Have multiprocessing keep the sockets of this program in `folder`, which is emptied: in the
+    temporary directory they would stay if the program is killed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     former = tempfile.tempdir
+    # The path of a socket must be short; through /proc it is.
     tempfile.tempdir = f"/proc/{os.getpid()}/fd/{os.open(folder, os.O_RDONLY)}"
     util.get_temp_dir()  # chosen once for the program
     tempfile.tempdir = former
+
+
+_work: tuple[Callable[[Any], Any], list[Any]]
+"""The function and the items, in a forked process."""
+
+
+def forked_map(
+    function: Callable[[Item], Result], items: Iterable[Item], max_processes: int | None = None
+) -> list[Result]:
+    """Apply `function` to each item in forked processes, and return the results in the order of the
+    items. Uses at most one process for each allowed core, and at most `max_processes`.
+
+    Only results are pickled, so `function` may be a lambda that refers to large tables. Processes
+    take the items one after the other, so put the slowest first. Raises the first error.
+    """
+    items = list(items)
+    workers = min(len(items), allowed_cores(), max_processes or len(items))
+    if workers < 2:
+        return list(map(function, items))
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, context, _begin, (function, items)) as pool:
+        return list(pool.map(_run, range(len(items))))
+
+
+def _begin(*work: Any) -> None:
+    global _work
+    end_with_parent()
+    _work = work
+
+
+def _run(index: int) -> Any:
+    function, items = _work
+    return function(items[index])

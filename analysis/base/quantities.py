@@ -30,11 +30,12 @@ def digits(value: float, significant: int = 3) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """`value` in SI base `unit` with the prefix that suits it; counts (unit 1) bare."""
+    """`value` in SI base `unit` with the prefix that suits it; counts (unit 1) bare, shares of 1
+    (unit %) as percentages, and ratios (unit x) with their sign. Empty for NaN."""
     if math.isnan(value):
         return ""
-    if unit == "1":
-        return _count(value)
+    if unit in ("1", "%", "x"):
+        return _count(value) if unit == "1" else percent(value) if unit == "%" else ratio(value)
     scale, prefix = _prefix(value)
     return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
@@ -54,9 +55,11 @@ def extent(values: Sequence[float], unit: str) -> str:
 
 def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
     """`low to high unit` under the prefix of `value`, whose interval it is, or of the larger end
-    if that is 0; empty without an interval."""
-    if unit == "1":
-        return _interval(low, high, 4, _count)
+    if that is 0; empty without an interval. Units as of `quantity`."""
+    if unit == "%":  # no end exceeds the whole, unless `value` does
+        return _interval(low, min(high, max(value, 1.0)), 3, lambda share, _: percent(share))
+    if unit in ("1", "x"):
+        return _interval(low, high, 4, _count) if unit == "1" else ratio_interval(low, high)
     scale, prefix = _prefix(value or max(low, high, key=abs))
     written = digits_interval(low / scale, high / scale, 4 if unit == "s" else 3)
     return f"{written} {prefix}{unit}" if written else ""
@@ -65,6 +68,11 @@ def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
 def digits_interval(low: float, high: float, significant: int = 3) -> str:
     """`low to high` with `significant` digits, fewer for a wide interval; empty without one."""
     return _interval(low, high, significant, digits)
+
+
+def ratio_interval(low: float, high: float) -> str:
+    """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
+    return _interval(low, high, 3, _ratio_digits)
 
 
 def _interval(low: float, high: float, most: int, written: Callable[[float, int], str]) -> str:
@@ -80,22 +88,26 @@ def _count(value: float, significant: int = 4) -> str:
     return f"{value:.0f}" if value == round(value) else digits(value, significant)
 
 
+def _ratio_digits(value: float, significant: int = 3) -> str:
+    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value, significant)
+
+
 def _prefix(value: float) -> tuple[float, str]:
     if value == 0 or math.isnan(value):
         return 1.0, ""
     return next((one for one in _PREFIXES if abs(value) >= one[0]), (1e-9, "n"))
 
 
-def gigabytes_per_second(rate: float) -> str:
-    """A rate already in GB/s (1e9 B/s): `47.9 GB/s`."""
-    return "" if math.isnan(rate) else f"{digits(rate)} GB/s"
-
-
 def speed(payload_bytes: float, seconds: float) -> str:
-    """The payload rate of an operation; its time where it delivers no bytes."""
+    """The payload rate of an operation in GB/s; its time where it delivers no bytes."""
     if not payload_bytes:
         return quantity(seconds, "s")
     return gigabytes_per_second(payload_bytes / seconds / 1e9)
+
+
+def gigabytes_per_second(rate: float) -> str:
+    """A rate already in GB/s (1e9 B/s): `47.9 GB/s`."""
+    return "" if math.isnan(rate) else f"{digits(rate)} GB/s"
 
 
 def with_interval(figure: str, interval: str) -> str:
@@ -108,26 +120,11 @@ def ratio(value: float) -> str:
     return f"{_ratio_digits(value)}×"
 
 
-def ratio_interval(low: float, high: float) -> str:
-    """`low to high` with the digits of `ratio`, fewer for a wide interval; empty without one."""
-    return _interval(low, high, 3, _ratio_digits)
-
-
-def _ratio_digits(value: float, significant: int = 3) -> str:
-    return f"{value:.3f}" if 0.9 < value < 1.1 else digits(value, significant)
-
-
 def percent(share: float) -> str:
     """A share of 1 as a whole percentage, one decimal below ten, one digit below a tenth."""
     if 0 < share < 0.001:
         return f"{digits(share * 100, 1)} %"
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.1f} %"
-
-
-def percent_interval(value: float, low: float, high: float) -> str:
-    """`low to high`, shares of 1 as percentages; empty without an interval. No end exceeds the
-    whole, unless `value`, whose interval it is, does."""
-    return _interval(low, min(high, max(value, 1.0)), 3, lambda share, _: percent(share))
 
 
 def signed_percent(share: float) -> str:

@@ -6,7 +6,6 @@ No link is followed, no device or pipe opened, and no more read than a limit.
 from __future__ import annotations
 
 import json
-import math
 import os
 import stat
 from pathlib import Path
@@ -17,7 +16,7 @@ import yaml
 from analysis.base.errors import HotpathError
 
 LIMIT_BYTES: Final = 16 * 2**20
-
+_KINDS: Final = {"-": "plain file", "d": "folder", "l": "link", "p": "pipe", "s": "socket"}
 _SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
 
@@ -26,12 +25,12 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
     """Refuses a repeated key: YAML would silently keep the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        first = {key.value: key for key in reversed(keys)}
-        if repeated := [key for key in keys if first[key.value] is not key]:
-            problem = f"expected every key once, got {repeated[0].value!r} again"
-            mark = repeated[0].start_mark
-            raise yaml.constructor.ConstructorError(None, None, problem, mark)
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                problem = f"expected every key once, got {key.value!r} again"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -52,44 +51,27 @@ def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
     with a key twice, a number that is not finite and text that cannot be shown are none either."""
     text = read_text(path, limit)
     try:
-        data = json.loads(
-            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
-        )
-        _refuse_hidden(data)
+        data = json.loads(text, object_pairs_hook=_object)
+        # Control characters and halves of surrogates are escapes here, and other text is itself.
+        again = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        if not again.isprintable() or "\\u00" in again:
+            raise ValueError("expected text that can be shown")
     except (ValueError, RecursionError) as error:
         raise HotpathError(f"{path}: not valid JSON: {error}") from error
     return data
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        keys = [key for key, _ in pairs]
+    keys = [key for key, _ in pairs]
+    if len(members := dict(pairs)) < len(keys):
         raise ValueError(f"every key once, got {max(keys, key=keys.count)!r} again")
     return members
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(f"expected a finite number, got {text}")
-    return value
-
-
-def _refuse_hidden(data: Any) -> None:
-    """ValueError for text within `data` that cannot be shown."""
-    if isinstance(data, str) and not data.replace("\n", "").replace("\t", "").isprintable():
-        raise ValueError(f"expected text that can be shown, got {data!r}")
-    if isinstance(data, dict | list):
-        for part in (*data, *(data.values() if isinstance(data, dict) else ())):
-            _refuse_hidden(part)
 
 
 def read_bytes(path: Path, limit: int = LIMIT_BYTES) -> bytes:
     """The content of a plain file; HotpathError if it is another kind of file or beyond `limit`."""
     try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            raise HotpathError(f"{path}: expected a plain file, got {_kind(status)}")
+        status = require_kind(path, "-")
         if status.st_size > limit:
             raise HotpathError(f"{path}: expected at most {limit} bytes, got {status.st_size}")
         # If the file was replaced meanwhile: follow no link and wait for no pipe.
@@ -114,14 +96,10 @@ def decoded(path: Path, content: bytes) -> str:
         raise HotpathError(f"{path}: line {line}: not UTF-8") from error
 
 
-def require_folder(path: Path) -> None:
-    """HotpathError unless `path` is a folder and no link to one."""
+def require_kind(path: Path, kind: str) -> os.stat_result:
+    """The status of a path; HotpathError unless it is of this kind: `-` a plain file, `d` a folder,
+    neither of them through a link."""
     status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode):
-        raise HotpathError(f"{path}: expected a folder, got {_kind(status)}")
-
-
-def _kind(status: os.stat_result) -> str:
-    """The kind of file, in words."""
-    kinds = {"-": "a plain file", "d": "a folder", "l": "a link", "p": "a pipe", "s": "a socket"}
-    return kinds.get(stat.filemode(status.st_mode)[0], "a device")
+    if (got := stat.filemode(status.st_mode)[0]) != kind:
+        raise HotpathError(f"{path}: expected a {_KINDS[kind]}, got a {_KINDS.get(got, 'device')}")
+    return status

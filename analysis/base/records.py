@@ -10,15 +10,7 @@ from dataclasses import astuple
 from functools import cache, partial
 from pathlib import Path
 from types import NoneType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
@@ -40,18 +32,18 @@ def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
 
 def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str = "") -> str:
     """The text of a CSV file; `number` is the format of floats, None becomes an empty cell."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, float):
+            return f"{value:{number}}"
+        text = "" if value is None else str(value)
+        return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([_text(value, number) for value in row] for row in rows)
+    writer.writerows(map(cell, row) for row in rows)
     return buffer.getvalue()
-
-
-def _text(value: object, number: str) -> str:
-    if isinstance(value, float):
-        return f"{value:{number}}"
-    text = "" if value is None else str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def records_text(record: type[Record], records: Iterable[Record], number: str = "") -> str:
@@ -121,18 +113,13 @@ def _value(kind: Any, text: Any) -> Any:
         raise keys.Fault("text on one line", text)
     if plain is int and not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise keys.Fault("a whole number", text)
-    if plain is float:
-        try:
-            return finite_number(text)
-        except ValueError:
-            raise keys.Fault(f"a number of at most {keys.MAX_NUMBER:g}", text) from None
-    return text
+    return finite_number(text) if plain is float else text
 
 
 def finite_number(text: str) -> float:
-    """A number as Python writes it, at most MAX_NUMBER; else ValueError."""
+    """A number as Python writes it, at most MAX_NUMBER; else a Fault, which is a ValueError."""
     value = float(text) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text) else None
     is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
     if value is None or is_lost or abs(value) > keys.MAX_NUMBER:
-        raise ValueError(f"expected a number, got {text!r}")
+        raise keys.Fault(f"a number of at most {keys.MAX_NUMBER:g}", text)
     return value

@@ -24,8 +24,7 @@ from analysis.compare.judge import EQUAL_WITHIN
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import CANNOT_TELL, as_json, as_text, compare
 from analysis.compare.results import read_results, study_folders
-from analysis.compare.samples import read_sides
-from analysis.compare.side import Side
+from analysis.compare.side import Side, read_sides
 from analysis.results.store.keys import RUN
 from analysis.results.store.runs import run_of
 

@@ -97,12 +97,11 @@ def judge(
     is_equal = abs(effects) + reach <= limit
     verdicts = np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, UNDECIDED))
     ends = np.exp(np.clip([effects - reach, effects + reach], -MAX_EFFECT, MAX_EFFECT))
-    columns = [*np.exp(means).T, *counts.T, np.exp(effects), *ends, p, verdicts]
+    columns = [*np.exp(means).T, counts, np.exp(effects), *ends, p, verdicts]
+    values = zip(*(column.tolist() for column in columns), strict=True)
     judged = [
-        Judged(row, a, b, (runs_a, runs_b), *rest)
-        for row, (a, b, runs_a, runs_b, *rest) in zip(
-            rows, zip(*(column.tolist() for column in columns), strict=True), strict=True
-        )
+        Judged(row, a, b, (*runs,), *rest)
+        for row, (a, b, runs, *rest) in zip(rows, values, strict=True)
     ]
     return sorted(judged, key=lambda row: (-abs(math.log(row.ratio)), row.row))
 

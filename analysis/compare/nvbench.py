@@ -69,12 +69,8 @@ class _Benchmark(BaseModel, strict=True):
     states: list[_State] | None = None
 
 
-class _Meta(BaseModel, strict=True):
-    argv: list[str] | None = None
-
-
 class _File(BaseModel, strict=True):
-    meta: _Meta | None = None
+    meta: dict[str, Any] | None = None
     devices: list[_Value] | None = None
     benchmarks: list[_Benchmark]
 
@@ -114,8 +110,11 @@ def read_files(name: str, paths: Sequence[Path]) -> Side:
 
 
 def _states(file: _File) -> Iterator[tuple[Row, _State]]:
-    argv = file.meta.argv if file.meta else None
-    program = visible(str(Path(argv[0]))[-MAX_SHOWN:]) if argv and argv[0] else UNNAMED
+    match file.meta:
+        case {"argv": [str() as path, *_]} if path:
+            program = visible(str(Path(path))[-MAX_SHOWN:])
+        case _:
+            program = UNNAMED
     for benchmark in file.benchmarks:
         for state in benchmark.states or []:
             axes = " ".join(f"{axis.name}={_axis_value(axis)}" for axis in state.axis_values or [])

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from analysis.base.quantities import quantity
 from analysis.compare.judge import (
@@ -19,8 +19,6 @@ from analysis.compare.judge import (
     judge,
 )
 from analysis.compare.side import Row, Side, empty_common_parts
-
-T = TypeVar("T")
 
 REGRESSION, CANNOT_TELL = 1, 2
 MAX_LISTED: Final = 5
@@ -56,19 +54,18 @@ def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] 
     """Compare the rows of two sides, or those whose names contain every word of `only`."""
     empty_common_parts(a, b)
     for side in (a, b):
-        side.runs = _with_words(side.runs, only)
-        side.absent = _with_words(side.absent, only)
+        side.keep(lambda row: all(word in " ".join(row) for word in only))
     common = {row: (runs, b.runs[row]) for row, runs in a.runs.items() if row in b.runs}
     changed = {
         row: (old, new)
         for row, (old, both) in common.items()
         if (new := [run for run in both if run.id not in {known.id for known in old}])
     }
-    of_a, of_b = _times(a), _times(b)
+    times_a, times_b = a.times(), b.times()
     unlike = {
-        row: f"A has {' and '.join(sorted(of_a[row]))}, B has {' and '.join(sorted(of_b[row]))}"
-        for row in sorted(of_a.keys() & of_b.keys())
-        if not of_a[row] & of_b[row]
+        row: f"A has {' and '.join(times_a[row])}, B has {' and '.join(times_b[row])}"
+        for row in sorted(times_a.keys() & times_b.keys())
+        if not {*times_a[row]} & {*times_b[row]}
     }
     unjudged = {
         NO_VERDICT: unlike,
@@ -79,18 +76,6 @@ def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] 
     }
     same_runs = len(common) - len(changed)
     return Comparison(a, b, judge(changed, margin), unjudged, same_runs, margin)
-
-
-def _times(side: Side) -> dict[Row, set[str]]:
-    """Clocks and statistics of each row, by its other names."""
-    found: dict[Row, set[str]] = {}
-    for *names, time in side.runs:
-        found.setdefault(tuple(names), set()).add(time)
-    return found
-
-
-def _with_words(rows: Mapping[Row, T], words: Sequence[str]) -> dict[Row, T]:
-    return {row: of_row for row, of_row in rows.items() if all(w in " ".join(row) for w in words)}
 
 
 def as_json(found: Comparison) -> str:

@@ -1,9 +1,16 @@
-"""One side of a comparison: the runs of every row, and rows without a time."""
+"""One side of a comparison: the runs of every row, and rows without a time. Its simplest form is a
+table of samples: CSV with a header.
+
+`seconds` is a sample. `run` names its run; without it, all samples are of one run. `side` is there
+if one table has both sides. All other columns name the row.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,10 +18,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.base.errors import FieldError, HotpathError, visible
+
 BLOCKS: Final = 8
 """Consecutive blocks that samples are divided into; their medians show drift within a run."""
 MIN_S, MAX_S = 1e-12, 1e9
 """Limits of a time in seconds."""
+NAME, SECONDS = "standard input", "seconds"
 
 Row = tuple[str, ...]
 """Names of a row, its case and its time, such as `h2d_gather`, `v3_loads_first`, `bs=1`,
@@ -46,6 +56,18 @@ class Side:
         """The parts of all rows at `place`, except empty ones."""
         return {row[place] for row in (*self.runs, *self.absent)} - {""}
 
+    def times(self) -> dict[Row, list[str]]:
+        """Clocks and statistics of each row, sorted, by its other names."""
+        found: dict[Row, list[str]] = {}
+        for *names, time in sorted(self.runs):
+            found.setdefault((*names,), []).append(time)
+        return found
+
+    def keep(self, is_kept: Callable[[Row], bool]) -> None:
+        """Drop all other rows."""
+        self.runs = {row: runs for row, runs in self.runs.items() if is_kept(row)}
+        self.absent = {row: why for row, why in self.absent.items() if is_kept(row)}
+
     def rename(self, place: int, names: Mapping[str, str]) -> None:
         """Replace the parts of all rows at `place` by their `names`, or by an empty one."""
 
@@ -61,7 +83,7 @@ class Side:
 def empty_common_parts(a: Side, b: Side) -> None:
     """Empty the optional parts of rows that both sides have at most one of: then one program or GPU
     is compared with another. Of paths, the shortest ends remain that differ within each side."""
-    for place in set(a.optional) & set(b.optional):
+    for place in {*a.optional} & {*b.optional}:
         parts = a.parts(place), b.parts(place)
         names = _shortest_ends(*parts) if max(map(len, parts)) > 1 else {}
         for side in (a, b):
@@ -69,9 +91,9 @@ def empty_common_parts(a: Side, b: Side) -> None:
 
 
 def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
-    longest = max(len(Path(path).parts) for side in sides for path in side)
-    for length in range(1, longest + 1):
-        ends = {path: "/".join(Path(path).parts[-length:]) for side in sides for path in side}
+    paths = {path: Path(path).parts for side in sides for path in side}
+    for length in range(1, max(map(len, paths.values())) + 1):
+        ends = {path: "/".join(parts[-length:]) for path, parts in paths.items()}
         if all(len({ends[path] for path in side}) == len(side) for side in sides):
             break
     return ends
@@ -92,3 +114,36 @@ def spread_of(logs: npt.NDArray[np.float64]) -> float:
         logs if len(logs) < 2 * BLOCKS else [np.median(b) for b in np.array_split(logs, BLOCKS)]
     )
     return float(np.std(blocks, ddof=1))
+
+
+def read_sides(lines: Iterable[str], count: int) -> list[Side]:
+    """The `count` sides of a table, in their order. HotpathError names the line and the column."""
+    sides: dict[str, Side] = {}
+    samples: dict[tuple[str, Row, str], list[float]] = {}
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        header = list(reader.fieldnames or [])
+        if SECONDS not in header or len(set(header)) < len(header):
+            raise FieldError(f"{NAME}: header", f"different names, one of them {SECONDS}", header)
+        for cells in reader:
+            where = f"{NAME}: line {reader.line_num}"
+            if None in cells or None in cells.values():
+                raise FieldError(where, f"{len(header)} cells", "fewer or more")
+            text, side, run = (cells.pop(name, "") for name in (SECONDS, "side", "run"))
+            row = (*map(visible, cells.values()), SECONDS)
+            samples.setdefault((side, row, run), []).append(_time(f"{where}: {SECONDS}", text))
+    except (csv.Error, UnicodeError) as error:
+        raise HotpathError(f"{NAME}: expected CSV, got {visible(str(error))}") from error
+    for (name, row, run), of_run in samples.items():
+        of_side = sides.setdefault(name, Side(visible(name) or NAME))
+        of_side.runs.setdefault(row, []).append(run_of(of_run, f"{name}/{run}"))
+    if len(sides) != count:
+        raise FieldError(f"{NAME}: side", f"{count} side{'s' * (count > 1)}", len(sides))
+    return [*sides.values()]
+
+
+def _time(field: str, text: str) -> float:
+    with suppress(ValueError):
+        if MIN_S <= (seconds := float(text)) <= MAX_S:
+            return seconds
+    raise FieldError(field, f"a number from {MIN_S:g} to {MAX_S:g}", text)

@@ -38,8 +38,7 @@ from analysis.results.check import require_same_kind
 from analysis.results.store.runs import read_study
 from analysis.study import Study
 from analysis.study.config import Config, changed, load_config
-from analysis.toolchain.arch import resolve_arch
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import built_modules
 
 

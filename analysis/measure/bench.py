@@ -20,16 +20,16 @@ from typing import Final
 import numpy as np
 
 from analysis.base.cli import at_least, fail_in_one_line, settings
-from analysis.base.errors import FieldError, HotpathError, require_known
+from analysis.base.errors import HotpathError, require_known
 from analysis.base.expression import evaluate
 from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.rig import Bound, Rig
-from analysis.study import Case, Study, Variant, case_id, discover
+from analysis.study import Case, Study, Variant, discover
 from analysis.study.config import load_config
-from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 PROGRAM: Final = "python -m analysis.measure.bench"
@@ -57,12 +57,7 @@ def case_of(variant: Variant, arguments: argparse.Namespace) -> Case:
     """The case that the command line asks for; it need not be in study.yaml. FieldError where it
     makes no payload."""
     values = {key: vars(arguments)[key] for key in arguments.keys}
-    try:
-        payload = evaluate(variant.payload, {**variant.constants, **values})
-    except ValueError as error:
-        raise FieldError("payload_bytes", f"a whole number ({error})", case_id(values)) from error
-    if payload < 0:
-        raise FieldError("payload_bytes", "a number of at least 0", payload)
+    payload = evaluate(variant.payload, {**variant.constants, **values})
     return Case(values, payload, "full")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import remove_together, write_whole
+from analysis.base.files import remove, write_whole
 from analysis.base.keys import UtcTime, read
 from analysis.base.reading import read_bytes, read_json
 from analysis.measure.machine import commit_of, utc_now
@@ -70,7 +70,7 @@ class Journal:
             return
         self.records = {}
         if self.folder.exists():
-            remove_together(self.folder)
+            remove(self.folder)
         while self._is_published(run := keys.name_of_run(utc_now(), plan.place.host)):
             time.sleep(0.1)  # two runs within a second
         code = commit_of(ROOT)

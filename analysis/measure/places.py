@@ -15,8 +15,7 @@ from analysis.results.store.runs import Run, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
 from analysis.study.keys import NEED
-from analysis.toolchain.arch import require_supported
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import find_toolchain, require_supported
 from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
 from analysis.toolchain.peers import unusable

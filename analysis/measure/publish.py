@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from analysis.base.files import remove_together
+from analysis.base.files import remove
 from analysis.base.records import records_text
 from analysis.measure.journal import Journal
 from analysis.measure.machine import describe
@@ -69,7 +69,7 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     texts = {f"{run}.csv": to_text(rows)}
     add(plan.results, about, texts | ({f"{run}.telemetry.csv": telemetry} if readings else {}))
     if journal.folder.exists():
-        remove_together(journal.folder)
+        remove(journal.folder)
     for deleted in discard_superfluous(plan.results, study, plan.place.host):
         yield f"{study.name}: {deleted} is deleted: enough newer runs have its cells"
     wrong = sorted({row.cell for row in rows if row.status == "failed"})

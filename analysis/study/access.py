@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.base.errors import FieldError, require_known
-from analysis.base.expression import evaluate_field
+from analysis.base.expression import evaluate
 from analysis.base.keys import KEYS
 from analysis.study.description import Case, Variant
 
@@ -22,9 +22,6 @@ WORDS: Final = {
     "order": "random|ascending",
 }
 """Keys with a word as value, or with a key of the case that has one, and the form of the words."""
-
-Reads = Literal["warp_rows", "thread_rows", "contiguous", "copy_engine"]
-READS: Final = get_args(Reads)
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Access:
 
     __pydantic_config__: ClassVar = KEYS
 
-    reads: Reads
+    reads: str
     """A warp reads a row together, a thread reads a row alone, or the SMs or the copy engine read
     one range."""
     payload_bytes: int
@@ -89,18 +86,19 @@ class Access:
         return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
-NEEDED: Final[Mapping[str, frozenset[str]]] = {
-    "warp_rows": frozenset({"row_bytes"}),
-    "thread_rows": frozenset({"row_bytes", "access_bytes", "in_flight_bytes"}),
-    "contiguous": frozenset({"in_flight_bytes"}),
-    "copy_engine": frozenset(),
+NEEDED: Final[Mapping[str, set[str]]] = {
+    "warp_rows": {"row_bytes"},
+    "thread_rows": {"row_bytes", "access_bytes", "in_flight_bytes"},
+    "contiguous": {"in_flight_bytes"},
+    "copy_engine": set(),
 }
 """Keys that a `link` must have, by its way of reading."""
-OPTIONAL: Final[Mapping[str, frozenset[str]]] = {
-    "warp_rows": frozenset(one.name for one in fields(Access)) - {"reads", "row_bytes"},
-    "thread_rows": frozenset({"stride_bytes", "offset_bytes", "warps"}),
-    "contiguous": frozenset({"stride_bytes", "warps"}),
-    "copy_engine": frozenset(),
+READS: Final = tuple(NEEDED)
+OPTIONAL: Final[Mapping[str, set[str]]] = {
+    "warp_rows": {one.name for one in fields(Access)} - {"reads", "row_bytes"},
+    "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
+    "contiguous": {"stride_bytes", "warps"},
+    "copy_engine": set(),
 }
 """Keys that it may have."""
 
@@ -130,7 +128,7 @@ def access_of(variant: Variant, case: Case, where: str = "link") -> Access | Non
             if not re.fullmatch(form, values[key]):
                 raise FieldError(place, f"{form} or a key of the case", values[key])
         else:
-            values[key] = evaluate_field(value, names, place, int(key in NEEDED[reads]))
+            values[key] = evaluate(value, names, place, int(key in NEEDED[reads]))
     if "row_bytes" in values:
         values |= {
             key: values.get(key) or values["row_bytes"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Final, NamedTuple
+from typing import Final
 
 from analysis.base.errors import FieldError
 from analysis.study.description import Study, Variant
@@ -15,20 +15,9 @@ OUTSIDE: Final = "outside"
 FITTED: Final = ""
 
 
-class Fitted(NamedTuple):
-    """The target of a calibrating study: the number of `parameters` of a `model`."""
-
-    model: str
-    parameters: int
-
-    @property
-    def min_cases(self) -> int:
-        """Three cases per parameter."""
-        return 3 * self.parameters
-
-
-OF_LINK: Final = Fitted("the link", 8)
-OF_WALKS: Final = Fitted("address translation", 7)
+MIN_LINK_CASES: Final = 24
+MIN_WALK_CASES: Final = 21
+"""Minimum number of fitted cases: three for each parameter of the link, or of translation."""
 
 
 def held_back(study: Study, variant: Variant) -> list[str]:
@@ -41,15 +30,11 @@ def held_back(study: Study, variant: Variant) -> list[str]:
         return [FITTED] * len(variant.cases)
     uses, within = [], itertools.count()
     for case in variant.cases:
-        is_within = all(
-            low <= case.number(key) <= high
-            for key, (low, high) in study.fitted_range.items()
-            if key in case.values
-        )
-        if is_within:
-            uses.append(INSIDE if is_third(next(within)) else FITTED)
-        else:
+        ranges = (item for item in study.fitted_range.items() if item[0] in case.values)
+        if not all(low <= case.number(key) <= high for key, (low, high) in ranges):
             uses.append(OUTSIDE)
+        else:
+            uses.append(INSIDE if is_third(next(within)) else FITTED)
     return uses
 
 
@@ -62,11 +47,10 @@ def is_third(number: int) -> bool:
     return (number + number // 3) % 3 == 2
 
 
-def determined(study: Study) -> Fitted:
-    """The model that a calibrating study determines: that of translation if its cases say how large
-    their pool is."""
-    has_pools = any("pool_bytes" in (variant.link or {}) for variant in study.variants)
-    return OF_WALKS if has_pools else OF_LINK
+def fits_walks(study: Study) -> bool:
+    """Whether a calibrating study determines address translation, and not the link: its cases say
+    how large their pool is."""
+    return any("pool_bytes" in (variant.link or {}) for variant in study.variants)
 
 
 def check_calibration(study: Study, where: str) -> None:
@@ -78,10 +62,7 @@ def check_calibration(study: Study, where: str) -> None:
         if variant.link is not None
         for case, use in zip(variant.cases, held_back(study, variant), strict=True)
     )
-    of = determined(study)
-    if study.calibrates and fitted < of.min_cases:
-        expected = (
-            f"at least {of.min_cases} fitted cases in the default grid, three for each of the"
-            f" {of.parameters} parameters of {of.model}"
-        )
+    least = MIN_WALK_CASES if fits_walks(study) else MIN_LINK_CASES
+    if study.calibrates and fitted < least:
+        expected = f"at least {least} fitted cases in the default grid"
         raise FieldError(f"{where}: calibrates", expected, fitted)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from analysis.base.errors import FieldError, require_known
-from analysis.base.quantities import percent, percent_interval, quantity, quantity_interval
+from analysis.base.quantities import quantity, quantity_interval
 from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Bounds
 from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
@@ -78,13 +78,11 @@ class Metric(MetricKeys):
         return kind_of(self.unit, is_share=self.share)
 
     def write(self, value: float) -> str:
-        return percent(value) if self.share else quantity(value, self.unit)
+        return quantity(value, "%" if self.share else self.unit)
 
     def write_interval(self, value: float, low: float, high: float) -> str:
         """The interval of its `value` as text; empty if there is none."""
-        if self.share:
-            return percent_interval(value, low, high)
-        return quantity_interval(value, low, high, self.unit)
+        return quantity_interval(value, low, high, "%" if self.share else self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,13 +160,10 @@ class Study(StudyKeys):
         return self.folder.parents[1]
 
     @property
-    def bindings_path(self) -> Path:
-        """Path of bindings.cpp, which exists only in studies with compiled variants."""
-        return self.folder / "bindings.cpp"
-
-    @property
     def bindings(self) -> Path | None:
-        return self.bindings_path if self.bindings_path.exists() else None
+        """Path of bindings.cpp, which exists only in studies with compiled variants."""
+        path = self.folder / "bindings.cpp"
+        return path if path.exists() else None
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; FieldError lists all names."""
@@ -239,9 +234,7 @@ class Study(StudyKeys):
     @property
     def time_metrics(self) -> list[str]:
         """Metrics that time whole operations, in the order of study.yaml."""
-        return [
-            n for n, metric in self.metrics.items() if metric.unit == "s" and not metric.part_of
-        ]
+        return [m.name for m in self.metrics.values() if m.unit == "s" and not m.part_of]
 
     def clock_of(self, variant: Variant, metric: str) -> str:
         """The label of one of the variant's times, with what is special about its clock."""
@@ -277,9 +270,8 @@ class Study(StudyKeys):
         return {
             claim.id: list(claim.bounds)
             for claim in self.claims
-            if variant in claim.variants
-            and not claim.on_rows
-            and (claim.on_counters or not counted)
+            if variant in claim.variants and not claim.on_rows
+            if claim.on_counters or not counted
         }
 
     def comparisons(self) -> Iterator[tuple[Variant, Variant]]:
@@ -296,9 +288,8 @@ class Study(StudyKeys):
 
     def companions(self, name: str) -> list[Variant]:
         """The variants to measure together with `name`: itself and both sides of its comparisons,
-        because ratios pair samples of one run.
-
-        A calibration is always measured as a whole, because its parameters belong to one host.
+        because ratios pair samples of one run. All of a calibration, because its parameters belong
+        to one host.
         """
         self.variant(name)  # FieldError for an unknown one
         if self.calibrates:
@@ -309,20 +300,16 @@ class Study(StudyKeys):
 
     def shown_again(self, name: str) -> list[Variant]:
         """The companions of `name`, each with only the cases that the page shows of `name`: the
-        headline case, or the largest, and those of claims.
-
-        A calibration keeps all cases.
+        headline case, or the largest, and those of claims. A calibration keeps all cases.
         """
         companions = self.companions(name)
         if self.calibrates:
             return companions
         tests = (test for claim in self.claims for test in claim.tests if name in test.variants)
         shown = {self.shown_case(self.variant(name)).id}.union(*(test.cases for test in tests))
-        limited = (
-            replace(one, cases=tuple(case for case in one.cases if case.id in shown))
-            for one in companions
-        )
-        return [variant for variant in limited if variant.cases]
+        kept = [tuple(case for case in one.cases if case.id in shown) for one in companions]
+        pairs = zip(companions, kept, strict=True)
+        return [replace(one, cases=cases) for one, cases in pairs if cases]
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

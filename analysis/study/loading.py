@@ -11,7 +11,7 @@ from typing import Final
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.expression import evaluate_field
+from analysis.base.expression import evaluate
 from analysis.base.keys import NAME, read
 from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
@@ -185,7 +185,7 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
     for values in itertools.product(*cases.values.values()):
         point = dict(zip(cases.values, values, strict=True))
         names, place = {**constants, **point}, f"{where}.payload_bytes"
-        payload = evaluate_field(cases.payload_bytes, names, place, 0)
+        payload = evaluate(cases.payload_bytes, names, place, 0)
         expanded.append(Case(point, payload, **settings))
     return expanded
 

@@ -67,24 +67,28 @@ def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
 
     def add(paths: Iterable[Path]) -> None:
         for path in paths:
-            if path not in found and path.exists():
+            if path not in found and path.is_file():
                 found[path] = None
-                add(_used_files(path, path.stat().st_mtime_ns, repository))
+                add(_used_files(path, _text(path), repository))
 
     add(roots)
     return list(found)
 
 
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "surrogateescape")
+
+
 @cache
-def _used_files(path: Path, modified_ns: int, repository: Path) -> list[Path]:
+def _used_files(path: Path, text: str, repository: Path) -> list[Path]:
     """Where the files may lie that `path` includes or imports.
 
     Only a module has a file, but an import does not say whether a name is that of a module.
     """
     if path.suffix in CPP_SUFFIXES:
-        return [(path.parent / name).resolve() for name in _INCLUDE.findall(path.read_text())]
-    used = []
-    for node in _statements(_parsed(path, modified_ns)) if path.suffix == ".py" else ():
+        return [(path.parent / name).resolve() for name in _INCLUDE.findall(text)]
+    used: dict[Path, None] = {}
+    for node in _statements(_parsed(text)) if path.suffix == ".py" else ():
         folder, modules = repository, list[str]()
         if isinstance(node, ast.Import):
             modules = [name.name for name in node.names]
@@ -95,8 +99,8 @@ def _used_files(path: Path, modified_ns: int, repository: Path) -> list[Path]:
             base = folder
             for part in module.strip(".").split("."):
                 base /= part
-                used += [base.with_suffix(".py"), base / "__init__.py"]
-    return [file for file in dict.fromkeys(used) if file.exists()]
+                used |= dict.fromkeys((base.with_suffix(".py"), base / "__init__.py"))
+    return list(used)
 
 
 def _statements(block: ast.AST) -> Iterator[ast.AST]:
@@ -135,28 +139,23 @@ def _hash(files: Iterable[Path], settings: object) -> str:
     digest = hashlib.sha256()
     for path in files:
         digest.update(f"\0{path.name}\0".encode())
-        digest.update(_normal_form(path, path.stat().st_mtime_ns).encode())
+        normal = normalise_python if path.suffix == ".py" else normalise_cpp
+        digest.update(normal(_text(path)).encode("utf-8", "surrogateescape"))
     digest.update(json.dumps(settings, sort_keys=True).encode())
     return digest.hexdigest()
 
 
 @cache
-def _normal_form(path: Path, modified_ns: int) -> str:
-    if path.suffix == ".py":
-        return _normal_python(_parsed(path, modified_ns))
-    return normalise_cpp(path.read_text())
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree. A text that is no Python counts as it is: it stops only its study, when a
+    round imports it."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ast.parse(f"unparsed = {text!r}")
 
 
 @cache
-def _parsed(path: Path, _modified_ns: int) -> ast.Module:
-    """The syntax tree. A file that is no Python counts by its bytes: it stops only its study, when
-    a round imports it."""
-    try:
-        return ast.parse(path.read_text(), str(path))
-    except (SyntaxError, ValueError):
-        return ast.parse(f"unparsed = {path.read_bytes()!r}")
-
-
 def normalise_cpp(text: str) -> str:
     """`text` without comments and without insignificant white space.
 
@@ -182,16 +181,14 @@ def normalise_cpp(text: str) -> str:
     return re.sub("\0(\\d+)\0", lambda found: literals[int(found[1])], squeezed)
 
 
+@cache
 def normalise_python(text: str) -> str:
     """The syntax tree of `text` without docstrings.
 
     A statement that is only a string has no effect, so it counts as a docstring. Of imports from
     the engine only the names remain, so that its modules can move.
     """
-    return _normal_python(ast.parse(text))
-
-
-def _normal_python(module: ast.Module) -> str:
+    module = _parsed(text)
     imports = [node for node in _statements(module) if _is_of_engine(node)]
     names = {f"{name.name} as {name.asname}" for node in imports for name in node.names}
     return "\n".join([*sorted(names), _written(module.body)])
@@ -209,8 +206,12 @@ def _is_of_engine(node: object) -> TypeGuard[ast.ImportFrom]:
 def _written(node: object) -> str:
     """A part of a syntax tree as text, which is the same in every version of Python."""
     match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return ""
+        case ast.ImportFrom() if _is_of_engine(node):
+            return ""
         case list():
-            return f"[{','.join(_written(part) for part in node if not _has_no_effect(part))}]"
+            return f"[{','.join(filter(None, map(_written, node)))}]"
         case ast.AST():
             # Newer versions have more fields, which are empty in programs for older ones.
             fields = [
@@ -220,11 +221,3 @@ def _written(node: object) -> str:
             ]
             return f"{type(node).__name__}({','.join(fields)})"
     return repr(node)
-
-
-def _has_no_effect(node: object) -> bool:
-    """Whether a statement is left out: a string, or an import from the engine."""
-    match node:
-        case ast.Expr(value=ast.Constant(value=str())):
-            return True
-    return _is_of_engine(node)

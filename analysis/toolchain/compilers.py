@@ -1,4 +1,4 @@
-"""Choice of the compilers: the locked nvcc, an installed one, or the one that is named."""
+"""Choice of the compilers and of the GPU architecture to compile for."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from analysis import BUILD, ROOT
 from analysis.base.errors import FieldError, HotpathError
+from analysis.base.gpu import GpuError, open_gpus
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
-DEFAULT_ARCH = "sm_90"
-INSTALLER = ROOT / "env" / "run"
-"""Adds the locked compiler to the environment .venv when WITH_COMPILER is set."""
-WITH_COMPILER = "HOTPATH_COMPILER"
+AUTO: Final = "auto"
+DEFAULT_ARCH: Final = "sm_90"
+INSTALLER: Final = ROOT / "env" / "run"
+"""Adds the locked compiler to the environment .venv when HOTPATH_COMPILER is set."""
+
+
+class UnsupportedGpu(HotpathError):
+    """The compiler cannot build for this GPU."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Toolchain:
     libfabric: Libfabric | None = None
 
 
-def find_toolchain(nvcc: str = "auto", libfabric: str = "auto") -> Toolchain:
+def find_toolchain(nvcc: str = AUTO, libfabric: str = AUTO) -> Toolchain:
     """The toolchain of the compiler that find_nvcc finds; if there is none, of the locked compiler,
     which is then installed. `libfabric` as find_libfabric takes it.
 
@@ -48,21 +54,21 @@ def find_toolchain(nvcc: str = "auto", libfabric: str = "auto") -> Toolchain:
     return replace(_describe(path), libfabric=find_libfabric(libfabric))
 
 
-def find_nvcc(nvcc: str = "auto") -> Path | None:
+def find_nvcc(nvcc: str = AUTO) -> Path | None:
     """The compiler `nvcc` names, or with `auto` the locked one, then CUDACXX, CUDA_HOME and PATH.
 
     None if none of these exists; FieldError if a named one does not.
     """
-    if nvcc != "auto":
+    if nvcc != AUTO:
         if not Path(nvcc).is_file():
             raise FieldError("config: nvcc", "`auto` or the path of a compiler", nvcc)
         return Path(nvcc)
-    paths = [Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc")]
-    paths += [
+    paths = [
+        Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin", "nvcc"),
         Path(os.environ.get("CUDACXX", "")),
         Path(os.environ.get("CUDA_HOME", ""), "bin/nvcc"),
+        Path(shutil.which("nvcc") or ""),
     ]
-    paths += [Path(shutil.which("nvcc") or "")]
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 
 
@@ -74,10 +80,8 @@ def _install_nvcc() -> Path:
     if Path(sys.prefix) != ROOT / ".venv":
         raise HotpathError("nvcc: none in this environment, CUDACXX, CUDA_HOME or PATH")
     print("Installing the CUDA compiler", file=sys.stderr)
-    environment = os.environ | {WITH_COMPILER: "1"}
-    done = subprocess.run(
-        [str(INSTALLER), "true"], env=environment, capture_output=True, text=True, check=False
-    )
+    environment = os.environ | {"HOTPATH_COMPILER": "1"}
+    done = subprocess.run([INSTALLER, "true"], env=environment, capture_output=True, text=True)
     path = find_nvcc()
     if done.returncode != 0 or path is None:
         why = done.stderr.strip().removeprefix("error: ")
@@ -104,12 +108,10 @@ def compiling() -> dict[str, str]:
 def output_of(command: Sequence[str]) -> str:
     """Output of a compiler; HotpathError with the command and its messages if it fails."""
     try:
-        done = subprocess.run(
-            command, env=compiling(), capture_output=True, text=True, errors="replace", check=False
-        )
+        done = subprocess.run(command, env=compiling(), capture_output=True, check=False)
     except OSError as error:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
-    printed = done.stdout + done.stderr
+    printed = (done.stdout + done.stderr).decode(errors="replace")
     if done.returncode != 0:
         raise HotpathError(f"{shlex.join(command)}\n{printed}")
     return printed
@@ -130,15 +132,10 @@ def _describe(nvcc: Path) -> Toolchain:
     if include is None:
         raise HotpathError(f"{nvcc}: cuda_runtime.h not found in any of {list(map(str, includes))}")
     folders = [root / name for name in ("lib64", "lib", "targets/x86_64-linux/lib")]
+    libraries = tuple(folder for folder in folders if folder.is_dir())
     cxx = find_cxx()
-    return Toolchain(
-        nvcc=nvcc,
-        version=version[1],
-        include=include,
-        libraries=tuple(folder for folder in folders if folder.is_dir()),
-        cxx=cxx,
-        cxx_version=output_of([cxx, "--version"]).splitlines()[0],
-    )
+    cxx_version = output_of([cxx, "--version"]).splitlines()[0]
+    return Toolchain(nvcc, version[1], include, libraries, cxx, cxx_version)
 
 
 @cache
@@ -156,3 +153,26 @@ def require_arch(arch: str, nvcc: Path) -> None:
     if not can_build(arch, nvcc):
         known = _architectures(nvcc)
         raise FieldError("config: arch", f"one of {known}, which {nvcc} can build for", arch)
+
+
+def resolve_arch(arch: str, gpus: Sequence[int | str], nvcc: str = AUTO) -> str:
+    """`arch` itself, or for `auto` the architecture of the first of `gpus`; DEFAULT_ARCH if there
+    is no usable GPU, or an installed compiler cannot build for it."""
+    if arch != AUTO:
+        return arch
+    try:
+        with open_gpus(gpus) as (first, *_):
+            of_gpu = first.arch
+    except GpuError:
+        return DEFAULT_ARCH
+    compiler = find_nvcc(nvcc)
+    return of_gpu if compiler is None or can_build(of_gpu, compiler) else DEFAULT_ARCH
+
+
+def require_supported(arch: str, of_gpu: str, toolchain: Toolchain) -> None:
+    """UnsupportedGpu if `arch` is `auto` and the compiler cannot build for the GPU's, `of_gpu`."""
+    if arch == AUTO and not can_build(of_gpu, toolchain.nvcc):
+        cuda = toolchain.version.partition(".")[0]
+        raise UnsupportedGpu(
+            f"this GPU is {of_gpu}: CUDA {cuda} cannot compile for it, nothing is measured here"
+        )

@@ -12,7 +12,6 @@ from analysis import ROOT
 from analysis.base.errors import FieldError
 
 MISSING: Final = "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
-
 FETCHED: Final = ROOT / "build" / "libfabric"
 """Where env/libfabric unpacks it for those who may not install it."""
 PREFIXES: Final = (FETCHED, Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa"))
@@ -44,20 +43,16 @@ class Libfabric:
 def find_libfabric(where: str = "auto") -> Libfabric | None:
     """libfabric in the folder `where`, or with `auto` the first that is installed; None without.
 
-    The folder is a prefix with include/ and lib/, or what `dpkg -x` makes of packages. One with
-    headers alone is used with the system's library. FieldError where a named folder has no headers
-    or no library is found.
+    The folder is a prefix with include/ and lib/, or what `dpkg -x` makes of packages, which have
+    their files under usr/. One with headers alone is used with the system's library. FieldError
+    where a named folder has no headers or no library is found.
     """
     asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
-    # A package unpacked by `dpkg -x` has its files under usr/.
     prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
-    prefix = next((path for path in prefixes if (path / HEADER).is_file()), None)
-    places = product(
-        (prefix, *prefixes, *PREFIXES) if prefix else (), LIBRARY_FOLDERS, LIBRARY_NAMES
-    )
-    library = next(filter(Path.is_file, (Path(*parts) for parts in places)), None)
-    if prefix and library:
-        return Libfabric(prefix / "include", library)
+    if prefix := next((path for path in prefixes if (path / HEADER).is_file()), None):
+        places = product((prefix, *prefixes, *PREFIXES), LIBRARY_FOLDERS, LIBRARY_NAMES)
+        if library := next(filter(Path.is_file, (Path(*parts) for parts in places)), None):
+            return Libfabric(prefix / "include", library)
     if where == "auto":
         return None
     expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"

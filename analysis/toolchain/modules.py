@@ -37,10 +37,8 @@ def load_module(modules: Path, study: Study, variant: Variant) -> ModuleType:
         return load_python(study, variant.path.stem)
     path = module_path(modules, study, variant)
     if not path.exists():
-        raise HotpathError(
-            f"{path}: not built; run: snakemake --cores all build"
-            f" --config 'studies=[\"{study.name}\"]'"
-        )
+        build = f"snakemake --cores all build --config 'studies=[\"{study.name}\"]'"
+        raise HotpathError(f"{path}: not built; run: {build}")
     spec = importlib.util.spec_from_file_location(f"{path}.{COMPILED_NAME}", path)
     assert spec is not None and spec.loader is not None, "an .so file has a loader"
     module = importlib.util.module_from_spec(spec)

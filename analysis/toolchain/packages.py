@@ -56,23 +56,17 @@ class Package:
 
 
 def _torch(root: Path) -> Flags:
-    return _system(root / "include"), [*_linked(root / "lib"), "-lc10_cuda", "-lc10"]
+    return ["-isystem", f"{root}/include"], [*_linked(root / "lib"), "-lc10_cuda", "-lc10"]
 
 
 def _rmm(root: Path) -> Flags:
     # Its logger is another package, which librmm.so finds only if it is loaded already.
     logger = root.parent / "rapids_logger"
     # The CCCL that its headers need lies beside them. -I, so that it comes before the toolkit's.
-    includes = [f"-I{root / 'include' / 'rapids'}", *_system(root / "include")]
-    includes += _system(logger / "include")
+    includes = [f"-I{root}/include/rapids", "-isystem", f"{root}/include"]
     link = [*_linked(root / "lib64"), "-lrmm", *_linked(logger / "lib64"), "-lrapids_logger"]
     # nvcc puts what is for the linker before all libraries.
-    return includes, [*link, "-Xlinker=--no-as-needed"]
-
-
-def _system(folder: Path) -> list[str]:
-    """A folder of system headers; nvcc expects it as a separate word."""
-    return ["-isystem", str(folder)]
+    return [*includes, "-isystem", f"{logger}/include"], [*link, "-Xlinker=--no-as-needed"]
 
 
 def _linked(folder: Path) -> list[str]:
@@ -89,13 +83,10 @@ PACKAGES: Final = {
 
 def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
-    includes, link = list[str](), list[str]()
-    for package in (PACKAGES[need] for need in needs if need in PACKAGES):
-        if package.root and not package.unmet:
-            more_includes, more_link = package.flags(package.root)
-            includes += more_includes
-            link += more_link
-    return includes, link
+    packages = [PACKAGES[need] for need in needs if need in PACKAGES]
+    flags = [p.flags(p.root) for p in packages if p.root and not p.unmet]
+    compiling, linking = ([flag for pair in flags for flag in pair[n]] for n in range(2))
+    return compiling, linking
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:

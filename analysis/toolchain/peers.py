@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +22,9 @@ from typing import Any, Final
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
-from analysis.study import Study, Variant, find_study
+from analysis.study import Variant, find_study
 from analysis.study.peers import FOLDER, folder_of, unmet
-from analysis.toolchain.compilers import compiling, find_toolchain
+from analysis.toolchain.compilers import find_toolchain, output_of
 from analysis.toolchain.modules import load_python
 
 BUILT: Final = FOLDER / "built"
@@ -33,13 +32,7 @@ LOAD_LIMIT_S: Final = 300.0
 HOPPER: Final = (9, 0)
 VLLM_MACROS: Final = ("-DUSE_CUDA", "-DENABLE_FP8", "-DTORCH_TARGET_VERSION=0x020B000000000000ULL")
 """It uses the stable interface of torch 2.11."""
-FFI_HEADERS: Final = (
-    "container/tensor.h",
-    "dtype.h",
-    "error.h",
-    "extra/c_env_api.h",
-    "function.h",
-)
+FFI_HEADERS: Final = ("container/tensor.h", "dtype.h", "error.h", "extra/c_env_api.h", "function.h")
 
 
 def sglang_module(file: str, exports: Mapping[str, str]) -> Any:
@@ -131,7 +124,9 @@ def _compiled(name: str, text: str, flags: Sequence[str], link: Sequence[str]) -
     """The shared library of this CUDA code, which is compiled once. HotpathError with the
     compiler's first error."""
     toolchain = find_toolchain()
-    command = [str(toolchain.nvcc), *_target(), "-O3", *flags]
+    major, minor = _capability()
+    arch = f"{major}{minor}{'a' * (major >= HOPPER[0])}"
+    command = [str(toolchain.nvcc), f"-gencode=arch=compute_{arch},code=sm_{arch}", "-O3", *flags]
     command += ["-Xcompiler", "-fPIC", "-shared", "--no-device-link"]
     command += [*(f"-L{path}" for path in toolchain.libraries), *link]
     key = "\0".join([*command, toolchain.version, text])
@@ -141,28 +136,16 @@ def _compiled(name: str, text: str, flags: Sequence[str], link: Sequence[str]) -
     BUILT.mkdir(parents=True, exist_ok=True)
     source, partial = path.with_suffix(f".{os.getpid()}.cu"), path.with_suffix(f".{os.getpid()}")
     source.write_text(text)
-    done = subprocess.run(
-        [*command, "-o", str(partial), str(source)],
-        env=compiling(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        printed = f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
-        path.with_suffix(".log").write_text(printed)
-        errors = re.findall(r".*error.*", done.stderr) or [f"exit code {done.returncode}"]
-        raise HotpathError(f"{name} does not compile: {errors[0].strip()}")
+    try:
+        output_of([*command, "-o", str(partial), str(source)])
+    except HotpathError as error:
+        path.with_suffix(".log").write_text(str(error))
+        first = re.search(r"\n(.*error.*)", str(error))
+        reason = first[1].strip() if first else "see its log"
+        raise HotpathError(f"{name} does not compile: {reason}") from error
     source.unlink()
     partial.rename(path)
     return path
-
-
-def _target() -> list[str]:
-    major, minor = _capability()
-    suffix = "a" if major >= HOPPER[0] else ""
-    arch = f"{major}{minor}{suffix}"
-    return [f"-gencode=arch=compute_{arch},code=sm_{arch}"]
 
 
 @cache
@@ -199,10 +182,11 @@ def unusable(variant: Variant) -> str | None:
 @cache
 def _reasons(study: str) -> Mapping[str, str | None]:
     """Why shipped operators of a study do not load, by variant."""
-    variants = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
+    shipped = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
+    variants = {one.name: one for one in shipped}
     with ThreadPoolExecutor() as threads:
-        reasons = list(threads.map(lambda one: _try(study, one), variants))
-    return {one.name: reason for one, reason in zip(variants, reasons, strict=True)}
+        reasons = threads.map(lambda one: _try(study, one), variants.values())
+        return dict(zip(variants, reasons, strict=True))
 
 
 def _try(study: str, variant: Variant) -> str | None:
@@ -221,18 +205,14 @@ def _try(study: str, variant: Variant) -> str | None:
     return f"does not load: {lines[-1][:300]}"
 
 
-def load(study: Study, variant: Variant) -> None:
-    """Load a shipped operator by the function `load` of the variant's file."""
-    load_python(study, variant.path.stem).load(**variant.options)
-
-
 def main() -> None:
     parser = program("analysis.toolchain.peers", __doc__)
     parser.add_argument("study")
     parser.add_argument("variant")
     arguments = parser.parse_args()
     study = find_study(arguments.study)
-    load(study, study.variant(arguments.variant))
+    variant = study.variant(arguments.variant)
+    load_python(study, variant.path.stem).load(**variant.options)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 import shutil
 import subprocess
 import sysconfig
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -32,9 +30,8 @@ not be read has one row without a kernel, which gives the reason."""
 
 _HEADER: Final = re.compile(r"^\s*(code for|Function :) (\S+)")
 _LINE: Final = re.compile(
-    r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(?P<name>[A-Z]\w*)(?P<options>[.\w]*)(?P<rest>[^;]*);"
+    r"^\s*/\*[0-9a-f]{4,}\*/\s+(?P<predicate>@!?U?P\w+\s+)?(?P<name>[A-Z]\w*)(?P<options>[.\w]*)(?P<rest>[^;]*);"
 )
-_PREDICATED: Final = re.compile(r"\*/\s+@")
 _REGISTER: Final = re.compile(r"\bR(\d+)(\.64)?")
 _WIDTH: Final = re.compile(r"\.(?:[US](8|16)|(64|128|256))\b")
 
@@ -54,6 +51,32 @@ class KernelCode:
     loads_in_flight: int = 0
     in_flight_bytes: int = 0
 
+    def follow(self, waiting: dict[int, tuple[int, int]], line: re.Match[str]) -> None:
+        """Count one instruction and update the loads under way: by first register, how many
+        registers each fills, and its width in bits."""
+        name, operands = line["name"], line["rest"]
+        named = {
+            register
+            for number, pair in _REGISTER.findall(operands)
+            for register in range(int(number), int(number) + (2 if pair else 1))
+        }
+        for first, (count, _) in list(waiting.items()):
+            if not named.isdisjoint(range(first, first + count)):
+                del waiting[first]
+        option = _WIDTH.search(line["options"])
+        width = int(option[1] or option[2]) if option else 32
+        if name in ("STG", "ST"):
+            self.stores[width] += 1
+        elif name in ("LDG", "LD"):
+            self.loads[width] += 1
+            if target := re.match(r"\s*(?:P\w+,\s*)?R(\d+)", operands):
+                waiting[int(target[1])] = (max(width // 32, 1), width)
+            if len(waiting) >= self.loads_in_flight:
+                self.loads_in_flight = len(waiting)
+                self.in_flight_bytes = sum(bits for _, bits in waiting.values()) // 8 * WARP
+        elif name in ("BRA", "EXIT", "RET") and not line["predicate"]:
+            waiting.clear()
+
 
 @dataclass
 class VariantCode:
@@ -63,63 +86,34 @@ class VariantCode:
     reason: str = ""
 
 
-def parse_sass(text: str) -> Iterator[KernelCode]:
+def parse_sass(text: str) -> list[KernelCode]:
     """Every kernel in `text`, the output of `cuobjdump -sass`.
 
     Code is followed in program order as if no conditional branch were taken. A load is under way
     from its issue until an instruction names a register it fills; asynchronous copies to shared
     memory do not count.
     """
-    arch, code = "", None
-    waiting: dict[int, tuple[int, int]] = {}  # first register: how many, and width in bits
+    arch, found = "", list[KernelCode]()
+    waiting: dict[int, tuple[int, int]] = {}
     for line in text.splitlines():
         if header := _HEADER.match(line):
             if header[1] == "code for":
                 arch = header[2]
-                continue
-            if code:
-                yield code
-            code, waiting = KernelCode(arch, header[2]), {}
-        elif code and (found := _LINE.match(line)):
-            _follow(code, waiting, found)
-            if found["name"] in ("BRA", "EXIT", "RET") and not _PREDICATED.search(line):
-                waiting.clear()
-    if code:
-        yield code
-
-
-def _follow(code: KernelCode, waiting: dict[int, tuple[int, int]], line: re.Match[str]) -> None:
-    """Count one instruction and update which loads are under way."""
-    name, operands = line["name"], line["rest"]
-    named = {
-        register
-        for number, pair in _REGISTER.findall(operands)
-        for register in range(int(number), int(number) + (2 if pair else 1))
-    }
-    for first, (count, _) in list(waiting.items()):
-        if not named.isdisjoint(range(first, first + count)):
-            del waiting[first]
-    option = _WIDTH.search(line["options"])
-    width = int(option[1] or option[2]) if option else 32
-    if name in ("STG", "ST"):
-        code.stores[width] += 1
-    elif name in ("LDG", "LD"):
-        code.loads[width] += 1
-        if target := re.match(r"\s*(?:P\w+,\s*)?R(\d+)", operands):
-            waiting[int(target[1])] = (max(width // 32, 1), width)
-        if len(waiting) >= code.loads_in_flight:
-            code.loads_in_flight = len(waiting)
-            code.in_flight_bytes = sum(bits for _, bits in waiting.values()) // 8 * WARP
+            else:
+                found.append(KernelCode(arch, header[2]))
+                waiting = {}
+        elif found and (instruction := _LINE.match(line)):
+            found[-1].follow(waiting, instruction)
+    return found
 
 
 def find_tool(name: str) -> Path:
     """A tool of CUDA: this environment's, else the one in PATH. HotpathError where it is in
     neither."""
     packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
-    found = shutil.which(name, path=packaged) or shutil.which(name)
-    if found is None:
-        raise HotpathError(f"{name} is neither in this environment nor in PATH")
-    return Path(found)
+    if found := shutil.which(name, path=packaged) or shutil.which(name):
+        return Path(found)
+    raise HotpathError(f"{name} is neither in this environment nor in PATH")
 
 
 def cuobjdump(file: Path, *arguments: str, folder: Path | None = None) -> str:
@@ -140,25 +134,23 @@ def cuobjdump(file: Path, *arguments: str, folder: Path | None = None) -> str:
     return done.stdout
 
 
-def write_code(
-    path: Path, study: str, variant: str, kernels: Iterable[KernelCode], reason: str = ""
-) -> None:
-    """Write COLUMNS; a `reason` becomes a row by itself."""
+def write_code(path: Path, study: str, variant: str, code: VariantCode) -> None:
+    """Write COLUMNS; a reason becomes a row by itself."""
     rows: list[list[object]] = []
-    for code in kernels:
-        counts = [of[width] for of in (code.loads, code.stores) for width in WIDTHS]
-        in_flight = code.loads_in_flight, code.in_flight_bytes
-        rows.append([study, variant, code.arch, code.kernel, *counts, *in_flight, ""])
-    if reason:
-        rows.append([study, variant, *[""] * (len(COLUMNS) - 3), reason])
+    for kernel in code.kernels:
+        counts = [of[width] for of in (kernel.loads, kernel.stores) for width in WIDTHS]
+        in_flight = kernel.loads_in_flight, kernel.in_flight_bytes
+        rows.append([study, variant, kernel.arch, kernel.kernel, *counts, *in_flight, ""])
+    if code.reason:
+        rows.append([study, variant, *[""] * (len(COLUMNS) - 3), code.reason])
     path.write_text(to_text(COLUMNS, rows), newline="")
 
 
 def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
     """The content of a file by `write_code`, by study and variant; empty without a file."""
     found: defaultdict[tuple[str, str], VariantCode] = defaultdict(VariantCode)
-    text = path.read_text() if path.exists() else ""
-    for study, variant, arch, kernel, *numbers, reason in list(csv.reader(io.StringIO(text)))[1:]:
+    lines = path.read_text().splitlines()[1:] if path.exists() else ()
+    for study, variant, arch, kernel, *numbers, reason in csv.reader(lines):
         code = found[study, variant]
         code.reason = code.reason or reason
         if kernel:
@@ -176,12 +168,11 @@ def main() -> None:
     parser.add_argument("--module", type=Path, required=True)
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
-    kernels, reason = list[KernelCode](), ""
     try:
-        kernels = list(parse_sass(cuobjdump(given.module, "-sass")))
+        code = VariantCode(parse_sass(cuobjdump(given.module, "-sass")))
     except HotpathError as error:
-        reason = str(error)
-    write_code(given.out, given.study, given.variant, kernels, reason)
+        code = VariantCode(reason=str(error))
+    write_code(given.out, given.study, given.variant, code)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ SHARED_BINDINGS: Final = "bindings"
 
 def variant_settings(variant: Variant) -> CompileSettings:
     """Settings of the variant's file."""
-    macros: dict[str, int | str] = {**variant.constants, **variant.options}
-    return CompileSettings(macros, variant.flags, variant.needs)
+    return CompileSettings({**variant.constants, **variant.options}, variant.flags, variant.needs)
 
 
 def bindings_settings(study: Study, variant: Variant | None = None) -> CompileSettings:

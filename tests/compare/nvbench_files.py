@@ -22,8 +22,10 @@ def summaries(values: Mapping[str, object], tag: str = GPU_TIME) -> list[dict[st
     ]
 
 
-def write_nvbench(path: Path, rows: Mapping[tuple[str, str], Sequence[float]]) -> None:
-    """A file with the samples of each benchmark and case."""
+def write_nvbench(
+    path: Path, rows: Mapping[tuple[str, str], Sequence[float]], program: str = "trial"
+) -> None:
+    """A file of a program with the samples of each benchmark and case."""
     benchmarks: dict[str, dict[str, Any]] = {}
     folder = path.with_name(f"{path.name}-bin")
     folder.mkdir(exist_ok=True)
@@ -46,5 +48,5 @@ def write_nvbench(path: Path, rows: Mapping[tuple[str, str], Sequence[float]]) -
             "is_skipped": False,
         }
         benchmarks.setdefault(name, {"name": name, "states": []})["states"].append(state)
-    document = {"meta": {"argv": ["trial"]}, "devices": [{"id": 0, "name": "GPU"}]}
+    document = {"meta": {"argv": [program]}, "devices": [{"id": 0, "name": "GPU"}]}
     path.write_text(json.dumps(document | {"benchmarks": [*benchmarks.values()]}))

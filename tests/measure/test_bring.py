@@ -264,7 +264,7 @@ def test_a_fault_in_a_machine_is_one_error() -> None:
     for machines, message in (
         ([{"name": "a"}, {"name": "a"}], "machines: expected every entry once"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),
-        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected no such key"),
+        ([{"name": "a", "gpu": 1}], "machines.a.gpu: expected a known key, such as 'gpus'"),
     ):
         with pytest.raises(FieldError, match=message):
             load_config({"machines": machines})

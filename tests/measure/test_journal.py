@@ -17,7 +17,7 @@ from analysis.results.store.keys import Disturbance
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.claims import Claim
-from analysis.study.claims.kinds import Comparison
+from analysis.study.claims.claim import Comparison
 from tests.editing import edit_json, replace_in
 from tests.measure.studies import (
     GRID,

@@ -19,9 +19,13 @@ from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
 from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
 from analysis.study.config import load_config
-from analysis.toolchain import arch
-from analysis.toolchain.arch import UnsupportedGpu, require_supported, resolve_arch
-from analysis.toolchain.compilers import DEFAULT_ARCH
+from analysis.toolchain import compilers
+from analysis.toolchain.compilers import (
+    DEFAULT_ARCH,
+    UnsupportedGpu,
+    require_supported,
+    resolve_arch,
+)
 from analysis.toolchain.libfabric import MISSING
 from tests.compiled import toolchain
 from tests.editing import replace_in
@@ -101,7 +105,7 @@ def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own()
 def test_a_gpu_older_than_the_compiler_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, [Device(0, name="Tesla V100")])
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCudaComputeCapability", lambda device: (7, 0))
-    monkeypatch.setattr(arch, "find_nvcc", lambda nvcc: toolchain().nvcc)
+    monkeypatch.setattr(compilers, "find_nvcc", lambda nvcc: toolchain().nvcc)
     assert resolve_arch("auto", [0]) == DEFAULT_ARCH
     with pytest.raises(UnsupportedGpu, match=r"^this GPU is sm_70: CUDA 13 cannot compile"):
         places()

@@ -27,8 +27,7 @@ from analysis.measure.machine_lock import whole_machine
 from analysis.measure.round import RoundJob
 from analysis.study import discover
 from analysis.study.config import Grid, load_config
-from analysis.toolchain.arch import resolve_arch
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import built_modules, module_path
 from tests.second_clock.clock import CELLS, BothClocks, Compared, build
 

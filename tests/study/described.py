@@ -6,54 +6,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from analysis.study import Study, load_study
+from tests import synthetic
 
 
 def description() -> dict[str, Any]:
     """A small study with a step, its repeat, a ceiling and two case sets."""
-    return {
-        "title": "Copy",
-        "question": "How fast?",
-        "budget_s": 5,
-        "constants": {"row_bytes": 16},
-        "metrics": {"host_time": {"unit": "s", "label": "host time"}},
-        "cases": {
+    return synthetic.description(
+        "Copy",
+        {"host_time": ("s", "host time")},
+        {
             "small": {"rows": [1, 2], "draw": ["once", "twice"], "payload_bytes": "rows*row_bytes"},
             "large": {"rows": [64], "draw": ["once"], "payload_bytes": 1024, "grid": "full"},
         },
-        "headline": {"rows": 2, "draw": "once"},
-        "variants": [
-            {"name": "first", "role": "step", "title": "First", "cases": ["small", "large"]},
-            {
-                "name": "second",
-                "role": "step",
-                "title": "Second",
-                "after": "first",
-                "cases": ["small"],
-                "constants": {"row_bytes": 32},
-            },
-            {
-                "name": "again",
-                "role": "step",
-                "title": "First again",
-                "after": "first",
-                "source": "first",
-                "cases": ["small"],
-            },
-            {"name": "limit", "role": "ceiling", "title": "Limit", "cases": ["small"]},
-            {"name": "kernel", "role": "step", "title": "K", "cases": ["small"], "needs": ["gpu"]},
+        [
+            {"name": "first", "cases": ["small", "large"]},
+            {"name": "second", "after": "first", "constants": {"row_bytes": 32}},
+            {"name": "again", "after": "first", "source": "first"},
+            {"name": "limit", "role": "ceiling"},
+            {"name": "kernel", "needs": ["gpu"]},
         ],
-    }
+        constants={"row_bytes": 16},
+        headline={"rows": 2, "draw": "once"},
+    )
 
 
 def load(folder: Path, data: Mapping[str, Any]) -> Study:
-    folder.mkdir(exist_ok=True)
-    (folder / "study.yaml").write_text(yaml.safe_dump(dict(data), sort_keys=False))
+    path = synthetic.write_description(folder, data)
     for source in ("first.py", "second.py", "limit.cpp", "kernel.cu"):
         (folder / source).touch()
-    return load_study(folder / "study.yaml")
+    return load_study(path)
 
 
 GONE = object()

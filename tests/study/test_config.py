@@ -23,8 +23,8 @@ def studies_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("overrides", "field", "expected", "got"),
     [
-        ({"grdi": "smoke"}, "grdi", "no such key", "'smoke'"),
-        ({"grids": {"smoke": {"round": 2}}}, "grids.smoke.round", "no such key", "2"),
+        ({"grdi": "smoke"}, "grdi", "a known key, such as 'grid'", "'grdi'"),
+        ({"grids": {"smoke": {"round": 2}}}, "grids.smoke.round", "'rounds'", "'round'"),
         ({"studies": ["h2d_gatherr"]}, "studies", "'h2d_gather'", "'h2d_gatherr'"),
         ({"studies": "method"}, "studies", "a list", "'method'"),
         ({"grid": "huge"}, "grid", "'smoke', 'default' or 'full'", "'huge'"),

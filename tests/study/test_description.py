@@ -64,7 +64,9 @@ def test_a_calibration_without_enough_fitted_cases_is_refused(tmp_path: Path) ->
     rows = data["variants"][0]
     rows["full"], rows["cases"] = ["row_sizes", "occupancy", "few_rows"], ["alignments", "strides"]
     (file / "study.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
-    message = r"/study.yaml: calibrates: expected at least 24 fitted cases .* of the link, got 18$"
+    message = (
+        r"/study.yaml: calibrates: expected at least 24 fitted cases in the default grid, got 18$"
+    )
     with pytest.raises(FieldError, match=message):
         load_study(file / "study.yaml")
 

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 import pytest
 
 from analysis import ROOT
 from analysis.study import Study, load_study
-from analysis.study.source import (
-    fingerprint,
-    normalise_cpp,
-    normalise_python,
-    source_files,
-)
+from analysis.study.source import fingerprint, normalise_cpp, normalise_python, source_files
 from analysis.toolchain.modules import load_python
 from tests.editing import replace_in
 from tests.repository import STUDIES, TOPS, copy_studies
 
 
-def load(folder: Path) -> Study:
-    return load_study(folder / "study.yaml")
-
-
 def prints(folder: Path) -> dict[str, str]:
-    study = load(folder)
+    study = load_study(folder / "study.yaml")
     return {variant.name: fingerprint(study, variant) for variant in study.variants}
-
-
-def changed(folder: Path, edit: Callable[[], object]) -> set[str]:
-    """The variants whose fingerprint `edit` changes."""
-    before = prints(folder)
-    edit()
-    after = prints(folder)
-    return {name for name in before if before[name] != after[name]}
 
 
 def copied(name: str, repository: Path) -> Path:
@@ -48,104 +28,61 @@ def copied(name: str, repository: Path) -> Path:
     return repository / STUDIES[name].folder.relative_to(ROOT)
 
 
-@pytest.fixture
-def gather(tmp_path: Path) -> Path:
-    return copied("h2d_gather", tmp_path)
+GATHER: Final = STUDIES["h2d_gather"]
+ALL: Final = {variant.name for variant in GATHER.variants}
+COMPILED: Final = {variant.name for variant in GATHER.variants if variant.is_compiled}
+SHARED: Final = {v.name for v in GATHER.variants if v.constants["token_bytes"] == 656}
+V3, AFTER = {"v3_loads_first"}, "after: v2_warp"
 
 
-def test_a_variant_that_is_no_python_changes_its_own_hash_alone(gather: Path) -> None:
-    file = gather / "torch_index_select.py"
-    for text in ("def f(:\n", "\0", "  x = 1\n"):
-        broken = changed(gather, partial(file.write_text, text))
-        assert "torch_index_select" in broken and "v0_byte_copy" not in broken
+def of(file: str) -> set[str]:
+    return {variant.name for variant in GATHER.variants if variant.path.name == file}
 
 
-def test_a_fingerprint_depends_on_no_path_and_no_file_time(gather: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "else where"
-    shutil.copytree(gather.parent, elsewhere / "kernels", copy_function=shutil.copy)
-    moved = elsewhere / "kernels" / gather.name
-    assert prints(moved) == prints(gather) == prints(STUDIES["h2d_gather"].folder)
+EDITS: Final[tuple[tuple[str, str, str, set[str]], ...]] = (
+    ("v3_loads_first.cu", "int4 held", "// held\n  int4  /* kept */\n      held", set()),
+    ("v2_warp_per_token.cu", "#pragma unroll", "#pragma  unroll  // fully", set()),
+    ("bindings.cpp", ") {\n", ")\n{\n", set()),
+    ("workload.py", '"""The gather\'s pools', '"""Pools', set()),
+    ("workload.py", "MAX_SMS = 1024\n", "# of any\nMAX_SMS  =  1024  # GPU\n\n\n", set()),
+    ("study.yaml", "title: Gather scattered", "title: Fetch scattered", set()),
+    ("study.yaml", "bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]", set()),
+    ("v3_loads_first.cu", "void launch", "void start", of("v3_loads_first.cu")),
+    ("v2_warp_per_token.cu", "#pragma  unroll", "#pragma  unroll 2", of("v2_warp_per_token.cu")),
+    ("torch_index_select.py", "  rows = self", "  cols = self", of("torch_index_select.py")),
+    ("torch_index_select.py", "cols = self", "cols = (self", of("torch_index_select.py")),
+    ("operator.h", "kRowBytes / 16", "kRowBytes / 8", COMPILED),
+    ("operator.h", "#include <cstdint>", '#  include "inner.h"\n#include "none.h"', COMPILED),
+    ("inner.h", "32", "64", COMPILED),
+    ("../common/launch.h", "kBlock = 256", "kBlock = 128", COMPILED),
+    ("bindings.cpp", "pinned host memory", "pinned  host memory", COMPILED),
+    ("workload.py", "MAX_SMS  =  1024", "MAX_SMS = 512", ALL),
+    ("study.yaml", "token_bytes: 656", "token_bytes: 688", SHARED),
+    ("study.yaml", AFTER, f"flags: [-DA, -UA]\n    {AFTER}", V3),
+    ("study.yaml", "flags: [-DA, -UA]", "flags: [-UA, -DA]", V3),
+    ("study.yaml", AFTER, f"constants: {{token_bytes: 672}}\n    {AFTER}", V3),
+    ("study.yaml", AFTER, f"options: {{lanes: wide}}\n    {AFTER}", V3),
+)
+"""File, text, its replacement, and the variants whose results it makes stale."""
 
 
-def test_fingerprints_distinguish_programs(gather: Path) -> None:
-    settings = {
-        (v.path, v.flags, *v.constants.items(), *v.options.items(), v.role, v.host_work)
-        for v in load(gather).variants
-    }
-    assert len(set(prints(gather).values())) == len(settings)
-
-
-IGNORED = {
-    "v3_loads_first.cu": [
-        ("int4 held", "// held\n  int4  /* kept */\n      held"),
-        ("void launch", "\n\n\n\tvoid launch"),
-    ],
-    "v2_warp_per_token.cu": [("#pragma unroll", "#pragma  unroll  // fully")],
-    "bindings.cpp": [(") {\n", ")\n{\n")],
-    "workload.py": [
-        ('"""The gather\'s pools', '"""Pools'),
-        ("MAX_SMS = 1024\n", "# of any GPU\nMAX_SMS  =  1024  # a number\n\n\n"),
-    ],
-    "study.yaml": [
-        ("title: Gather scattered", "title: Fetch scattered"),
-        ("bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]"),
-        ("budget_s: ", "budget_s: 9"),
-    ],
-}
-COUNTED = {
-    "v3_loads_first.cu": [("void launch", "void start")],
-    "v2_warp_per_token.cu": [("#pragma  unroll", "#pragma  unroll 2")],
-    "batch_memcpy.cpp": [("sizes(rows, kRowBytes)", "sizes(rows, kSlotBytes)")],
-    "torch_index_select.py": [("            rows = self", "            cols = self")],
-    "operator.h": [("kRowBytes / 16", "kRowBytes / 8")],
-    "../common/launch.h": [("kBlock = 256", "kBlock = 128")],
-    "bindings.cpp": [("pinned host memory", "pinned  host memory")],
-}
-"""Edits by file: a text and its replacement."""
-
-
-def test_an_edit_changes_the_fingerprints_of_all_variants_that_compile_the_file(
-    gather: Path,
-) -> None:
-    variants = load(gather).variants
-    compiled = {variant.name for variant in variants if variant.is_compiled}
-    for edits in (IGNORED, COUNTED):
-        for file, pairs in edits.items():
-            of_file = {v.name for v in variants if v.path.name == file} or compiled
-            for old, new in pairs:
-                touched = changed(gather, partial(replace_in, gather / file, old, new))
-                assert touched == (of_file if edits is COUNTED else set()), (file, new)
-
-
-def test_the_workload_and_a_constant_belong_to_every_variant_that_has_it(gather: Path) -> None:
-    edit = partial(replace_in, gather / "workload.py", "MAX_SMS = 1024", "MAX_SMS = 512")
-    assert changed(gather, edit) == set(prints(gather))
-    shared = {v.name for v in load(gather).variants if v.constants["token_bytes"] == 656}
-    edit = partial(replace_in, gather / "study.yaml", "token_bytes: 656", "token_bytes: 688")
-    assert changed(gather, edit) == shared
-
-
-def test_settings_of_a_variant_affect_no_other(gather: Path) -> None:
-    before = "after: v2_warp"
-    for setting in (
-        "flags: [-DA, -UA]",
-        "flags: [-UA, -DA]",
-        "constants: {token_bytes: 672}",
-        "options: {lanes: wide}",
-    ):
-        after = f"{setting}\n    after: v2_warp"
-        edit = partial(replace_in, gather / "study.yaml", before, after)
-        assert changed(gather, edit) == {"v3_loads_first"}
+def test_an_edit_makes_only_those_stale_that_it_can_affect(tmp_path: Path) -> None:
+    folder = copied("h2d_gather", tmp_path)
+    (folder / "inner.h").write_text("constexpr int kLanes = 32;\n")
+    before = prints(folder)
+    for file, old, new, expected in EDITS:
+        replace_in(folder / file, old, new)
+        after = prints(folder)
+        assert {name for name in ALL if before[name] != after[name]} == expected, (file, new)
         before = after
 
 
-def test_headers_of_headers_are_sources_and_the_systems_are_not(gather: Path) -> None:
-    (gather / "inner").mkdir()
-    (gather / "inner" / "lanes.h").write_text("constexpr int kLanes = 32;\n")
-    headers = '#include <cstdint>\n  #  include "inner/lanes.h"\n#include "not_here.h"'
-    replace_in(gather / "operator.h", "#include <cstdint>", headers)
-    edit = partial(replace_in, gather / "inner" / "lanes.h", "32", "64")
-    assert changed(gather, edit) == {v.name for v in load(gather).variants if v.is_compiled}
+def test_a_fingerprint_depends_on_no_path_and_distinguishes_programs(tmp_path: Path) -> None:
+    folder = copied("h2d_gather", tmp_path / "else where")
+    found = prints(folder)
+    assert found == prints(GATHER.folder)
+    programs = {(*map(str, v.program), v.role, v.host_work) for v in GATHER.variants}
+    assert len({*found.values()}) == len(programs)
 
 
 def test_cpp_keeps_tokens_and_literals() -> None:
@@ -154,89 +91,49 @@ def test_cpp_keeps_tokens_and_literals() -> None:
         'auto a = "/* x */" /* y */ "b  c";': 'auto a="/* x */""b  c";',
         r'auto a = "\" // x"; // y': r'auto a="\" // x";',
         "char a = '\"'; // it's\nchar b = '\\'';": "char a='\"';char b='\\'';",
-        'auto a = R"(x // y  /* z\n "q" */)"; // w': 'auto a=R"(x // y  /* z\n "q" */)";',
         'auto a = R"ab(x)" // )ab"; // w': 'auto a=R"ab(x)" // )ab";',
         "long a = 1'000'000; // it's\nlong b = 2;": "long a=1'000'000;long b=2;",
-        "int a = 1'000; auto s = \"b  '  c\";": "int a=1'000;auto s=\"b  '  c\";",
         "a /* x\n// y */ b // c \\\n still c\nd": "a b d",
         '#include "a.h"  // why\n#define A 1  /* x */\n': '\n#include "a.h"\n\n#define A 1\n',
-        "": "",
     }
     assert {text: normalise_cpp(text) for text in normal} == normal
 
 
-def test_python_that_differs_in_comments_and_blanks_is_the_same() -> None:
-    for one, other in (
-        ("a = f(1, 2)\n", "a=f( 1,2 )   # call\n"),
-        ("def f():\n    return 1\n", 'def f():\n    """Say one."""\n\n    # one\n    return 1\n'),
-        ('"""Module."""\n\na = 1\n', "a = 1\n"),
-        ("from analysis.b import c, d\n", "from analysis.a import (\n    c,\n    d,\n)\n"),
-        (
-            "from analysis.b import c\nx = 1\n\ndef f():\n    from analysis.e import d\n    d()\n",
-            "from analysis.a import d\nfrom analysis.b import c\nx = 1\n\ndef f():\n    d()\n",
-        ),
+def test_python_keeps_its_syntax_tree_and_the_names_that_it_imports_from_the_engine() -> None:
+    late = "from analysis.b import c\nx = 1\n\ndef f():\n    from analysis.e import d\n    d()\n"
+    early = "from analysis.a import d\nfrom analysis.b import c\nx = 1\n\ndef f():\n    d()\n"
+    for is_same, one, other in (
+        (True, "a = f(1, 2)\n", "a=f( 1,2 )   # call\n"),
+        (True, "def f():\n    return 1\n", 'def f():\n    """One."""\n\n    return 1\n'),
+        (True, late, early),
+        (False, "if a:\n    b()\n    c()\n", "if a:\n    b()\nc()\n"),
+        (False, 'a = """x\n# y\n"""\n', 'a = """x\n# z\n"""\n'),
+        (False, "from analysis.a import b, c\n", "from analysis.a import c as b\n"),
+        (False, "from other.a import b\n", "from other.c import b\n"),
     ):
-        assert normalise_python(one) == normalise_python(other)
-    for one, other in (
-        ("if a:\n    b()\n    c()\n", "if a:\n    b()\nc()\n"),
-        ('a = """x\n# y\n"""\n', 'a = """x\n# z\n"""\n'),
-        ("from analysis.a import b\n", "from analysis.a import c\n"),
-        ("from analysis.a import b, c\n", "from analysis.a import c as b\n"),
-        ("from other.a import b\n", "from other.c import b\n"),
-    ):
-        assert normalise_python(one) != normalise_python(other)
+        assert (normalise_python(one) == normalise_python(other)) is is_same, other
 
 
-IMPORTS = [
-    "from .used import THING",
-    "from kernels.method.used import THING as OTHER",
-    "import kernels.method.used",
-    "def late():\n    if True:\n        from .used import THING",
-    "from .package.inner import THING",
-]
-
-
-@pytest.mark.parametrize("text", IMPORTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from kernels.method.used import THING as OTHER",
+        "import kernels.method.used",
+        "def late():\n    if True:\n        from .used import THING",
+        "from .package.inner import THING",
+    ],
+)
 def test_a_file_belongs_to_all_that_import_it(tmp_path: Path, text: str) -> None:
     folder = copied("method", tmp_path)
     (folder / "package").mkdir()
     (folder / "package" / "__init__.py").write_text("from ..used import THING\n")
     (folder / "package" / "inner.py").write_text("from .. import used\n")
     (folder / "used.py").write_text("THING = 1\n")
-    assert changed(folder, partial(replace_in, folder / "used.py", "1", "2")) == set()
-    workload = folder / "workload.py"
-    workload.write_text(f"{workload.read_text()}\n{text}\n")
-    edit = partial(replace_in, folder / "used.py", "2", "3")
-    assert changed(folder, edit) == set(prints(folder))
-
-
-@pytest.mark.parametrize(
-    ("study", "variant"),
-    [
-        ("hot_set", "both_on_request"),
-        ("fragmentation", "p4_final"),
-        ("training", "torch_caching"),
-    ],
-)
-def test_each_file_of_the_measured_code_counts_and_no_other(
-    tmp_path: Path, study: str, variant: str
-) -> None:
-    folder = copied(study, tmp_path)
-    description = load(folder)
-    print_of = partial(fingerprint, description, description.variant(variant))
-    before, files = print_of(), source_files(description, description.variant(variant))
-    for path in files:
-        text, unchanged = path.read_text(), path.stat()
-        path.write_text(f"{text}\n{'added = 1' if path.suffix == '.py' else 'int added;'}\n")
-        assert print_of() != before, path
-        path.write_text(text)
-        os.utime(path, ns=(unchanged.st_atime_ns, unchanged.st_mtime_ns))
-        assert print_of() == before
-    code = {path for path in tmp_path.rglob("*") if path.suffix in (".py", ".h", ".cpp", ".cu")}
-    assert len(code - set(files)) > 5
-    for path in code - set(files):
-        path.write_text("")
-    assert print_of() == before
+    with (folder / "workload.py").open("a") as workload:
+        workload.write(f"\n{text}\n")
+    before = prints(folder)
+    replace_in(folder / "used.py", "1", "2")
+    assert all(before[name] != after for name, after in prints(folder).items())
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))

@@ -1,24 +1,40 @@
-"""Modules of made-up studies, with their flags and constants, and Python as a package."""
+"""Modules of made-up studies, with their flags, constants and packages, and Python as a package."""
 
 from __future__ import annotations
 
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from analysis.base.errors import HotpathError
-from analysis.study import Study
+from analysis.study import Study, load_study
 from analysis.toolchain.compile import CompileSettings
 from analysis.toolchain.modules import load_module, load_python, module_path
+from analysis.toolchain.packages import PACKAGES, Package, package_flags, package_versions
 from analysis.toolchain.study_settings import bindings_name
 from tests.compiled import compile_bindings, compile_module, resources
 from tests.measure.studies import write_study
-from tests.synthetic import COPY
-from tests.toolchain.numbers import make_study
+from tests.synthetic import COPY, description
 
+# Without pybind11, which takes seconds to compile.
+BINDINGS = """\
+#include <Python.h>
+int number();
+static PyObject* call(PyObject*, PyObject*) { return PyLong_FromLong(number()); }
+static PyMethodDef methods[] = {{"number", call, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "variant", "", -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyMODINIT_FUNC PyInit_variant() {
+  PyObject* made = PyModule_Create(&definition);
+  PyModule_AddIntConstant(made, "step", STEP);
+  return made;
+}
+"""
 ENTRIES: list[dict[str, Any]] = [
     # First, so that what is built after it could be linked with its bindings by mistake.
     {"name": "other", "source": "steps", "flags": ["-DTIMES=5"], "constants": {"step": 7}},
@@ -32,6 +48,19 @@ SOURCES = {
     "steps.cpp": "int number() { return STEP * TIMES; }\n",
     "words.cpp": "enum Of { heads = 1, legs = 4 };\nint number() { return NUMBER_OF; }\n",
 }
+
+
+def make_study(folder: Path, entries: list[dict[str, Any]], sources: dict[str, str]) -> Study:
+    """A study of host code, whose modules return numbers."""
+    cases = {"once": {"n": [0], "payload_bytes": 0}}
+    times = {"host_time": ("s", "host time")}
+    more = {"constants": {"step": 3}, "headline": {"n": 0}}
+    described = description("Numbers", times, cases, entries, **more)
+    files = {"study.yaml": yaml.safe_dump(described), "bindings.cpp": BINDINGS, **sources}
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return load_study(folder / "study.yaml")
 
 
 def test_constants_and_flags_reach_variant_and_bindings(tmp_path: Path) -> None:
@@ -74,11 +103,11 @@ def test_only_what_the_bindings_read_makes_them_a_variants_own(tmp_path: Path) -
         ("broken.cu", ["gpu"], "__global__ void k() { nothing(); }\n"),
     ],
 )
-def test_a_compile_error_carries_the_compilers_message(
+def test_an_error_carries_the_compilers_message_or_names_a_missing_file(
     tmp_path: Path, name: str, needs: list[str], text: str
 ) -> None:
     study = make_study(tmp_path / "numbers", [{"name": "broken", "needs": needs}], {name: text})
-    variant = study.variant("broken")
+    (variant,) = study.variants
     out = module_path(tmp_path, study, variant)
     with pytest.raises(HotpathError) as caught:
         compile_module(study, variant, tmp_path / "bindings.o", out)
@@ -86,10 +115,6 @@ def test_a_compile_error_carries_the_compilers_message(
     assert str(variant.path) in command
     assert all(word in message for word in (name, "error", "nothing"))
     assert not out.exists()
-
-
-def test_the_error_names_a_missing_file(tmp_path: Path) -> None:
-    study = make_study(tmp_path / "numbers", [{"name": "one"}], {"one.cpp": ""})
     (study.folder / "bindings.cpp").unlink()
     with pytest.raises(HotpathError, match=r"numbers/bindings\.cpp: expected a C\+\+ or CUDA file"):
         compile_bindings(study, tmp_path / "bindings.o")
@@ -104,8 +129,8 @@ def study_named(folder: Path, **files: str) -> Study:
 
 def test_no_study_hides_a_module_of_the_standard_library_or_another_study(tmp_path: Path) -> None:
     before = dict(sys.modules)
-    study = study_named(tmp_path / "statistics", colorsys="MINE = True\n")
-    (study.folder / "charts.py").write_text("from .colorsys import MINE\n")
+    files = {"colorsys": "MINE = True\n", "charts": "from .colorsys import MINE\n"}
+    study = study_named(tmp_path / "statistics", **files)
     assert load_python(study, "charts").MINE
     assert load_python(study, "colorsys") is load_python(study, "colorsys")
     assert sys.modules["statistics"] is statistics
@@ -117,3 +142,41 @@ def test_no_study_hides_a_module_of_the_standard_library_or_another_study(tmp_pa
         load_python(twins[0], "charts")
     with pytest.raises(HotpathError, match=r"bytewise\.so: not built; run: snakemake .*\"copy\""):
         load_module(tmp_path, COPY, COPY.variant("bytewise"))
+
+
+def install(site: Path, module: str, distribution: str, version: str) -> Path:
+    """An empty package in a folder that Python looks into, as a wheel would leave it."""
+    for folder in (site / module, site / f"{distribution.replace('-', '_')}-{version}.dist-info"):
+        folder.mkdir(parents=True)
+    (site / module / "__init__.py").touch()
+    (folder / "METADATA").write_text(f"Name: {distribution}\nVersion: {version}\n")
+    return site / module
+
+
+def test_a_package_of_several_distributions_is_linked_unless_it_is_too_old(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    flags = ["-I."], list[str]()
+    package = Package("Boxes", "boxes", ("boxes-cu13", "boxes-cu12"), lambda _: flags, (26, 6))
+    assert package.unmet == "Boxes is not installed"
+    install(tmp_path, "boxes", "boxes-cu12", "26.6.0")
+    torch, rmm = (
+        install(tmp_path, *names)
+        for names in (("torch", "torch", "2.9.1"), ("librmm", "librmm-cu13", "26.10.0"))
+    )
+    for name in ("torch", "librmm"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    assert package_flags(["gpu", "torch", "rmm"]) == ([], [])
+    for name in ("torch", "librmm"):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    includes, link = package_flags(["gpu", "torch", "rmm"])
+    assert includes[:3] == ["-isystem", f"{torch}/include", f"-I{rmm}/include/rapids"]
+    assert {f"-L{torch}/lib", "-lc10", f"-L{rmm}/lib64", "-lrapids_logger"} <= {*link}
+    assert package_versions(["gpu", "torch"]) == {"torch": "2.9.1"}
+    assert (package.root, package.version) == (tmp_path / "boxes", "26.6.0")
+    newer = replace(package, oldest=(26, 10))
+    assert newer.unmet == "needs Boxes 26.10 or newer, 26.6.0 is installed"
+    for found, expected in ((newer, ([], [])), (package, flags)):
+        monkeypatch.setitem(PACKAGES, "torch", found)
+        assert package_flags(["torch"]) == expected

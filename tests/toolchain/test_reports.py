@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -12,11 +11,11 @@ import pytest
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.base.records import write_records
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
+from analysis.toolchain.kernel_names import kernel_name
+from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
 
@@ -37,19 +36,22 @@ ptxas info    : Function properties for _Z6helperPKdi
 """
 
 
-def test_ptxas_reports_are_read_kernel_by_kernel(tmp_path: Path) -> None:
+def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
     found = list(parse_ptxas(TWO_KERNELS, "study", "variant"))
     assert found == [
         KernelResources("study", "variant", "sm_90", "_Z3twoPKdPd", 32, 0, 816, 808, 864),
         KernelResources("study", "variant", "sm_90", "_Z3onePi", 10, 256, 0, 0, 0),
     ]
-    write_records(tmp_path / "resources.csv", KernelResources, found)
-    with (tmp_path / "resources.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == COLUMNS
-    assert rows[0]["spill_load_bytes"] == "864"
     for text in ("", "ptxas info    : 0 bytes gmem\n"):
         assert list(parse_ptxas(text, "study", "variant")) == []
+    names = {
+        "_Z11gather_rows6Gather": "gather_rows",
+        "_Z9copy_rowsILi4ELi2EEv4Rows": "copy_rows<4, 2>",
+        "_Z4holdIN12_GLOBAL__N_16Shift8EEvT_": "hold",
+        "cudaLaunchKernel": "cudaLaunchKernel",
+        "_Z": "_Z",
+    }
+    assert {symbol: kernel_name(symbol) for symbol in names} == names
 
 
 def test_machine_code_is_read_by_width_and_order(
@@ -62,8 +64,8 @@ def test_machine_code_is_read_by_width_and_order(
     # The code waits for the index before it requests either vector.
     assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
     for text in ("", "Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n"):
-        assert list(sass.parse_sass(text)) == []
-    sass.write_code(tmp_path / "code.csv", "copy", "one", [code], "a reason")
+        assert sass.parse_sass(text) == []
+    sass.write_code(tmp_path / "code.csv", "copy", "one", sass.VariantCode([code], "a reason"))
     read = sass.read_code(tmp_path / "code.csv")["copy", "one"]
     assert (read.kernels[0].loads[128], read.reason) == (2, "a reason")
     monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))

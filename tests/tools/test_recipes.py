@@ -20,7 +20,7 @@ import pytest
 
 from allocator import plugged
 from analysis import ROOT
-from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import resolve_arch
 from tests.compiled import kept, run, toolchain
 
 TOOLS = ROOT / "tools"

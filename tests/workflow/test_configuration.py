@@ -59,7 +59,7 @@ def the_error(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -
 
 
 MISTAKES = [
-    ("measure", "gird=smoke", "config: gird: expected no such key, got"),
+    ("measure", "gird=smoke", "config: gird: expected a known key, such as 'grid', got"),
     ("measure", "gpu=99", "config: gpu: expected "),
     ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
     ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),

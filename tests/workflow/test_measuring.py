@@ -83,7 +83,7 @@ def test_only_settings_of_a_module_rebuild_it(copy: Path) -> None:
         succeed(copy, "build")
         replace_in(description, "budget_s:", "# Seconds.\nbudget_s:")
         assert "module" not in planned(copy, "build")
-        replace_in(description, "- name: compiled", "- name: compiled\n    flags: [-DANEW]")
+        replace_in(description, "{name: compiled,", "{name: compiled, flags: [-DANEW],")
         rebuilt = re.findall(r"^module (.*)", planned(copy, "build"), re.MULTILINE)
         assert rebuilt == ["calls/compiled"]
     finally:

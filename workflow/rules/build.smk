@@ -80,7 +80,7 @@ def bindings_command(wildcards):
     name = wildcards.bindings.removesuffix(SHARED_BINDINGS).removesuffix(".")
     study = study_of(wildcards)
     settings = bindings_settings(study, study.variant(name) if name else None)
-    return compile_command(study.bindings_path, settings)
+    return compile_command(study.bindings, settings)
 
 
 def module_command(wildcards):

@@ -18,7 +18,7 @@ from analysis.base.locks import take
 from analysis.base.processes import STARTER, pass_interrupts_on
 from analysis.study.config import load_config
 from analysis.study.source import study_files
-from analysis.toolchain.arch import resolve_arch
+from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.compilers import find_nvcc, require_arch
 
 

@@ -8,7 +8,7 @@ from analysis.base.gpu import NoGpu, open_gpus
 from analysis.measure.places import find_places
 from analysis.measure.plan import lacks_captures, outcome, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
-from analysis.toolchain.arch import UnsupportedGpu
+from analysis.toolchain.compilers import UnsupportedGpu
 
 MARKS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 MEASURED = MARKS / "pending"

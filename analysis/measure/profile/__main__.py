@@ -28,8 +28,7 @@ from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
-from analysis.toolchain.arch import AUTO
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import AUTO, find_toolchain
 from analysis.toolchain.modules import built_modules
 
 NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.base.forked import forked_map
+from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
 from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.model.translation import UNCALIBRATED
 from analysis.study.access import Floats
-from analysis.study.calibration import OF_LINK, OF_WALKS
+from analysis.study.calibration import MIN_LINK_CASES, MIN_WALK_CASES
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
@@ -97,10 +97,10 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
     link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
     whole = link.in_whole_lines
     has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
-    if len(link.seconds) < OF_LINK.min_cases or not has_both:
+    if len(link.seconds) < MIN_LINK_CASES or not has_both:
         return None
     found = _estimate(link, _fit_link)
-    if len(walks.seconds) >= OF_WALKS.min_cases and (entries > FARTHEST_HELD).any():
+    if len(walks.seconds) >= MIN_WALK_CASES and (entries > FARTHEST_HELD).any():
         of_walks = _estimate(walks, partial(_fit_walks, found["value"].to_numpy()))
         found = pd.concat([found[~OF_TRANSLATION], of_walks[OF_TRANSLATION]])
     return found

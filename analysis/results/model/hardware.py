@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from analysis.base import keys
 from analysis.base.reading import read_yaml
@@ -64,6 +64,17 @@ class Link(Keys):
     parameters: dict[str, Parameter]
     pcie: dict[Literal["generation", "width"], int] | None = None
     published: list[PublishedRate] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _is_founded(self) -> Self:
+        if [*self.parameters] != [*MEANING]:
+            raise keys.Fault(f"the parameters {[*MEANING]}", [*self.parameters])
+        for name, parameter in self.parameters.items():
+            if bool(parameter.source) == bool(parameter.assumption):
+                raise keys.Fault(f"a source or an assumption of {name}", parameter.source)
+            if math.isnan(parameter.value) and name not in OF_THE_MACHINE:
+                raise keys.Fault(f"a value of {name}", None)
+        return self
 
     def value(self, name: str) -> float:
         return self.parameters[name].value

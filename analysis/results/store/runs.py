@@ -21,7 +21,7 @@ from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import remove, write_all
 from analysis.base.keys import NAME
-from analysis.base.reading import decoded, read_bytes, read_json, require_folder
+from analysis.base.reading import decoded, read_bytes, read_json, require_kind
 from analysis.base.records import parse_records
 from analysis.results.store.keys import (
     MAX_CLOCK_ERROR,
@@ -116,7 +116,7 @@ def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
             try:
                 if not form.fullmatch(path.name):
                     raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-                require_folder(path)
+                require_kind(path, "d")
             except FAULTS as error:
                 refuse(path, error)
             else:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from analysis.base.statistics import COUNT, MIN_RUNS, TIME, Estimate, Kind, estimate, mean_estimate
+from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, mean_estimate
 from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
@@ -20,8 +20,8 @@ from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_t
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
 from analysis.study.claims import Claim
-from analysis.study.claims.evidence import Check, Statement
-from analysis.study.claims.kinds import Comparison
+from analysis.study.claims.claim import Comparison
+from analysis.study.claims.kinds import Check, Statement
 from analysis.study.claims.verdicts import (
     AFTERWARDS,
     BEFORE,
@@ -100,7 +100,7 @@ def _judged(
         outcome, shown = outcomes[number], of_all[number]
         part = _figures(shown.figure or none, outcome.figure or none)
         part |= {"verdict": outcome.verdict, "reason": outcome.reason, "case": test.case}
-        part |= {"unit": test.figure_unit(known.study.units), "part": number + 1}
+        part |= {"unit": test.figure_unit, "part": number + 1}
         parts.append(ClaimPartRow(**row | part, comparison=test.title))
     if len(parts) == 1:
         row |= {name: value for name, value in vars(parts.pop()).items() if name in _OF_BOTH}
@@ -236,9 +236,6 @@ class MachineResults:
 
     def kind(self, metric: str) -> Kind:
         return self.study.metrics[metric].values
-
-    def kind_of_ratios(self, metric: str) -> Kind:
-        return TIME if metric == "" or self.kind(metric) is TIME else COUNT
 
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)

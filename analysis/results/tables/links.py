@@ -9,15 +9,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from analysis.base import keys
 from analysis.base.cli import existing_folder, fail_in_one_line, program
+from analysis.base.errors import UNFORESEEN, in_words
 from analysis.base.files import write_whole
-from analysis.base.forked import forked_map
-from analysis.base.isolating import UNFORESEEN, in_words
+from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import METRIC, terms
@@ -52,9 +54,14 @@ def fits_text(fits: Fits) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
+_Values = Annotated[list[int | float], Field(min_length=len(NAMES), max_length=len(NAMES))]
+_FitColumn = Literal["value", "ci_low", "ci_high", "cases", "runs"]
+
+
 def read_fits(path: Path) -> Fits:
-    """The fits in a file of `fits_text`."""
-    found = json.loads(path.read_text()).items()
+    """The fits in a file of `fits_text`; FieldError where it is no such file."""
+    kind = dict[str, dict[_FitColumn, _Values] | str]
+    found = keys.read(kind, json.loads(path.read_text()), path.name).items()
     return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
 
 

@@ -15,9 +15,8 @@ from typing import Final
 import pandas as pd
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
-from analysis.base.errors import FieldError
+from analysis.base.errors import UNFORESEEN, FieldError, error_of, in_words
 from analysis.base.files import write_all
-from analysis.base.isolating import UNFORESEEN, error_of, in_words
 from analysis.results.collect import Collected, collect
 from analysis.results.store.runs import listed, machines
 from analysis.results.tables import links, ratios, summary

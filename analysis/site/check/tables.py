@@ -24,7 +24,7 @@ from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.study_facts import WHOLE, StudyFacts
 from analysis.study import Case, Study, Variant, calibrating
 from analysis.study.access import access_of
-from analysis.study.calibration import OF_WALKS, determined
+from analysis.study.calibration import fits_walks
 from analysis.study.claims.verdicts import MISSING, NOT_TESTED
 
 Cell = tuple[str, str, str, str]
@@ -100,7 +100,7 @@ def _unknown_parameters(known: _Known) -> Iterator[Fault]:
     table = known.inputs.tables["model_parameters"].dropna(subset="value")
     fitted = {*zip(table["machine"], table["parameter"], strict=True)}
     for study in calibrating(known.inputs.studies):
-        is_of_walks = determined(known.inputs.studies[study]) is OF_WALKS
+        is_of_walks = fits_walks(known.inputs.studies[study])
         wanted = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
         for machine in known.fresh.loc[known.fresh["study"] == study, "machine"].unique():
             if unknown := [name for name in wanted if (machine, name) not in fitted]:

@@ -20,7 +20,7 @@ from analysis.site.facts.basis import (
 )
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Study
-from analysis.study.claims.kinds import Comparison
+from analysis.study.claims.claim import Comparison
 from analysis.study.claims.verdicts import AFTERWARDS, BEFORE, NOT_TESTED
 
 Judged = TypeVar("Judged", ClaimRow, ClaimPartRow)
@@ -91,7 +91,7 @@ def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
     low, high = figures.ci_low, figures.ci_high
     if math.isnan(low) or math.isnan(high) or low == high:
         return ""
-    return test.write_interval(figures.measured, low, high, figures.unit)
+    return test.write_interval(figures.measured, low, high)
 
 
 def _without_unsupported_verdict_interval(row: Judged, claim: ClaimRow) -> Judged:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
+from analysis.base.errors import UNFORESEEN, culprit, error_of, in_words
 from analysis.site.facts.inputs import Inputs, place_of
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import duckdb
 
 from analysis import ROOT
 from analysis.base.cli import existing_folder, fail_in_one_line, program
-from analysis.base.forked import forked_map
+from analysis.base.processes import forked_map
 from analysis.site.charts import draw_study
 from analysis.site.charts.machines import machines_chart
 from analysis.site.charts.writing import write_charts, write_engine

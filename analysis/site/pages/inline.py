@@ -128,11 +128,11 @@ def measured(page: Page, claim: str) -> Markup:
     test = _known_claim(page.facts, claim).tests[0]
     interval = written_interval(test, figures)
     interval = interval and f"{INTERVAL}: {interval}"
-    runs = spread(figures, interval, lambda value: test.write(value, figures.unit))
+    runs = spread(figures, interval, test.write)
     about = [page.inputs.called(row.machine), runs, basis_phrase(figures), claim]
     title = "; ".join(filter(None, about))
     value, place = figures.measured, (row.machine, row.study, f"claim:{claim}", "value")
-    shown = with_data(test.write(value, figures.unit), value, *place)
+    shown = with_data(test.write(value), value, *place)
     is_of_few = bool(row.runs and in_few(*page.facts.verdicts.basis(row)))
     return _anchor(_ledger(page, claim), title, is_of_few, shown)
 

@@ -64,7 +64,7 @@ def _line(page: Page, facts: StudyFacts, claim: Claim) -> Markup:
     for row in rows:
         found, few = verdicts.shown(row), verdicts.in_few(row)
         place = "published rows" if row.machine == PUBLISHED else row.machine
-        where, measured = page.inputs.called(place), _written(facts, claim, row.measured)
+        where, measured = page.inputs.called(place), _written(claim, row.measured)
         figure = with_interval(": ".join(filter(None, [where, measured])), few)
         shown.append(joined(" ", [_verdict(found), figure]))
         judged.append([place, found])
@@ -76,7 +76,7 @@ def _line(page: Page, facts: StudyFacts, claim: Claim) -> Markup:
             {
                 "on": where,
                 "measured": measured,
-                SPREAD: spread(row, interval, lambda value: _written(facts, claim, value)),
+                SPREAD: spread(row, interval, lambda value: _written(claim, value)),
                 "runs": judges_phrase(row) or runs,
                 "verdict": joined("<br>", filter(None, [_verdict(found), notes])),
                 "reason": _reason(facts, claim, row),
@@ -87,7 +87,7 @@ def _line(page: Page, facts: StudyFacts, claim: Claim) -> Markup:
         shown = [_verdict(NOT_TESTED)]
         lines = [{"verdict": shown[0], "reason": claim.untested or UNMEASURED}]
     published = rows[0].published if rows else claim.published
-    printed = "" if published is None else _written(facts, claim, published)
+    printed = "" if published is None else _written(claim, published)
     about = [f"{claim.id}."]
     about += [f"Compared: {claim.tests[0].title}."] if len(claim.tests) == 1 else []
     about += [f"Published: {printed}."] if printed else []
@@ -121,7 +121,7 @@ def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     used = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
     is_wide = is_enough(row.judging, row.judging_hosts)
     interval = written_interval(claim.tests[0], used) if is_wide else ""
-    figure = with_interval(_written(facts, claim, row.judged), interval)
+    figure = with_interval(_written(claim, row.judged), interval)
     return ", ".join(filter(None, [f"in the runs that the verdict uses: {figure}", row.reason]))
 
 
@@ -135,6 +135,6 @@ def _samples(facts: StudyFacts, claim: Claim, row: ClaimRow, root: str) -> Marku
     return joined(" ", parts)
 
 
-def _written(facts: StudyFacts, claim: Claim, value: float) -> str:
+def _written(claim: Claim, value: float) -> str:
     """A figure in the format of its kind of comparison; empty for NaN."""
-    return "" if math.isnan(value) else claim.write(value, facts.study.units)
+    return "" if math.isnan(value) else claim.write(value)

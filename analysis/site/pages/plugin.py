@@ -15,8 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import Files
 
-from analysis.base.errors import HotpathError
-from analysis.base.isolating import UNFORESEEN, UnforeseenError
+from analysis.base.errors import UNFORESEEN, HotpathError, UnforeseenError
 from analysis.site.pages.macros import MACROS
 from analysis.site.pages.page import Page
 from analysis.site.pages.staging import Staged

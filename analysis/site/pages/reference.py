@@ -14,7 +14,8 @@ from analysis.site.interface import FILES
 from analysis.site.pages.html import code, element, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
-from analysis.study.claims.kinds import BOUNDS, KINDS
+from analysis.study.claims.claim import BOUNDS
+from analysis.study.claims.kinds import KINDS
 from analysis.study.config import Settings
 from analysis.study.keys import StudyKeys
 

@@ -13,7 +13,7 @@ from mkdocs.exceptions import MkDocsException
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.base.files import put_in_place, require_room
+from analysis.base.files import remove, require_room
 from analysis.base.quantities import listing
 from analysis.base.reading import read_yaml
 from analysis.site.check import Fault, fatal, find_faults
@@ -70,7 +70,8 @@ def build_site(
         lines = "\n".join(map(str, stopping))
         raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
     add_faults(whole, faults, staged.inputs)
-    put_in_place(whole, site)
+    remove(site)
+    whole.rename(site)
     return faults
 
 

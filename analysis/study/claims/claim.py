@@ -5,22 +5,166 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.keys import Fault, Name, Positive, Sentence
-from analysis.base.quantities import digits
-from analysis.study.claims.kinds import Comparison
+from analysis.base.keys import Fault, Name, Positive, Sentence, Unique
+from analysis.base.quantities import digits, quantity, quantity_interval
+from analysis.study.claims import verdicts
+from analysis.study.claims.kinds import KINDS, Evidence
+from analysis.study.claims.verdicts import NOT_TESTED, Figure, NotTested, Outcome
 
 if TYPE_CHECKING:
     from analysis.study.description import Metric
 
+    KindName = str
+    DataRate = str
+else:
+    KindName = Literal[tuple(KINDS)]
+    DataRate = Literal["B/s", "MB/s", "GB/s", "MiB/s", "GiB/s", "Gbps"]
+
+BOUNDS: Final = ("at_least", "at_most", "within")
 BOUND_DIGITS: Final = 12
 """Length of a bound's digest in hex digits."""
 Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
+Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
+
+
+class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
+    """A kind, its subjects, and the threshold that its figure must meet."""
+
+    kind: KindName
+    """What is compared."""
+    case: str = ""
+    """key=value pairs joined by commas, as in results; the headline case if omitted."""
+    in_each: Unique[str] = ()
+    """Such cases, in place of `case`: the entry of `all` stands for a comparison in each."""
+    of: str = ""
+    """The variant of the claim."""
+    over: str = ""
+    """The baseline."""
+    metric: str = ""
+    """The metric to compare. If optional, the default is the first time of a whole operation that
+    the variants have, but not gpu_time if the CPU works in one of them."""
+    at_least: Positive | None = None
+    """The figure's whole interval must lie at or above this."""
+    at_most: Positive | None = None
+    """The figure's whole interval must lie at or below this."""
+    within: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The figure's whole interval must lie within this margin around the published figure, a share
+    of that."""
+    by: Literal["time", "rate"] = "time"
+    """Compare times (default), or payload rates if the variants' rows differ in size."""
+    also: Unique[str] = ()
+    """Further cases of a mean or of a choice."""
+    over_case: str = ""
+    """The case of the baseline."""
+    given: Unique[str] = ()
+    """Values of the chosen key, as `key=value`. Each of the cases exists with each of them, too."""
+    slower: Annotated[float, Field(gt=1)] | None = None
+    """Maximum ratio of its time to the time with the best value."""
+    counter: Counter = ""
+    """A counter of Nsight Compute, summed over a kernel."""
+    per: Counter = ""
+    """The counter in the denominator."""
+    printed: DataRate = ""
+    """The printed unit of the rates."""
+    meant: DataRate = ""
+    """The true unit of the rates."""
+    limit: Positive | None = None
+    """The limit of the printed rate, in `unit`."""
+    unit: DataRate = ""
+    """The unit of `limit` and of the printed rate."""
+    source: Sentence = ""
+    """The source of printed figures, as in the published rows."""
+
+    _metric: Metric | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        kind = KINDS[self.kind]
+        given = self.model_fields_set - {"kind", "case", "in_each", *BOUNDS}
+        if not kind.needs <= given <= kind.needs | kind.may_have:
+            may_have = f" and of {sorted(kind.may_have)}" if kind.may_have else ""
+            raise Fault(f"{sorted(kind.needs)}{may_have} for {self.kind}", sorted(given))
+        bounds = [name for name in BOUNDS if getattr(self, name) is not None]
+        if len(bounds) != kind.is_bounded:
+            raise Fault(f"exactly one of {list(BOUNDS)}" if kind.is_bounded else "no bound", bounds)
+        return self
+
+    @property
+    def variants(self) -> list[str]:
+        """The compared variants."""
+        return [name for name in (self.of, self.over) if name]
+
+    @property
+    def cases(self) -> list[str]:
+        """The ids of all its cases."""
+        cases = [case for case in (self.case, self.over_case, *self.also) if case]
+        return [*cases, *(f"{case},{value}" for case in cases for value in self.given)]
+
+    @property
+    def title(self) -> str:
+        """The compared variants and metric, in words."""
+        plain = " ".join(filter(None, [" over ".join(self.variants), self.metric]))
+        values = {*self.case.split(",")}
+        other = [value for value in self.over_case.split(",") if value not in values]
+        near = f"within {(self.slower or 1) - 1:.0%} of the best"
+        return {
+            "speedup": f"{plain} by rate" if self.by == "rate" else plain,
+            "mean_speedup": f"{plain}, mean of {1 + len(self.also)} cases",
+            "between_cases": f"{self.of} over its rate at {','.join(other)}",
+            "near_best": f"{plain} {near}, in {1 + len(self.also)} cases",
+            "mean_figure": f"{plain}, mean over hosts",
+            "counts_per": f"{plain} {self.counter} per {self.per}",
+            "counts_over": f"{plain} {self.counter}",
+        }.get(self.kind, plain or self.kind)
+
+    def judge(self, evidence: Evidence, published: float | None = None) -> Outcome:
+        """The outcome; `published` replaces the figure of the published rows."""
+        try:
+            figure = KINDS[self.kind].compute(self, evidence)
+        except NotTested as reason:
+            return Outcome(NOT_TESTED, str(reason), runs=reason.runs)
+        if isinstance(figure, Outcome):
+            return figure
+        if published is not None:
+            figure = replace(figure, published=published)
+        return verdicts.outcome_of(figure, *self._bound)
+
+    @property
+    def _bound(self) -> tuple[str, float]:
+        """The key of the bound and its threshold."""
+        return next((name, value) for name in BOUNDS if (value := getattr(self, name)))
+
+    def room(self, figure: Figure) -> float:
+        """Distance from the bound, as a share of it; negative if the figure violates it."""
+        return verdicts.room(figure, *self._bound) if KINDS[self.kind].is_bounded else 0.0
+
+    @property
+    def figure_unit(self) -> str:
+        """SI base unit of its figure; 1 for ratios, shares and counts."""
+        if self.kind == "added_time":
+            return "s"
+        return self._metric.unit if self._metric and not KINDS[self.kind].written else "1"
+
+    @property
+    def _written_unit(self) -> str:
+        """The unit in which pages write its figure."""
+        is_share = self._metric is not None and self._metric.share
+        return KINDS[self.kind].written or ("%" if is_share else self.figure_unit)
+
+    def write(self, value: float) -> str:
+        """Its figure as text for pages."""
+        return quantity(value, self._written_unit)
+
+    def write_interval(self, value: float, low: float, high: float) -> str:
+        """The interval of its figure `value`."""
+        return quantity_interval(value, low, high, self._written_unit)
 
 
 class Published(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
@@ -81,12 +225,12 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     @property
     def on_rows(self) -> bool:
         """Whether the published rows alone decide it."""
-        return bool(self.tests) and all(test.about_kind.on_rows for test in self.tests)
+        return bool(self.tests) and all(KINDS[test.kind].on_rows for test in self.tests)
 
     @property
     def on_counters(self) -> bool:
         """Whether its verdict needs profiles."""
-        return any(test.about_kind.on_counters for test in self.tests)
+        return any(KINDS[test.kind].on_counters for test in self.tests)
 
     @property
     def variants(self) -> list[str]:
@@ -106,12 +250,9 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     def in_several_cases(self) -> bool:
         return len({test.case for test in self.tests}) > 1
 
-    def write(self, value: float, units: Mapping[str, str]) -> str:
-        """A figure as text, in the form of its kind of comparison; `units` are by metric."""
-        if len(self.tests) != 1:
-            return digits(value)
-        (test,) = self.tests
-        return test.write(value, test.figure_unit(units))
+    def write(self, value: float) -> str:
+        """A figure as text, in the form of its kind of comparison."""
+        return self.tests[0].write(value) if len(self.tests) == 1 else digits(value)
 
 
 def resolve_claims(
@@ -132,16 +273,14 @@ def resolve_claims(
     resolved = []
     for claim in claims:
         here = f"{where}: claims.{claim.id}"
-        places = [f"all.{index}" for index in range(len(claim.all))] or ["test"]
         tests = [
-            _resolved(part, case, cases, metrics, f"{here}.{place}")
-            for place, part in zip(places, claim.tests, strict=False)
+            _resolved(part, case, cases, metrics, f"{here}.{f'all.{n}' if claim.all else 'test'}")
+            for n, part in enumerate(claim.tests)
             for case in part.in_each or (part.case or headline,)
         ]
-        if claim.printed and len(tests) == 1:
-            unit = tests[0].figure_unit({name: metric.unit for name, metric in metrics.items()})
-            if claim.printed.unit != unit:
-                raise FieldError(f"{here}.published.unit", repr(unit), claim.printed.unit)
+        if claim.printed and len(tests) == 1 and claim.printed.unit != tests[0].figure_unit:
+            expected = repr(tests[0].figure_unit)
+            raise FieldError(f"{here}.published.unit", expected, claim.printed.unit)
         ours = claim.ours if "ours" in claim.model_fields_set else not written.get("write_up")
         claim = claim.model_copy(update={"ours": ours, "test": None, "all": tuple(tests)})
         claim._bounds = bounds.get(claim.id, ())
@@ -160,6 +299,7 @@ def _resolved(
     test = test.model_copy(update={"case": case, "in_each": ()})
     if test.metric:
         require_known(f"{where}.metric", test.metric, metrics)
+        test._metric = metrics[test.metric]
     # A comparison of a variant or a case with itself is a mistake.
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: cases", test.cases)
@@ -167,8 +307,6 @@ def _resolved(
         require_known(f"{where}: of, over", variant, cases)
         if lacking := [named for named in test.cases if named not in cases[variant]]:
             raise FieldError(where, f"cases that {variant} has", lacking[0])
-    if test.kind in ("figure", "mean_figure") and metrics[test.metric].share:
-        test.write_as_share()
     return test
 
 

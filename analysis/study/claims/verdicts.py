@@ -53,10 +53,6 @@ class Figure:
     runs: frozenset[str] = frozenset()
     hosts: int = 0
 
-    @property
-    def has_interval(self) -> bool:
-        return not (math.isnan(self.low) or math.isnan(self.high))
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -81,28 +77,27 @@ def outcome_of(figure: Figure, bound: str, value: float) -> Outcome:
     def outcome(verdict: str, reason: str, on_average: str = "") -> Outcome:
         return Outcome(verdict, reason, figure, on_average, figure.runs)
 
-    if not figure.has_interval:
+    if math.isnan(figure.low) or math.isnan(figure.high):
         return outcome(NOT_TESTED, "a single round gives no interval")
+    low, high = (-math.inf, value) if bound == "at_most" else (value, math.inf)
+    words = f"{bound.replace('_', ' ')} {short(value)}"
     if bound == "within":
         if math.isnan(figure.published):
             return outcome(NOT_TESTED, "there is no published figure to compare with")
         low, high = (figure.published * (1 + share) for share in (-value, value))
-        words = f"within {value * 100:g} % of the published: {_interval(low, high)}"
-    else:
-        low, high = (value, math.inf) if bound == "at_least" else (-math.inf, value)
-        words = f"{bound.replace('_', ' ')} {short(value)}"
+        words = f"within {value * 100:g} % of the published: {short(low)} to {short(high)}"
     verdict = _verdict((figure.low, figure.high), low, high)
     if verdict != NOT_TESTED:
         return outcome(verdict, words if verdict == HOLDS else f"not {words}")
     runs = len(figure.by_run)
     within = f" within {runs} run{'s' * (runs > 1)}" if 0 < runs < MIN_RUNS else ""
-    interval = f"interval{within} {_interval(figure.low, figure.high)}"
+    interval = f"interval{within} {short(figure.low)} to {short(figure.high)}"
     reason = f"the {interval} does not decide whether it is {words}"
     on_average = _verdict(figure.mean, low, high)
     if on_average == NOT_TESTED:
         return outcome(verdict, reason)
     is_it = "it is" if on_average == HOLDS else "it is not"
-    mean = _interval(*figure.mean)
+    mean = " to ".join(map(short, figure.mean))
     return outcome(verdict, f"{reason}, though on average over hosts {is_it} ({mean})", on_average)
 
 
@@ -138,7 +133,3 @@ def together(verdicts: Iterable[str]) -> str:
 
 def short(value: float) -> str:
     return f"{value:.4g}"
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{short(low)} to {short(high)}"

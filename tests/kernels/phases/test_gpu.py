@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from analysis.study import Case, Variant
-from analysis.toolchain.arch import resolve_arch
-from analysis.toolchain.compilers import find_toolchain
+from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import load_python
 from analysis.toolchain.packages import PACKAGES
 from tests.compiled import gpu_module, gpu_samples

@@ -22,7 +22,7 @@ from analysis.results.model.terms import (
 )
 from analysis.results.model.translation import Walker
 from analysis.study.access import Access, access_of
-from analysis.study.calibration import OF_LINK
+from analysis.study.calibration import MIN_LINK_CASES
 from tests.linked import CALIBRATION, KNOWN, SMS, TRUE, rows
 
 LINK = [access_of(v, case) for v in CALIBRATION.variants for case in v.cases if v.link]
@@ -103,8 +103,8 @@ def test_parameter_without_data_is_unknown_or_a_bound() -> None:
     low = of(terms.argmax(axis=1) != TERMS.index("in flight"))["ci_low"]
     assert np.isnan(low["latency"]) and np.isfinite(low["link_rate"])
     whole = cases.in_whole_lines
-    assert min(whole.sum(), (~whole).sum()) > OF_LINK.min_cases
-    few = np.arange(len(work)) < OF_LINK.min_cases - 1
+    assert min(whole.sum(), (~whole).sum()) > MIN_LINK_CASES
+    few = np.arange(len(work)) < MIN_LINK_CASES - 1
     assert [fit(cases.only(part)) for part in (whole, ~whole, few)] == [None] * 3
 
 

@@ -4,6 +4,7 @@ cases that are held back from its fit."""
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
@@ -15,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
+from analysis.base.keys import read as read_keys
 from analysis.results.model.hardware import MEANING, Link, Parameter, behind, predict, read_links
 from analysis.results.model.terms import TERMS, Parameters, predicted_seconds, term_seconds, work_of
 from analysis.results.model.traffic import row_requests, traffic_of
@@ -230,8 +232,14 @@ def test_behind_another_link_only_what_belongs_to_it_changes() -> None:
     for link in LINKS.values():
         known = behind(link, TRUE, OWN)
         assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
-        assert [*link.parameters] == [*MEANING]
-        assert all(bool(one.source) != bool(one.assumption) for one in link.parameters.values())
+    stated = LINKS["pcie4_x16"].model_dump(exclude_unset=True)
+    for name, change, expected in (
+        ("latency", {"source": "", "assumption": ""}, "a source or an assumption of latency"),
+        ("speed", {}, f"the parameters {[*MEANING]}"),
+    ):
+        parameters = stated["parameters"] | {name: {"unit": "s"} | change}
+        with pytest.raises(FieldError, match=re.escape(expected)):
+            read_keys(Link, stated | {"parameters": parameters}, "hardware.yaml")
 
 
 def test_the_ends_and_a_third_of_a_calibration_are_held_back() -> None:

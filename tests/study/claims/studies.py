@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from analysis.results.collect import collect
 from analysis.results.store.records import CAPTURED, Counter
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.links import COUNT_COLUMNS, counts
-from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, rows_of
-from analysis.study import Case, Study, Variant, load_study
+from analysis.results.tables.rows import ClaimPartRow, ClaimRow, rows_of
+from analysis.study import Study, load_study
 from tests.synthetic import (
     Sample,
     add_run,
@@ -25,17 +25,14 @@ from tests.synthetic import (
     write_description,
 )
 
-FEW_SMS = {"kind": "figure", "of": "fast", "metric": "sms_used"}
-UNITS = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
-SPEEDUP = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
-
+FEW_SMS: dict[str, Any] = {"kind": "figure", "of": "fast", "metric": "sms_used"}
+UNITS: dict[str, Any] = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
+SPEEDUP: dict[str, Any] = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
 CASE = "rows=1000000"
 ROW_BYTES = 64
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-
 SECONDS = {"slow": 8e-3, "fast": 2e-3, "wide": 2e-3, "host": 4e-3, "limit": 1e-3}
 """Seconds by variant. `wide` has rows of twice the size, so twice the rate of `fast`."""
-
 PUBLISHED = """variant,case,metric,printed,unit_printed,unit_meant,source,note
 slow,rows=1000000,gpu_time,8.0000,ms,ms,Notes,mean
 slow,rows=1000000,throughput,7.45,GB/s,GiB/s,Notes,bytes divided by 1024^3
@@ -44,14 +41,15 @@ fast,rows=1000000,throughput,29.80,GB/s,GiB/s,Notes,bytes divided by 1024^3
 """
 
 
-def describe(*claims: Mapping[str, Any], write_up: bool = True) -> dict[str, Any]:
+def claim(id: str = "it", **test: Any) -> dict[str, Any]:
+    return {"id": id, "says": "It is so.", "test": test}
+
+
+def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
+    times = {"gpu_time": ("s", "device time"), "host_time": ("s", "host time")}
     return description(
         "Copy",
-        {
-            "gpu_time": ("s", "device time"),
-            "host_time": ("s", "host time"),
-            "sms_used": ("1", "SMs"),
-        },
+        {**times, "sms_used": ("1", "SMs")},
         {
             "only": {"rows": [1_000_000], "payload_bytes": "rows * row_bytes"},
             "other": {"rows": [2], "payload_bytes": "rows * row_bytes"},
@@ -65,24 +63,19 @@ def describe(*claims: Mapping[str, Any], write_up: bool = True) -> dict[str, Any
         ],
         headline={"rows": 1_000_000},
         constants={"row_bytes": ROW_BYTES},
-        **({"write_up": {"title": "Notes", "date": None}} if write_up else {}),
+        write_up={"title": "Notes", "date": None},
         **({"claims": list(claims)} if claims else {}),
     )
 
 
-def write_study(root: Path, *claims: Mapping[str, Any], write_up: bool = True) -> Study:
-    return described_study(root, describe(*claims, write_up=write_up))
-
-
-def described_study(root: Path, described: dict[str, Any]) -> Study:
+def write_study(root: Path, *claims: Mapping[str, Any], **keys: Any) -> Study:
+    """The study with these claims, and with other values of some keys of its cases."""
+    described = describe(*claims)
+    described["cases"]["only"] |= keys
     path = write_description(root / "copy", described)
     for name in SECONDS:
         path.with_name(f"{name}.py").touch()
     return load_study(path)
-
-
-def claim(**test: Any) -> dict[str, Any]:
-    return {"id": "it", "says": "It is so.", "test": test}
 
 
 def measure(
@@ -90,73 +83,61 @@ def measure(
     study: Study,
     seconds: Mapping[str, float] = SECONDS,
     *,
-    sms: int = 16,
     noise: float = 1e-4,
     rounds: int = 8,
     run: str = NEW,
     machine: str = "box",
     then: Study | None = None,
+    change: Callable[[Sample], Sample] = lambda sample: sample,
+    visits: Sequence[float] = (1.0,),
+    host: str = "",
 ) -> None:
-    """Samples of the variants in `seconds`, `sms_used` among them; gpu_time and host_time alike.
-    The run names the bounds of `then`, the study as it was; without one, none."""
-
-    def time(variant: Variant, case: Case, metric: str) -> float:
-        return seconds[variant.name]
-
+    """Samples of the variants in `seconds`, 16 `sms_used` among them; gpu_time and host_time alike.
+    The run names the bounds of `then`, the study as it was; without one, none. A round has
+    `visits`, each of which takes as many times the seconds."""
     for name in seconds:
         variant = study.variant(name)
-        samples = samples_of(study, variant, seconds=time, noise=noise, rounds=rounds, run=run)
-        counts = [
-            replace(sample, metric="sms_used", unit="1", value=float(sms))
+        samples = samples_of(
+            *(study, variant),
+            seconds=lambda variant, case, metric: seconds[variant.name],
+            noise=noise,
+            rounds=rounds,
+            run=run,
+        )
+        times = [sample for sample in samples if sample.metric == "gpu_time"]
+        samples += [replace(one, metric="sms_used", unit="1", value=16.0) for one in times]
+        about = provenance_of(study, variant, run=run)
+        about["bounds"] = then.bounds_of(name) if then else {}
+        about["machine"] |= {"host": host} if host else {}
+        samples = [
+            change(replace(sample, value=(sample.value or 0) * factor, sample=number))
             for sample in samples
-            if sample.metric == "gpu_time"
+            for number, factor in enumerate(visits)
         ]
-        bounds = then.bounds_of(name) if then else {}
-        add_samples(results, study, name, [*samples, *counts], run, machine, bounds=bounds)
+        add_run(results, machine, study.name, name, samples, about)
 
 
-def add_samples(
-    results: Path,
-    study: Study,
-    name: str,
-    samples: list[Sample],
-    run: str,
-    machine: str = "box",
-    **noted: Any,
-) -> None:
-    """`noted` are optional fields of the provenance."""
-    provenance = provenance_of(study, study.variant(name), run=run) | noted
-    add_run(results, machine, study.name, name, samples, provenance)
+COUNTED, SECTORS = "lts__t_requests.sum", "lts__t_sectors.sum"
 
 
-COUNTED = "lts__t_requests.sum"
-
-
-def count(
-    results: Path,
-    study: Study,
-    at: str = NEW,
-    status: str = CAPTURED,
-    then: Study | None = None,
-    **requests: float,
-) -> None:
-    """Profiles of variants, taken `at`, whose two kernels together make `requests`, each of
-    four sectors; in another case, those of `fast` make ten times as many. The profiles name the
-    bounds of `then`, as `measure` has it."""
-    entries: dict[str, dict[str, Any]] = {}
-    records: list[Counter] = []
-    for name, made in requests.items():
-        other = 10 if name == "fast" else 1
-        kernels = [
-            Counter(name, case, kernel, metric, "", times * value / 2)
-            for case, times in (("rows=2", other), (CASE, 1))
-            for kernel in ("first", "second")
-            for metric, value in ((COUNTED, made), ("lts__t_sectors.sum", 4 * made))
-        ]
-        records += kernels if status == CAPTURED else []
-        bounds = then.bounds_of(name, counted=True) if then else {}
-        entries[name] = {"status": status, "case": CASE, "bounds": bounds}
-    set_capture(results, "box", study, "counters", entries, records, at)
+def count(results: Path, study: Study, then: Study | None = None, **requests: float) -> None:
+    """Profiles of variants, whose two kernels together make `requests`, each of four sectors. They
+    name the bounds of `then`, as `measure` has it."""
+    entries = {
+        name: {
+            "status": CAPTURED,
+            "case": CASE,
+            "bounds": then.bounds_of(name, counted=True) if then else {},
+        }
+        for name in requests
+    }
+    records = [
+        Counter(name, CASE, kernel, metric, "", value / 2)
+        for name, made in requests.items()
+        for kernel in ("first", "second")
+        for metric, value in ((COUNTED, made), (SECTORS, 4 * made))
+    ]
+    set_capture(results, "box", study, "counters", entries, records, NEW)
 
 
 def publish(results: Path, text: str = PUBLISHED) -> None:
@@ -168,19 +149,15 @@ NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric"
 NO_COUNTS = pd.DataFrame(columns=COUNT_COLUMNS)
 
 
-def tables_of(results: Path, study: Study) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables of claims and of their parts."""
+def tables_of(results: Path, study: Study) -> tuple[list[ClaimRow], list[ClaimPartRow]]:
+    """The rows of claims and of their parts."""
     studies = {study.name: study}
     found = collect(results, studies)
     counted = counts(found, studies)
-    return claim_tables(found.samples, studies, found.published, NO_MODEL, counted)
+    claims, parts = claim_tables(found.samples, studies, found.published, NO_MODEL, counted)
+    return rows_of(claims, ClaimRow), rows_of(parts, ClaimPartRow)
 
 
-def claims_of(results: Path, study: Study) -> list[dict[str, Any]]:
-    table, _ = tables_of(results, study)
-    assert list(table.columns) == columns(ClaimRow)
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-
-
-def parts_of(results: Path, study: Study) -> list[ClaimPartRow]:
-    return rows_of(tables_of(results, study)[1], ClaimPartRow)
+def judged(results: Path, study: Study) -> dict[str, ClaimRow]:
+    """The row of each claim on one machine."""
+    return {row.claim: row for row in tables_of(results, study)[0]}

@@ -6,13 +6,6 @@
 // Loads all of the row before the first store; `lane` is the first vector that this thread moves.
 __device__ inline void move_row(const Copy& copy, int64_t row, int lane) {
   const auto* src = reinterpret_cast<const int4*>(copy.src + row * kRowBytes);
-  auto* dst = reinterpret_cast<int4*>(copy.dst + row * kRowBytes);
-  int4 held[kRowBytes / 16 / 32 + 1];
-#pragma unroll
-  for (int i = lane, turn = 0; i < kRowBytes / 16; i += 32, ++turn) {
-    held[turn] = src[i];
-  }
-  for (int i = lane, turn = 0; i < kRowBytes / 16; i += 32, ++turn) {
-    dst[i] = held[turn];
-  }
+  const int4 held = src[lane];
+  reinterpret_cast<int4*>(copy.dst + row * kRowBytes)[lane] = held;
 }

@@ -3,8 +3,7 @@
 
 __global__ void copy_rows(Copy copy) {
   constexpr int kBlocks = 16;
-  const int64_t row = blockIdx.x % kBlocks + threadIdx.x / 32;
-  move_row(copy, row, threadIdx.x % 32);
+  move_row(copy, blockIdx.x % kBlocks + threadIdx.x / 32, threadIdx.x % 32);
 }
 
 void launch(const Copy& copy) { copy_rows<<<1, 32 * copy.rows>>>(copy); }

@@ -1,0 +1,191 @@
+"""Programs: messages when they cannot continue, processes that end together, parallel maps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
+
+import psutil
+import pytest
+
+from analysis import ROOT
+from analysis.base import processes
+from analysis.base.cli import (
+    INTERRUPTED,
+    READER_GONE,
+    at_least,
+    existing_file,
+    existing_folder,
+    fail_in_one_line,
+    program,
+    settings,
+)
+from analysis.base.errors import FieldError, HotpathError
+from analysis.base.processes import STARTER, forked_map
+from tests.waiting import wait_for
+
+FULL = "No space left on device; make room, then run the same command again"
+SLEEP = "import time; time.sleep(600)"
+PARENT = f"""
+import multiprocessing
+from analysis.base.processes import end_with_parent
+
+def work():
+    end_with_parent()
+    print(multiprocessing.current_process().pid, flush=True)
+    {SLEEP}
+
+multiprocessing.get_context("fork").Process(target=work).start()
+{SLEEP}
+"""
+PROGRAM = """
+import os, signal
+from analysis.base.cli import fail_in_one_line
+from analysis.base.errors import HotpathError
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the caller of the tests may ignore it
+def work():
+    {}
+fail_in_one_line(work)
+"""
+WAITS = f"print('ready', flush=True); {SLEEP}"
+TIDIES = """try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("tidy", flush=True)"""
+
+
+@pytest.fixture(autouse=True)
+def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(STARTER, raising=False)
+
+
+def start(code: str, redirection: str = "", **environment: str) -> subprocess.Popen[str]:
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    script = f'"$0" -c "$1" {redirection}; exit ${{PIPESTATUS[0]}}'
+    script = script if redirection else 'exec "$0" -c "$1"'
+    return subprocess.Popen(
+        ["bash", "-c", script, sys.executable, code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=others | environment,
+        cwd=ROOT,
+    )
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (HotpathError("config: wrong"), SystemExit, "error: config: wrong"),
+        (OSError(errno.ENOSPC, "No space", "a.json"), SystemExit, "error: a.json: No space; make"),
+        (OSError(errno.EBADF, "a mistake"), OSError, r"\[Errno 9\] a mistake"),
+    ],
+)
+def test_expected_errors_are_one_line(
+    error: Exception, kind: type[BaseException], message: str
+) -> None:
+    def main() -> None:
+        raise error
+
+    with pytest.raises(kind, match=f"^{message}"):
+        fail_in_one_line(main)
+
+
+@pytest.mark.parametrize(
+    ("work", "redirection", "code", "error"),
+    [
+        ("while True: print('line')", "| true", READER_GONE, ""),
+        ("print('line'); raise HotpathError('wrong')", "| true", 1, "error: wrong\n"),
+        ("print('line')", ">&-", 0, ""),
+        ("print('line')", ">/dev/full", 1, f"error: {FULL}\n"),
+        (TIDIES, "", INTERRUPTED, "interrupted\n"),
+    ],
+)
+def test_output_that_cannot_be_written_and_interrupts_are_no_traceback(
+    work: str, redirection: str, code: int, error: str
+) -> None:
+    ended = start(PROGRAM.format(work), redirection)
+    printed, message = ended.communicate()
+    assert (ended.returncode, message) == (code, error)
+    assert work != TIDIES or printed == "tidy\n", "a second interrupt stops no cleanup"
+
+
+def test_child_ends_when_its_parent_is_killed() -> None:
+    parent = start(PARENT)
+    child = int(first_line(parent))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie")
+
+
+def test_program_cleans_up_and_ends_with_its_starter() -> None:
+    starter = start(SLEEP)
+    ending = start(PROGRAM.format(WAITS), **{STARTER: str(starter.pid)})
+    assert first_line(ending) == "ready"
+    starter.kill()
+    starter.wait()
+    assert ending.communicate()[1] == "interrupted\n"
+    assert ending.returncode == INTERRUPTED
+    late = start(PROGRAM.format(WAITS), **{STARTER: str(starter.pid)})
+    assert "has ended" in late.communicate()[1]
+
+
+def test_importing_is_interrupted_in_one_line_and_starts_no_threads() -> None:
+    for code, printed, error in (
+        ("import analysis; raise KeyboardInterrupt", "", "interrupted\n"),
+        (
+            "import os, analysis, numpy, scipy.special; print(len(os.listdir('/proc/self/task')))",
+            "1\n",
+            "",
+        ),
+    ):
+        assert start(code, OPENBLAS_NUM_THREADS="1").communicate() == (printed, error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        *((settings, text, "a JSON object like .*") for text in ("{", "1", "[" * 100_000)),
+        *((at_least(1), text, "a whole number of at least 1") for text in ("0", "1.5", "9" * 19)),
+        *((existing_folder, text, "an existing folder") for text in ("/no", __file__)),
+        (existing_file, "/no", "an existing file"),
+    ],
+)
+def test_invalid_argument_is_named(
+    kind: Callable[[str], object], text: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = program("analysis.made_up", None)
+    parser.add_argument("--argument", type=kind)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--argument", text])
+    assert re.search(f"argument --argument: expected {expected}, got", capsys.readouterr().err)
+
+
+def test_results_and_errors_of_other_processes_reach_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "allowed_cores", lambda: 2)
+    results = forked_map(lambda item: (item, os.getpid()), range(5))
+    assert [item for item, _ in results] == [0, 1, 2, 3, 4]
+    assert os.getpid() not in {process for _, process in results}
+
+    def fail(item: int) -> None:
+        raise FieldError(f"field {item}", "none", item)
+
+    with pytest.raises(FieldError, match="field 1: expected none, got 1") as raised:
+        forked_map(fail, [1, 2])
+    assert raised.value.field == "field 1"
+    with pytest.raises(BrokenProcessPool):
+        forked_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(2))
