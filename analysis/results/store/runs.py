@@ -43,6 +43,8 @@ ABOUT: Final = (".json", ".counters.json", ".timeline.json")
 _FILE: Final = re.compile(
     rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
+MAX_FILES: Final = 64
+"""Maximum number of runs of a study on a machine, and of its captures of a kind."""
 KEPT_RUNS: Final = 8
 """Fresh runs of a cell that make an older run superfluous."""
 JSON_LIMIT_BYTES: Final = 256 * 2**10
@@ -234,11 +236,15 @@ def read_study(
 ) -> Iterator[Run | Capture]:
     """The runs and captures in a study's folder, newest first. `refuse` hears of files that belong
     to none, too."""
+    good = Counts[str]()
     for path in reversed(listed(folder)):
+        suffix = path.name.removeprefix(run_of(path))
         try:
-            is_description = existing_description(path) == path
-            if is_description and path.name.removeprefix(run_of(path)) in suffixes:
+            if existing_description(path) == path and suffix in suffixes:
+                if good[suffix] >= MAX_FILES:
+                    raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
                 yield read(path, study)
+                good[suffix] += 1
         except FAULTS as error:
             refuse(path, error)
 
