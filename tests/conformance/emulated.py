@@ -1,169 +1,143 @@
-"""Kernels of studies in Python: what a compiled variant would do with its arguments."""
+"""Variants bound to small cases on a machine without a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
+import pytest
 
-from analysis.measure.cell import Operation
 from analysis.study import CaseValue, Variant
-from kernels.common.arrays import bytes_at
-from kernels.common.outputs import POISON
-from kernels.hot_set.policies import Clock
-from kernels.hot_set.reference import HotSet, buffer_of
+from analysis.toolchain.modules import load_python
 from tests.conformance import binding
-from tests.kernels.cuda import array_of
-from tests.kernels.moves import python_module as moves
-from tests.kernels.peers.fake import Mover
-from tests.kernels.pool_gather.fake import python_module as gathers
-from tests.kernels.translation.fake import Reader
-from tests.kernels.unpack.fake import HostModule
+from tests.conformance.binding import Values
+from tests.kernels import python_kernels as kernels
 from tests.repository import STUDIES
 
 
-def rows_by_pairs() -> Any:
-    """h2d_gather: row by row, from and to the places of pairs."""
+@dataclass(frozen=True)
+class Emulation:
+    """The module of a variant in Python, constants, and values of small cases. A case leaves out
+    keys that the variant's cases lack."""
 
-    def bind(src: np.ndarray, dst: Any, pairs: Any, sm_launches: Any, **_: str) -> Any:
-        def launch(stream: int) -> None:
-            out = array_of(dst)
-            sources, places = array_of(pairs).reshape(-1, 2).T
-            out[places] = src[sources, : out.shape[1]]
-
-        return SimpleNamespace(launch=launch)
-
-    return SimpleNamespace(bind=bind)
+    module: Callable[[Variant], Any]
+    cases: list[dict[str, CaseValue]]
+    constants: dict[str, int] = field(default_factory=dict)
 
 
-class HotSets:
-    """hot_set: the reference of every layer and request."""
-
-    def __init__(self, policy: str, arrays: Mapping[str, Any]) -> None:
-        self.pool = arrays["pool"]
-        names = ("places", "ids", "out", "hot", "rows", "last_used")
-        self.arrays = {name: array_of(arrays[name]) for name in names}
-        kind = Clock if policy == "clock" else HotSet
-        layers, requests, slots = self.arrays["rows"].shape
-        context_rows = self.arrays["places"].shape[2]
-        self.sets = {at: kind(slots, context_rows) for at in np.ndindex(layers, requests)}
-
-    def advance(self, stream: int, index: int, number: int) -> None:
-        self.ids = self.arrays["ids"][index]
-
-    def launch(self, stream: int) -> None:
-        of = self.arrays
-        for at, hot_set in self.sets.items():
-            of["out"][at] = hot_set.step(self.ids[at[1]]).slots
-            of["rows"][at] = hot_set.rows
-            of["last_used"][at] = getattr(hot_set, "last_used", 0)
-            set: Any = hot_set
-            of["hot"][at] = buffer_of(set, of["places"][at], self.pool, POISON)
-
-    def publish(self) -> None:
-        """All state is in the arrays."""
-
-    close = publish
+def binds(kind: Callable[..., Any], name: str = "bind") -> Callable[[Variant], Any]:
+    """Makes the module whose function of this name makes a `kind`."""
+    return lambda variant: SimpleNamespace(**{name: kind})
 
 
 def hot_sets(variant: Variant) -> Any:
-    policy = variant.options.get("policy", "lru")
-    return SimpleNamespace(bind=lambda **arrays: HotSets(policy, arrays))
+    policy = str(variant.options.get("policy", "lru"))
+    has_times = variant.role != "shipped"
+    return SimpleNamespace(bind=lambda **arrays: kernels.HotSets(policy, has_times, arrays))
 
 
-def rows_in_order() -> Any:
-    """link_calibration: rows that begin at given vectors, or one block."""
+PIECES = Emulation(
+    binds(kernels.Pieces),
+    [{"size": size, "count": count} for size, count in ((528, 7), (1, 1), (7, 9), (4096, 33))],
+)
+MIB = {"pool_mib": 1}
+STEPS = {"requests": 2, "topk": 24, "slots": 40, "misses": 6, "layers": 2, **MIB}
 
-    def bound(pool: int, dst: int, starts: int, rows: int, vectors: int, *_: int) -> Any:
-        def launch(stream: int) -> None:
-            places = bytes_at(starts, 4 * rows).view(np.int32) if starts else np.arange(rows)
-            for i, start in enumerate(places.tolist()):
-                size = 16 * vectors
-                bytes_at(dst + i * size, size)[:] = bytes_at(pool + 16 * start, size)
-
-        return SimpleNamespace(launch=launch)
-
-    return SimpleNamespace(Bound=bound)
-
-
-def fills() -> Any:
-    """storage_fill: one value in all elements."""
-
-    def bound(pointer: int, count: int, value: float) -> Any:
-        def launch(stream: int) -> None:
-            bytes_at(pointer, 4 * count).view(np.float32)[:] = value
-
-        return SimpleNamespace(launch=launch)
-
-    def bind(square: Any, value: float) -> Callable[[int], None]:
-        interface = square.__cuda_array_interface__
-        launch: Callable[[int], None] = bound(
-            interface["data"][0], interface["shape"][0], value
-        ).launch
-        return launch
-
-    return SimpleNamespace(Bound=bound, bind=bind)
-
-
-PIECES = {"size": 528, "count": 7}
-LINES = {"count": 16, "reads": 96, "rows": 40, "pool_mib": 1}
-STEPS = {"requests": 2, "topk": 24, "slots": 40, "misses": 6, "pool_mib": 1, "layers": 2}
-
-SMALL: dict[str, tuple[dict[str, int], dict[str, int], Callable[[Variant], Any]]] = {
-    "duplex": ({}, PIECES, lambda variant: moves()),
-    "h2d_gather": (
+EMULATED: Mapping[str, Emulation] = {
+    "duplex": PIECES,
+    "h2d_gather": Emulation(
+        binds(kernels.RowsByPairs),
+        [{"bs": 3, "topk": 7}, {"bs": 1, "topk": 1}, {"bs": 2, "topk": 30}],
         {"total_cpu_slots": 64, "total_gpu_slots": 64},
-        {"bs": 3, "topk": 7},
-        lambda variant: rows_by_pairs(),
     ),
-    "hot_set": ({"largest_pool_mib": 1}, STEPS, hot_sets),
-    "idle_stream": ({}, PIECES, lambda variant: moves()),
-    "link_calibration": (
+    "hot_set": Emulation(hot_sets, [{**STEPS}], {"largest_pool_mib": 1}),
+    "idle_stream": PIECES,
+    "link_calibration": Emulation(
+        binds(kernels.RowsInOrder, "Bound"),
+        [{"bytes": 4096}],
         {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 256},
-        {"bytes": 4096},
-        lambda variant: rows_in_order(),
     ),
-    "peers": ({"largest_mib": 1}, {"rows": 40, "pool_mib": 1}, lambda v: Mover(v.path)),
-    "pool_gather": ({"largest_pool_mib": 2}, {"rows": 300, "pool_mib": 1}, lambda v: gathers()),
-    "storage_fill": ({}, {"side": 9}, lambda variant: fills()),
-    "transfers": ({}, PIECES, lambda variant: moves()),
-    "translation": (
+    "peers": Emulation(
+        kernels.Transport,
+        [
+            {"rows": rows, "row_bytes": size, **MIB}
+            for rows, size in ((40, 656), (300, 16), (100, 4096), (7, 1024))
+        ],
+        {"largest_mib": 1},
+    ),
+    "pool_gather": Emulation(
+        binds(kernels.PoolRows),
+        [{"rows": rows, "pool_mib": mib} for rows, mib in ((300, 1), (1, 1), (3, 2))],
+        {"largest_pool_mib": 2},
+    ),
+    "storage_fill": Emulation(lambda variant: kernels.fills(), [{"side": 9}]),
+    "transfers": PIECES,
+    "translation": Emulation(
+        kernels.Reads,
+        [
+            {"count": 16, "reads": 96, "row_bytes": 656, "rows": 40, **MIB},
+            {"count": 256, "reads": 500, "stride_kib": 4, "row_bytes": 128, "rows": 900, **MIB},
+            {"count": 3, "reads": 70, "stride_kib": 1024, "row_bytes": 4096, "rows": 200, **MIB},
+        ],
         {"pool_mib": 64, "kinds_mib": 64, "largest_bytes": 2**21},
-        LINES,
-        lambda variant: Reader("lines" if "lines" in variant.name else "rows"),
     ),
-    "unpack": (
+    "unpack": Emulation(
+        binds(kernels.Fragments),
+        [
+            {"chunks": chunks, "kib": kib, "fragment": fragment, "src": src}
+            for chunks, kib, fragment, src in ((2, 2, 96, 0), (3, 1, 96, 1), (1, 3, 77, 5))
+        ],
         {"block_descriptors": 8},
-        {"chunks": 2, "kib": 2, "fragment": 96},
-        lambda variant: HostModule(room=8),
     ),
 }
-"""Constants, values of a small case, and the module of each study whose kernels are here."""
+"""The studies whose kernels are in tests/kernels/python_kernels.py."""
+
+for _name in EMULATED:  # before a test replaces CUDA in all loaded modules
+    load_python(STUDIES[_name], "workload")
+DRAWS = [load_python(STUDIES[name], "draws") for name in ("peers", "pool_gather")]
 
 BEYOND = {"price", "pressure", "step", "trip", "torch", "managed", "nvbandwidth", "profiled"}
 """Words in names of variants of transfers that do other things than move pieces."""
 
 
 def emulated() -> list[tuple[str, Variant]]:
-    """The studies and variants that this file can do the work of."""
+    """The studies and variants that can be launched in Python."""
     return [
         (name, variant)
-        for name in SMALL
+        for name in EMULATED
         for variant in STUDIES[name].subjects
         if not (name == "transfers" and BEYOND & {*variant.name.split("_")})
         and (variant.on_gpu or name != "hot_set")
     ]
 
 
-def bound(study: str, variant: Variant) -> Operation:
-    """A variant bound to a small case. Pieces in memory of CUDA's go to the host, if they may: only
-    there, the spoiled output is seen."""
-    constants, small, module = SMALL[study]
+def draw_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw as few sets of rows as there may be: one row would take a million."""
+    for draws in DRAWS:
+        monkeypatch.setattr(draws, "MIN_ROWS_OF_SETS", 1)
+
+
+def bound(
+    study: str,
+    name: str,
+    values: Values | None = None,
+    module: Any = None,
+    *,
+    small: int = 0,
+    **constants: int,
+) -> Any:
+    """A variant bound to a small case with these changes, and to its kernels in Python unless there
+    is a module. The operation keeps it as `module`."""
+    variant, of = STUDIES[study].variant(name), EMULATED[study]
     known = variant.cases[0].values
-    values: dict[str, CaseValue] = {key: small[key] for key in small.keys() & known.keys()}
-    is_held = variant.name.startswith(("pinned", "write_combined"))
-    if is_held and any(case.values.get("direction") == "d2h" for case in variant.cases):
-        values["direction"] = "d2h"
-    return binding.bound(STUDIES[study], variant, module(variant), values, **constants)
+    case = {key: value for key, value in of.cases[small].items() if key in known} | {
+        **(values or {})
+    }
+    made = module or of.module(variant)
+    operation: Any = binding.bound(
+        STUDIES[study], variant, made, case, **{**of.constants, **constants}
+    )
+    operation.module = made
+    return operation

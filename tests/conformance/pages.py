@@ -51,23 +51,13 @@ def _record(
     return holds if macro == "holds" else ""
 
 
-def shown_charts(study: str) -> set[str]:
-    """The charts of a study that any page shows, in its text or folded at its end."""
+def shown(study: str, macro: str) -> set[str]:
+    """The charts or tables of a study that any page shows, in its text or folded at its end."""
     found = set()
     for call in calls():
-        if call.study == study and call.macro == "chart":
+        if call.study == study and call.macro == macro:
             found.add(call.arguments[0])
         elif call.study == study and call.macro == "evidence":
-            found |= {*call.named.get("charts", {})} | ({"cases"} if call.arguments else set())
-    return found
-
-
-def shown_tables(study: str) -> set[str]:
-    """The tables of a study that any page shows, in its text or folded at its end."""
-    found = set()
-    for call in calls():
-        if call.study == study and call.macro == "table":
-            found.add(call.arguments[0])
-        elif call.study == study and call.macro == "evidence":
-            found |= {*call.named.get("tables", ())}
+            found |= {*call.named.get(f"{macro}s", ())}
+            found |= {"cases"} if call.arguments and macro == "chart" else set()
     return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -20,15 +20,16 @@ from analysis.site.charts.widgets import PageTable, study_widgets
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.macros import MACROS
+from analysis.study import Study
 from analysis.toolchain.modules import load_python
-from tests.conformance.pages import calls, shown_charts, shown_tables
+from tests.conformance.pages import calls, shown
 from tests.conformance.results import measured, without_results
 from tests.repository import STUDIES
 
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON_TABLES = {"steps"}
 OF_MORE = {
-    *("page_table_reads", "reach", "misses", "predicted_links", "stated_links"),
+    *("page_table_reads", "reach", "predicted_links", "stated_links"),
     *("agreement", "repeatability", "measuring"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
@@ -36,23 +37,17 @@ CALIBRATED = "model"
 """The chart that takes another study's results, those of the calibration."""
 
 
-ROOTS: list[Path] = []
-"""The folder of made-up results, while there is one."""
+FOLDER = TemporaryDirectory(prefix="results-")
 
 
 @cache
 def facts_of(name: str) -> StudyFacts:
-    return measured(STUDIES[name], ROOTS[-1] / name)
+    return measured(STUDIES[name], Path(FOLDER.name, name))
 
 
 @cache
 def charts_of(name: str) -> dict[str, Chart | None]:
     return study_charts(facts_of(name))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    ROOTS.append(tmp_path_factory.mktemp("results"))
 
 
 def tables_of(name: str) -> dict[str, Callable[[StudyFacts], PageTable]]:
@@ -64,7 +59,7 @@ def tables_of(name: str) -> dict[str, Callable[[StudyFacts], PageTable]]:
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_chart_of_a_page_renders_with_marks(name: str, tmp_path: Path) -> None:
     made = charts_of(name)
-    for chart_name in sorted(shown_charts(name)):
+    for chart_name in sorted(shown(name, "chart")):
         if chart_name == CALIBRATED:
             continue
         chart = made[chart_name]
@@ -109,8 +104,7 @@ def test_without_results_nothing_is_drawn_and_tables_are_sentences(name: str) ->
     for table_name, table in tables_of(name).items():
         made = table(nothing)
         assert made.empty_text and (not made.rows or table_name in OF_MORE)
-    of_code = replace(nothing.inputs, derived={nothing.study.name: {}})
-    drawn: dict[str, Chart | None] = study_charts(StudyFacts(of_code, nothing.study))
+    drawn: dict[str, Chart | None] = study_charts(nothing)
     of_results = {one for one, chart in drawn.items() if chart is not None}
     assert of_results <= {"timeline", "steps", "cases"}, "charts of no results"
 
@@ -129,27 +123,18 @@ def test_every_table_and_form_has_rows_as_wide_as_its_columns(name: str) -> None
         assert json.dumps(form.data, allow_nan=False)
 
 
-def names_of(study: str, macro: str) -> set[str]:
-    """What a macro's first argument may name, of this study."""
-    described = STUDIES[study]
-    if macro in ("verdict", "measured", "holds"):
-        return {claim.id for claim in described.claims}
-    if macro == "table":
-        return {*tables_of(study), *COMMON_TABLES}
-    if macro in ("figure", "ratio", "source", "hosts"):
-        return {*described.variant_names}
-    if macro == "drawing":
-        return {path.name.partition(".")[0] for path in described.folder.glob("*.svg")}
-    if macro == "widget":
-        return {*study_widgets(facts_of(study))}
-    return {*charts_of(study)}
-
-
-NAMING = {
-    *("verdict", "measured", "holds", "table", "figure", "ratio", "source", "hosts"),
-    *("drawing", "widget", "chart"),
+NAMES: dict[str, Callable[[Study], Iterable[str]]] = {
+    **dict.fromkeys(
+        ("verdict", "measured", "holds"), lambda study: (claim.id for claim in study.claims)
+    ),
+    **dict.fromkeys(("figure", "ratio", "source", "hosts"), lambda study: study.variant_names),
+    "table": lambda study: {*tables_of(study.name), *COMMON_TABLES},
+    "drawing": lambda study: (one.name.partition(".")[0] for one in study.folder.glob("*.svg")),
+    "widget": lambda study: study_widgets(facts_of(study.name)),
+    "chart": lambda study: charts_of(study.name),
 }
-CALLS = [call for call in calls() if call.macro in NAMING and call.arguments]
+"""What the first argument of a macro may name, of a study."""
+CALLS = [call for call in calls() if call.macro in NAMES and call.arguments]
 
 
 @pytest.mark.parametrize("page", sorted({call.page for call in CALLS}), ids=lambda page: page.stem)
@@ -157,9 +142,9 @@ def test_every_page_names_what_exists(page: Path) -> None:
     for call in CALLS:
         if call.page == page:
             assert call.study in STUDIES, f"{call}: no study"
-            assert call.arguments[0] in names_of(call.study, call.macro), str(call)
+            study = STUDIES[call.study]
+            assert call.arguments[0] in {*NAMES[call.macro](study)}, str(call)
             if call.macro in ("figure", "ratio"):
-                study = STUDIES[call.study]
                 known = {*study.variant_names, *study.metrics, "throughput"}
                 assert {*call.arguments} <= known, str(call)
                 parameters = {*inspect.signature(MACROS[call.macro]).parameters}
@@ -168,9 +153,9 @@ def test_every_page_names_what_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_chart_and_table_of_a_study_is_on_a_page(name: str) -> None:
-    assert {*tables_of(name)} <= shown_tables(name)
+    assert {*tables_of(name)} <= shown(name, "table")
     own = {*charts_of(name)} - {"model", "agreement", "timeline", "cases", "steps"}
-    assert own - shown_charts(name) <= UNSHOWN.get(name, set())
+    assert own - shown(name, "chart") <= UNSHOWN.get(name, set())
 
 
 UNSHOWN = {"pool_gather": {"pool_sizes"}}

@@ -63,22 +63,13 @@ def test_every_module_can_be_linked(study: Study, variant: Variant) -> None:
 GPU = Gpu(handle=None, name="", uuid="", index=0, arch="sm_90", pci_bus_id="")
 
 
-def code_of(study: Study) -> str:
-    """All sources that the study's variants include or import, and all that its pages do."""
-    files = {file for variant in study.variants for file in source_files(study, variant)}
-    return "\n".join(path.read_text() for path in {*files, *study.folder.glob("*.py")})
-
-
-def names_of(study: Study) -> set[str]:
-    """Constants, options, metrics and keys of cases."""
-    constants = {name for variant in study.variants for name in variant.constants}
-    options = {name for variant in study.variants for name in variant.options}
-    return {*constants, *options, *study.metrics, *study.case_keys} - {*TIMES}
-
-
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
 def test_every_key_is_used(study: Study) -> None:
-    code = code_of(study)
+    """Constants, options, metrics and keys of cases, by sources or pages of the study."""
+    files = {file for variant in study.variants for file in source_files(study, variant)}
+    code = "\n".join(path.read_text() for path in {*files, *study.folder.glob("*.py")})
+    names = {name for one in study.variants for name in (*one.constants, *one.options)}
+    names |= {*study.metrics, *study.case_keys} - {*TIMES}
     described = (study.folder / "study.yaml").read_text()
 
     def is_used(name: str) -> bool:
@@ -87,7 +78,7 @@ def test_every_key_is_used(study: Study) -> None:
         is_read = any(text in code for text in (f'"{name}"', f"_{name}", name.upper()))
         return is_read or len(re.findall(rf"\b{name}\b", described)) > 1  # by an expression
 
-    assert [name for name in sorted(names_of(study)) if not is_used(name)] == []
+    assert [name for name in sorted(names) if not is_used(name)] == []
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)

@@ -1,40 +1,94 @@
-"""Every variant whose kernels are emulated: bound to memory of the host, launched, checked."""
+"""Every variant that can be launched without a GPU: bound to host memory, launched, checked."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation
 from analysis.study import Variant
+from kernels.common import shared_pool
 from kernels.common.arrays import Bytes
 from tests.conformance.binding import outcome
-from tests.conformance.emulated import bound, emulated
-from tests.kernels import cuda
+from tests.conformance.emulated import EMULATED, bound, draw_few, emulated
+from tests.kernels.cuda import Cuda
+from tests.kernels.cuda import fake as fake
 from tests.kernels.peers import fake_torch
+from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
 VARIANTS = [pytest.param(*pair, id=f"{pair[0]}-{pair[1].name}") for pair in emulated()]
 
 
 @pytest.fixture(autouse=True)
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[cuda.Cuda]:
+def _with_torch_and_few_sets(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_torch.install(monkeypatch)
-    yield cuda.install(monkeypatch)
-    gc.collect()  # so that memory is freed where it was allocated
+    draw_few(monkeypatch)
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
+
+
+def directions(variant: Variant) -> list[dict[str, Any]]:
+    """Values with each direction of pieces that the variant's cases have."""
+    found = {case.values.get("direction") for case in variant.cases} & {"h2d", "d2h"}
+    return [{"direction": one} for one in sorted(map(str, found))] or [{}]
 
 
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
 def test_a_launch_is_right_and_none_is_not(study: str, variant: Variant) -> None:
-    operation = bound(study, variant)
-    for _ in range(2):
-        assert outcome(operation) is None
-    assert {*operation.own_samples(0, 1)} <= {*STUDIES[study].metrics}
-    operation.poison()
-    assert operation.check() is not None
+    for small in range(len(EMULATED[study].cases)):
+        for values in directions(variant):
+            operation = bound(study, variant.name, values, small=small)
+            assert [outcome(operation) for _ in range(2)] == [None, None]
+            assert {*operation.own_samples(0, 1)} <= {*STUDIES[study].metrics}
+            operation.poison()
+            assert operation.check() is not None
+
+
+ON_HOST: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "duplex": {"in_turn": [{}], "at_once": [{}]},
+    "pool_gather": {name: [{}] for name in ("packed_by_cpu", "ceiling_copy_engine")},
+    "transfers": {
+        "pinned_loop": [{"direction": "both", "count": 1}, {}],
+        **{f"pinned_{name}": [{}] for name in ("packed", "batch", "list_loop")},
+        "pinned_list_packed": [{"threads": 1}, {"threads": 5}],
+    },
+}
+"""Variants whose host code is compiled, with values of their cases."""
+ON_HOST_LONG: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "pool_gather": {name: [{}] for name in ("packed_past_caches", "packed_by_2")},
+    "transfers": {
+        **{f"pinned_{name}": [{}] for name in ("2d", "graph")},
+        "pinned_list_packed_1": [{"threads": 1}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "values"),
+    [
+        pytest.param(study, name, values, marks=[pytest.mark.long] if of is ON_HOST_LONG else [])
+        for of in (ON_HOST, ON_HOST_LONG)
+        for study, variants in of.items()
+        for name, values in variants.items()
+    ],
+)
+def test_host_code_moves_every_byte(study: str, name: str, values: list[dict[str, Any]]) -> None:
+    module, variant = stubbed(STUDIES[study], name), STUDIES[study].variant(name)
+    for small in range(len(EMULATED[study].cases)):
+        for value in (way | one for way in directions(variant) for one in values):
+            operation = bound(study, name, value, module, small=small)
+            for _ in range(3):
+                assert outcome(operation) is None
+                assert operation.check() is None
+                if variant.host_work and operation.settle:
+                    operation.settle()
+            for part in getattr(operation, "targets", [operation]):
+                part.poison()
+                assert operation.check() is not None
+                operation.launch(0)
 
 
 def one_bit(memory: Bytes, before: Bytes, written: np.ndarray) -> None:
@@ -58,25 +112,32 @@ SPOILS: tuple[Callable[[Bytes, Bytes, np.ndarray], None], ...]
 SPOILS = (one_bit, last_byte_missing, byte_behind, byte_between)
 
 
-def spoiled(cuda: cuda.Cuda, operation: Operation, spoil: Callable[..., None]) -> str | None:
-    """The result of the check after a launch and a fault in each memory that it has written.
+def spoiled(cuda: Cuda, operation: Operation, spoil: Callable[..., None]) -> list[str | None]:
+    """The results of checks after a launch and a fault in one of the memories that it has written.
 
     A check may also stop at a number that is no place: that ends its round.
     """
     operation.poison()
     before = {at: memory.copy() for at, memory in cuda.held.items()}
     operation.launch(0)
-    for at, old in before.items():
-        written = np.flatnonzero(cuda.held[at] != old)
-        if written.size:
-            spoil(cuda.held[at], old, written)
-    try:
-        return operation.check()
-    except IndexError as error:
-        return str(error)
+    written = {at: np.flatnonzero(cuda.held[at] != old) for at, old in before.items()}
+    found: list[str | None] = []
+    for at in (at for at, places in written.items() if places.size):
+        right = cuda.held[at].copy()
+        spoil(cuda.held[at], before[at], written[at])
+        try:
+            found.append(operation.check())
+        except IndexError as error:
+            found.append(str(error))
+        cuda.held[at][:] = right
+    return found
 
 
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
-def test_a_spoiled_output_fails(fake: cuda.Cuda, study: str, variant: Variant) -> None:
+def test_a_spoiled_output_fails(fake: Cuda, study: str, variant: Variant) -> None:
+    # Only in memory of CUDA's, the spoiled output is seen.
+    is_held = variant.name.startswith(("pinned", "write_combined"))
+    values = directions(variant)[0 if is_held else -1]
     for spoil in SPOILS:
-        assert spoiled(fake, bound(study, variant), spoil) is not None, spoil.__name__
+        found = spoiled(fake, bound(study, variant.name, values), spoil)
+        assert found and None not in found, spoil.__name__

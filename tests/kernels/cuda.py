@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
-from types import SimpleNamespace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from cuda.bindings import runtime as cudart
 
-from analysis.measure.cell import Operation
 from analysis.measure.memory import DeviceArray
 from kernels.common import host_memory, large_pool
 from kernels.common.arrays import Bytes, bytes_at
@@ -31,7 +31,6 @@ class Cuda:
     def __init__(self, failing: tuple[str, int] = ("", 0), room: int = 2**40) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.held: dict[int, Bytes] = {}
-        self.pinned: set[int] = set()
         self.room = room
         self._failing, self._left = failing
 
@@ -69,12 +68,7 @@ class Cuda:
         _KEPT[address + start] = memory
         return (address + start,)
 
-    def _cudaHostAlloc(self, size: int, *_: Any) -> tuple[int]:
-        (pointer,) = self._cudaMalloc(size)
-        self.pinned.add(pointer)
-        return (pointer,)
-
-    _cudaMallocManaged = _cudaMalloc
+    _cudaHostAlloc = _cudaMallocManaged = _cudaMalloc
 
     def _cudaFree(self, pointer: int) -> tuple[()]:
         self.held.pop(pointer, None)
@@ -82,20 +76,6 @@ class Cuda:
         return ()
 
     _cudaFreeHost = _cudaFree
-
-    def _cudaHostRegister(self, pointer: int, *_: Any) -> tuple[()]:
-        self.pinned.add(pointer)
-        return ()
-
-    def _cudaHostUnregister(self, pointer: int) -> tuple[()]:
-        self.pinned.discard(pointer)
-        return ()
-
-    def _cudaPointerGetAttributes(self, pointer: int) -> tuple[Any]:
-        kinds = cudart.cudaMemoryType
-        is_pinned = pointer in self.pinned
-        kind = kinds.cudaMemoryTypeHost if is_pinned else kinds.cudaMemoryTypeUnregistered
-        return (SimpleNamespace(type=kind),)
 
     def _cudaMemcpy(self, to: int, source: int, size: int, *_: Any) -> tuple[()]:
         ctypes.memmove(to, source, size)
@@ -124,8 +104,8 @@ def array_of(device: DeviceArray) -> np.ndarray:
     return bytes_at(device.pointer, device.nbytes).view(device.dtype).reshape(device.shape)
 
 
-def outcome(operation: Operation) -> str | None:
-    """Error of one launch, or None."""
-    operation.poison()
-    operation.launch(0)
-    return operation.check()
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
+    """This CUDA in all loaded modules."""
+    yield install(monkeypatch)
+    gc.collect()  # so that memory is freed where it was allocated

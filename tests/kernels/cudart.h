@@ -11,8 +11,13 @@ void run_ahead(cudaStream_t of);
 // Enqueues `work` on `stream`, as CUDA's functions do.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
-// Lets the call with this number fail, of those that enqueue work or allocate memory; -1 for none.
+extern "C" {
+// Lets the call with this number fail, of those that enqueue work or allocate or pin memory; -1 for
+// none.
 void fail_at(int call);
+
+int pinned_ranges();
+}
 
 extern int copies_until_failure;  // -1: none fails
 extern cudaError_t last_error;    // as cudaPeekAtLastError returns it

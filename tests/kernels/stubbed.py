@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import sysconfig
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,28 @@ from tests.compiled import object_file, program, toolchain
 HERE = Path(__file__).parent
 LATE = "-DLATE"
 """The runtime does work on a stream when somebody waits for it."""
+YIELDING = f"-include{HERE / 'yielding.h'}"
 
 
-def runtime(*flags: str, source: Path = HERE / "cudart.cpp") -> Path:
+def runtime(*flags: str) -> Path:
     """The object of the runtime, compiled once for all programs with these flags."""
     settings = ["-std=c++17", "-O1", "-fPIC", "-pthread", f"-isystem{toolchain().include}", *flags]
-    return object_file(source, source.parent, settings)
+    return object_file(HERE / "cudart.cpp", HERE, settings)
 
 
-def imported(name: str, sources: Sequence[Path], folder: Path, flags: Sequence[str]) -> Any:
-    """A module of these sources and objects."""
-    out = program(f"{name}.so", sources, folder, ["-fPIC", "-shared", *flags])
+def stubbed(study: Study, name: str, *flags: str) -> Any:
+    """The module of a variant without kernels, with the runtime of these flags. Its `runtime` has
+    the functions of the runtime."""
+    assert study.bindings is not None
+    variant = study.variant(name)
+    includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
+    settings = ["-std=c++20", "-fPIC", "-shared", "-pthread", YIELDING, *variant.flags]
+    settings += [*(f"-isystem{path}" for path in includes), *defines(study.constants)]
+    sources = runtime(*flags), study.bindings, variant.path
+    out = program(f"{name}.so", sources, study.folder, settings)
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.runtime = ctypes.CDLL(module.__file__)
     return module
-
-
-def stubbed(study: Study, name: str, stub: Path = HERE / "cudart.cpp") -> Any:
-    """The module of a variant without kernels; the runtime does all work at once."""
-    assert study.bindings is not None
-    includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
-    flags = ["-std=c++20", *(f"-isystem{path}" for path in includes), *defines(study.constants)]
-    sources = runtime(source=stub), study.bindings, study.variant(name).path
-    return imported(name, sources, study.folder, flags)

@@ -222,7 +222,7 @@ def test_a_node_measures_what_the_results_lack_on_the_gpus_that_were_asked_for(
     gpus: int,
     expected: list[int] | None,
 ) -> None:
-    """A bad file that was there before stays as it is, on the node and when it is merged."""
+    """An invalid file stays unchanged, on the node and in a merge."""
     bad, good = measured(tmp_path / "results", RUN, LATER)
     bad.write_text("")
     shutil.copytree(good.parent, good.parent.with_name("Calls"))

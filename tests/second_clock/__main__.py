@@ -8,22 +8,20 @@ Needs a GPU and nvcc; builds the modules that are missing. Exit code 1 if the cl
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
 
 from analysis import ROOT
-from analysis.base.cli import fail_in_one_line
-from analysis.base.errors import HotpathError
+from analysis.base.cli import fail_in_one_line, program
 from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.round import RoundJob
@@ -32,32 +30,26 @@ from analysis.study.config import Grid, load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules, module_path
-from tests.second_clock.cells import CELLS, Timed
-from tests.second_clock.clock import BothClocks, Compared, build
+from tests.second_clock.clock import CELLS, BothClocks, Compared, build
 
 KNOWN = list(dict.fromkeys(timed.study for timed in CELLS))
 GRID = Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.second_clock", description=__doc__)
+    parser = program("tests.second_clock", __doc__)
     parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"one of {', '.join(KNOWN)}")
-    parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if unknown := set(arguments.studies) - set(KNOWN):
-        raise HotpathError(f"STUDY: expected one of {', '.join(KNOWN)}, got {min(unknown)}")
-    if arguments.library:  # the process of one study
-        compared = [asdict(row) for row in compare(arguments.studies[0], arguments.library)]
-        arguments.out.write_text(json.dumps(compared))
-        return
+        parser.error(f"STUDY: expected one of {', '.join(KNOWN)}, got {min(unknown)}")
     rows = compare_all(arguments.studies or KNOWN)
     print("\n".join(table(rows)))
     sys.exit(0 if all(row.agrees for row in rows) else 1)
 
 
 def compare_all(studies: Sequence[str]) -> list[Compared]:
-    """Compare the clocks in all cells of these studies, on this machine alone."""
+    """Compare the clocks in all cells of these studies, on this machine alone. Each study has a
+    process, because NVBench runs once per process; BrokenProcessPool if one fails."""
     config, known = load_config({}), discover()
     arch = resolve_arch(config.arch, config.gpus)
     modules = [
@@ -66,23 +58,15 @@ def compare_all(studies: Sequence[str]) -> list[Compared]:
         if one.study in studies
     ]
     targets = sorted({str(path.relative_to(ROOT)) for path in modules})
-    subprocess.run(
-        [sys.executable, "-m", "snakemake", *targets, "--cores", "all"], cwd=ROOT, check=True
-    )
+    snakemake = [sys.executable, "-m", "snakemake", *targets, "--cores", "all"]
+    subprocess.run(snakemake, cwd=ROOT, check=True)
     with whole_machine(config.busy, "comparing clocks"), tempfile.TemporaryDirectory() as folder:
         library = build(find_toolchain(config.nvcc), arch, Path(folder))
-        return [row for study in studies for row in in_process(study, library, Path(folder))]
-
-
-def in_process(study: str, library: Path, folder: Path) -> list[Compared]:
-    """Compare the clocks in a new process, because NVBench runs once per process."""
-    out = folder / f"{study}.json"
-    command = [sys.executable, "-m", "tests.second_clock", study, "--library", str(library)]
-    done = subprocess.run([*command, "--out", str(out)], cwd=ROOT, check=False)
-    if done.returncode != 0:
-        raise HotpathError(f"{study}: expected a comparison, got exit code {done.returncode}")
-    rows = json.loads(out.read_text())
-    return [Compared(**{**row, "timed": Timed(**row["timed"])}) for row in rows]
+        rows: list[Compared] = []
+        for study in studies:
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                rows += process.submit(compare, study, library).result()
+        return rows
 
 
 def compare(study_name: str, library: Path) -> list[Compared]:

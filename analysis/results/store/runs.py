@@ -44,7 +44,7 @@ _FILE: Final = re.compile(
     rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
 MAX_FILES: Final = 64
-"""Maximum number of runs of a study on a machine, and of its captures of a kind."""
+"""Good descriptions of a kind in a study's folder. The newest count."""
 KEPT_RUNS: Final = 8
 """Fresh runs of a cell that make an older run superfluous."""
 JSON_LIMIT_BYTES: Final = 256 * 2**10

@@ -1,9 +1,7 @@
-"""The patterns of fragmentation, their replays, and the configuration of PyTorch's allocator."""
+"""The patterns of fragmentation, and their replays."""
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,44 +24,41 @@ GPU_BYTES = 139 * GIB
 
 
 def replay(of: Any, pattern: str, capacity: int = GPU_BYTES) -> Any:
-    """A replay of a pattern by the allocator of a module, over a driver with `capacity` bytes."""
+    """A launched replay of a pattern by the allocator of a module, with `capacity` bytes."""
     parts = Reported.CALLS | Reported.MEMORY
     tapes = WORKLOAD.KNOWN[pattern]()
-    return WORKLOAD.Replay(of, tapes, parts, source=lambda: of.HostSource(capacity))
-
-
-def memory(operation: Any) -> tuple[float, float]:
-    """Requested and reserved bytes of a replay, after its check."""
+    operation = WORKLOAD.Replay(of, tapes, parts, source=lambda: of.HostSource(capacity))
     operation.launch(0)
+    return operation
+
+
+def reserved(operation: Any) -> float:
+    """Reserved bytes of a replay, after its check."""
     assert operation.check() is None
-    samples = operation.own_samples(0, 1)
+    samples = {name: values[0] for name, values in operation.own_samples(0, 1).items()}
     assert set(samples) == set(STUDY.metrics)
-    assert 0 < samples["requested"][0] <= samples["active"][0] <= samples["reserved"][0]
-    assert samples["driver_calls"] == [0]
-    return samples["requested"][0], samples["reserved"][0]
+    assert 0 < samples["requested"] <= samples["active"] <= samples["reserved"]
+    assert samples["driver_calls"] == 0
+    return float(samples["reserved"])
 
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_a_replay_is_short_the_same_every_time_and_fits_a_gpu_well(name: str) -> None:
-    first, again = PATTERNS[name](), PATTERNS[name]()
-    (tape,), (repeated,) = first.tapes, again.tapes
+    pattern = PATTERNS[name]()
+    (tape,), (repeated,) = pattern.tapes, PATTERNS[name]().tapes
     assert np.array_equal(tape, repeated)
-    assert len(tape) <= 25_000
-    assert tape[:, 3].max() < first.streams
+    assert len(tape) <= 25_000 and tape[:, 3].max() < pattern.streams
     for allocator in ("p4_final", "p5_dropin"):
         host = Host(allocator, GPU_BYTES)
-        runner = host.replay(first.tapes, first.streams)
+        runner = host.replay(pattern.tapes, pattern.streams)
         most = runner.check(False)
         runner.run(9)
-        reserved = host.statistics()["reserved"]
-        assert 100 * MIB < most < 16 * GIB and reserved < GPU_BYTES // 4
-        if (name, allocator) == (
-            "growing_batch",
-            "p5_dropin",
-        ):  # what grows fits into no free block
-            assert reserved > 4 * most
-        if (name, allocator) == ("one_bin", "p4_final"):  # each request takes a block of its size
-            assert reserved == most
+        held = host.statistics()["reserved"]
+        assert 100 * MIB < most < 16 * GIB and held < GPU_BYTES // 4
+        if (name, allocator) == ("growing_batch", "p5_dropin"):
+            assert held > 4 * most  # what grows fits into no free block
+        if (name, allocator) == ("one_bin", "p4_final"):
+            assert held == most  # each request takes a block of its size
 
 
 def test_no_part_of_a_long_run_is_like_another() -> None:
@@ -73,56 +68,32 @@ def test_no_part_of_a_long_run_is_like_another() -> None:
     assert len(tape) == 1_000_000 and medians.max() > 20 * medians.min()
 
 
-@pytest.mark.parametrize("pattern", ["growing_batch", "host_ahead"])
-def test_memory_is_reported(pattern: str) -> None:
-    memory(replay(built("p5_dropin"), pattern))
-
-
-@pytest.mark.parametrize("mib", [272, 384, 768])
-def test_a_limit_is_kept_and_memory_kept_in_vain_is_returned(mib: int) -> None:
-    _, reserved = memory(replay(built("p5_dropin"), f"limited_{mib}mib"))
-    assert 248 * MIB <= reserved <= mib * MIB
+def test_memory_is_reported_and_a_limit_is_kept() -> None:
+    for name in ("growing_batch", "host_ahead"):
+        reserved(replay(built("p5_dropin"), name))
+    for mib in (272, 384, 768):
+        assert 248 <= reserved(replay(built("p5_dropin"), f"limited_{mib}mib")) / MIB <= mib
 
 
 def test_an_allocator_without_memory_fails_the_cell_alone() -> None:
     operation = replay(built("p5_dropin"), "growing_batch", 2**27)
-    operation.launch(0)
     assert "out of memory on device 0" in operation.check()
 
 
 def test_every_case_has_its_pattern_and_others_are_refused() -> None:
     cases = {case["pattern"] for variant in STUDY.variants for case in variant.cases}
     assert cases <= set(WORKLOAD.KNOWN)
-    workload = WORKLOAD.Workload({}, np.random.default_rng(0))
     with pytest.raises(FieldError, match="pattern: expected one of"):
-        workload.prepare(Case({"pattern": "unheard_of"}, 0, "default"))
-
-
-def test_pytorch_gets_its_settings_when_it_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-    cuda = SimpleNamespace(
-        init=lambda: calls.append("init"),
-        empty_cache=lambda: calls.append("empty"),
-        get_device_properties=lambda _: SimpleNamespace(total_memory=2**30),
-        set_per_process_memory_fraction=lambda share, _: calls.append(f"{share:g}"),
-        memory=SimpleNamespace(_set_allocator_settings=calls.append),
-    )
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    for pattern, share in (("limited_768mib", "0.75"), ("growing_batch", "1")):
-        calls.clear()
-        WORKLOAD.set_up_torch(WORKLOAD.SETTINGS["torch_expandable"], WORKLOAD.KNOWN[pattern]())
-        assert calls == ["init", "empty", "expandable_segments:True", share]
+        WORKLOAD.Workload({}, np.random.default_rng(0)).prepare(Case({"pattern": "x"}, 0, ""))
     assert {one.name for one in STUDY.variants if "torch" in one.needs} == set(WORKLOAD.SETTINGS)
-    assert all("expandable_segments:" in settings for settings in WORKLOAD.SETTINGS.values())
 
 
 @pytest.mark.long
 def test_rmm_replays_refuses_a_limit_and_fails_without_memory() -> None:
     rmm = module(STUDY, RMM, optimisation="-O1")  # as the allocators, to share bindings
     for case in RMM.cases:
-        memory(replay(rmm, str(case["pattern"])))
+        reserved(replay(rmm, str(case["pattern"])))
     operation = replay(rmm, "growing_batch", 2**27)
+    assert "the driver has no" in operation.check()
     with pytest.raises(ValueError, match=r"^limit: .*, got rmm_pool$"):
         operation._allocator.set_limit(0, 2**20)
-    operation.launch(0)
-    assert "the driver has no" in operation.check()

@@ -1,15 +1,19 @@
-"""The gather's workload: which rows it draws, and what must arrive; the steps in machine code."""
+"""The rows that the gather draws, what must arrive, machine code, and the team of index_select."""
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.base.errors import FieldError
 from analysis.study import Case
 from analysis.toolchain import sass
 from analysis.toolchain.modules import load_python
@@ -20,49 +24,23 @@ GATHER = STUDIES["h2d_gather"]
 WORKLOADS = load_python(GATHER, "workload")
 
 
-def drawn(bs: int | str, topk: int | str, draw: str, slots: int, seed: int = 0) -> np.ndarray:
-    case = Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
-    pairs: np.ndarray = WORKLOADS.draw_pairs(case, slots, np.random.default_rng(seed))
-    assert pairs.dtype == np.int32
-    return pairs
-
-
 @given(
     bs=st.integers(1, 8),
     topk=st.integers(1, 16),
     spare=st.integers(0, 20),
+    draw=st.sampled_from(["permutation", "with_replacement"]),
     seed=st.integers(0, 2**32),
 )
-def test_a_permutation_takes_rows_once_and_in_range(
-    bs: int, topk: int, spare: int, seed: int
+def test_drawn_rows_are_in_range_and_those_of_a_permutation_differ(
+    bs: int, topk: int, spare: int, draw: str, seed: int
 ) -> None:
     slots = bs * topk + spare
-    sources, destinations = drawn(bs, topk, "permutation", slots, seed).reshape(-1, 2).T
-    assert len(set(sources.tolist())) == bs * topk
-    assert 0 <= sources.min() <= sources.max() < slots
+    case = Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
+    pairs = WORKLOADS.draw_pairs(case, slots, np.random.default_rng(seed))
+    sources, destinations = pairs.reshape(-1, 2).T
+    assert pairs.dtype == np.int32 and 0 <= sources.min() <= sources.max() < slots
     assert destinations.tolist() == list(range(bs * topk))
-
-
-def test_with_replacement_repeats_rows_and_reaches_all_of_them() -> None:
-    sources, destinations = drawn(8, 64, "with_replacement", 16).reshape(-1, 2).T
-    assert set(sources.tolist()) == set(range(16))
-    assert destinations.tolist() == list(range(512))
-
-
-@pytest.mark.parametrize(
-    ("bs", "topk", "draw", "field"),
-    [
-        (4, 8, "permutation", "total_cpu_slots"),
-        (0, 8, "permutation", "case bs=0,topk=8,draw=permutation"),
-        (1, 8, "sorted", "case bs=1,topk=8,draw=sorted: draw"),
-        (1, "8", "permutation", "case bs=1,topk=8"),
-    ],
-)
-def test_rows_that_cannot_be_drawn_are_an_error(
-    bs: int, topk: int | str, draw: str, field: str
-) -> None:
-    with pytest.raises(FieldError, match=f"^{field}"):
-        drawn(bs, topk, draw, 31)
+    assert draw != "permutation" or len(np.unique(sources)) == bs * topk
 
 
 @given(
@@ -81,12 +59,6 @@ def test_the_gathers_reference_is_the_plain_loop_whatever_came_before(
         assert reference.bytes.tolist() == [src[source].tolist() for source in sources] + poison
 
 
-def test_rows_are_whole_vectors() -> None:
-    constants = {**GATHER.constants, "token_bytes": 100}
-    with pytest.raises(FieldError, match=r"constants\.token_bytes: .* multiple of 16, got 100"):
-        WORKLOADS.Workload(constants, np.random.default_rng(0))
-
-
 def test_a_step_shows_in_the_machine_code() -> None:
     vectors = GATHER.constants["token_bytes"] // 16
     built = {}
@@ -98,3 +70,27 @@ def test_a_step_shows_in_the_machine_code() -> None:
     assert built["v2_warp_per_token"].loads_in_flight == 1
     assert built["v3_loads_first"].loads_in_flight == 2
     assert built["v3_loads_first"].in_flight_bytes == 2 * built["v2_warp_per_token"].in_flight_bytes
+
+
+def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch is a stub here, whose parallel work starts two threads, as OpenMP does."""
+    done = threading.Event()
+    helpers = [threading.Thread(target=done.wait) for _ in range(2)]
+
+    def start(one: int) -> None:
+        for helper in helpers:
+            helper.start()
+
+    stub = SimpleNamespace(zeros=lambda count: SimpleNamespace(add_=start))
+    monkeypatch.setitem(sys.modules, "torch", stub)
+    cores = sorted(os.sched_getaffinity(0))
+    module = load_python(GATHER, "torch_index_select_pinned")
+    try:
+        pinned: list[Any] = []
+        module.PinnedTeam().run(lambda: pinned.append(os.sched_getaffinity(0)))
+        pinned += [os.sched_getaffinity(helper.native_id or 0) for helper in helpers]
+        assert pinned == [{cores[number % len(cores)]} for number in range(3)]
+        assert sorted(os.sched_getaffinity(0)) == cores
+    finally:
+        done.set()
+        sys.modules.pop(module.__name__, None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.compiled import gpu_module
-from tests.kernels.cuda import outcome
-from tests.kernels.moves import drawn, listed
+from tests.conformance.binding import outcome
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -18,21 +19,23 @@ STUDY = STUDIES["idle_stream"]
 
 
 def bound(name: str, size: int, count: int) -> Any:
-    workload = load_python(STUDY, "workload").Workload(STUDY.constants, drawn())
-    workload.prepare(listed(size, count, device="scattered"))
+    workload = load_python(STUDY, "workload").Workload(STUDY.constants, np.random.default_rng(0))
+    values: dict[str, int | str] = {"size": size, "count": count, "direction": "h2d"}
+    values |= {"host": "scattered", "device": "scattered"}
+    workload.prepare(Case(values, size * count, "default"))
     return workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
 
 
 @pytest.mark.parametrize("name", STUDY.variant_names)
-def test_every_piece_arrives(name: str) -> None:
+def test_every_piece_arrives(name: str, stream: int) -> None:
     for size, count in ((48, 1500), (5001, 9), (24576, 64)):
-        assert outcome(bound(name, size, count)) is None
+        assert outcome(bound(name, size, count), stream) is None
 
 
 def test_experiments_find_a_bound_and_the_bytes_that_arrived(stream: int) -> None:
     operation = bound("experiments", 24576, 256)
-    assert outcome(operation) is None
+    assert outcome(operation, stream) is None
     found = operation.own_samples(stream, 1)
     assert all(bound % 16 == 0 for bound in found["bound_bytes"])
     assert all(share == -1 or 0 <= share <= 1 for share in found["old_share"])
-    assert outcome(operation) is None  # the experiments restore what they change
+    assert outcome(operation, stream) is None  # the experiments restore what they change

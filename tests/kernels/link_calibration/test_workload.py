@@ -1,25 +1,23 @@
-"""The calibration's workload: positions of rows, and the expected bytes, for random inputs."""
+"""The calibration's rows and expected bytes, and large copies beside public figures."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.base.errors import FieldError
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from kernels.common.random_bytes import random_bytes
+from kernels.link_calibration import page_tables
 from tests.repository import STUDIES
 
 WORKLOADS = load_python(STUDIES["link_calibration"], "workload")
 POOL = 4096
-
-
-def rows_case(row: int, stride: int, offset: int, rows: int) -> Case:
-    values = {"row_bytes": row, "stride_bytes": stride, "offset_bytes": offset}
-    return Case(values, rows * row, "default")
 
 
 @given(
@@ -34,8 +32,9 @@ def test_the_reference_equals_a_plain_loop(
 ) -> None:
     rng = np.random.default_rng(seed)
     pool = random_bytes(POOL, rng)
-    case = rows_case(16 * row, 16 * (row + spare), 16 * offset, rows)
-    starts = WORKLOADS.row_starts(case, POOL, rng)
+    sizes = {"row_bytes": row, "stride_bytes": row + spare, "offset_bytes": offset}
+    values = {name: 16 * vectors for name, vectors in sizes.items()}
+    starts = WORKLOADS.row_starts(Case(values, rows * row * 16, "default"), POOL, rng)
     assert len(set(starts.tolist())) == rows
     assert ((starts - offset) % (row + spare) == 0).all()
     out = np.zeros(rows * row, WORKLOADS.VECTOR)
@@ -44,21 +43,23 @@ def test_the_reference_equals_a_plain_loop(
     assert out.tobytes() == np.concatenate(expected).tobytes()
 
 
-@pytest.mark.parametrize(
-    ("case", "field"),
-    [
-        (rows_case(100, 0, 0, 1), "row_bytes: expected a multiple of 16, got 100"),
-        (rows_case(512, 0, 0, 9), "at most 8 rows in slots of 512 B, got 9"),
-        (rows_case(512, 256, 0, 1), "rows in slots of 256 B, got 1"),
-    ],
-)
-def test_rows_that_do_not_fit_are_an_error(case: Case, field: str) -> None:
-    with pytest.raises(FieldError, match=field):
-        WORKLOADS.row_starts(case, POOL, np.random.default_rng(0))
-
-
 def test_random_bytes_take_every_value_at_every_place() -> None:
     rng = np.random.default_rng(0)
     assert [random_bytes(size, rng).size for size in (0, 1, 7, 8, 4097)] == [0, 1, 7, 8, 4097]
     values = random_bytes(8 * 2**14, rng).reshape(-1, 8)
     assert [len(set(column)) for column in values.T.tolist()] == [256] * 8
+
+
+def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> None:
+    study = next(iter(calibrated.studies.values()))
+    unknown = StudyFacts(calibrated, study)
+    assert page_tables.calibrated_chip(unknown) is None
+    assert not page_tables.predicted_links(unknown).rows and page_tables.stated_links(unknown).rows
+    host = {**calibrated.machines["box"], "pcie_generation": 5, "pcie_width": 16}
+    facts = StudyFacts(replace(calibrated, machines={"box": host}), study)
+    known = page_tables.calibrated_chip(facts)
+    assert known is not None and known[1].name == "pcie5_x16"
+    held, shown = page_tables.predictions(facts), page_tables.predicted_links(facts).rows
+    assert {row[0] for row in shown if row[5] == "measured here"} == {known[1].title}
+    assert all(predicted <= link.packet_rate for link, _, predicted in held)
+    assert len(shown) == len(held)

@@ -31,49 +31,42 @@ class Stream:
         self.waited.append(event.of)
 
     def synchronize(self) -> None:
-        pass
+        """All work is done."""
 
 
 class Torch:
-    """`reduced` counts all-reduces; `fault` is what goes wrong with them."""
+    """`reduced` counts all-reduces, which NCCL refuses if `is_refused`."""
 
-    def __init__(self, fault: str = "") -> None:
-        self.fault, self.reduced = fault, 0
+    def __init__(self, is_refused: bool) -> None:
+        self.is_refused, self.reduced = is_refused, 0
         self.callers: dict[int, Stream] = {}
 
     def all_reduce(self, inputs: list[Any], outputs: list[Any], streams: list[Stream]) -> None:
-        if self.fault == "refused":
+        if self.is_refused:
             raise RuntimeError("unhandled system error")
         assert [stream.device for stream in streams] == list(range(len(inputs)))
         self.reduced += 1
         for output in outputs:
             output[:] = np.sum(inputs, axis=0, dtype=np.int32)
-        if self.fault == "one bit":
-            outputs[-1][3] ^= 4
-        if self.fault == "behind":
-            bytes_at(outputs[-1].ctypes.data + outputs[-1].nbytes, 1)[:] = 0
 
     def external(self, stream: int, device: int) -> Stream:
         return self.callers.setdefault(stream, Stream(device))
 
 
-def install(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> Torch:
-    """Have `import torch` find this one."""
-    fake = Torch(fault)
-    torch, cuda, nccl = (ModuleType(name) for name in ("torch", "torch.cuda", "torch.cuda.nccl"))
-    parts: Any = torch, cuda, nccl
-    parts[0].cuda, parts[1].nccl, parts[2].all_reduce = cuda, nccl, fake.all_reduce
-    parts[0].as_tensor = as_tensor
-    parts[1].Stream, parts[1].ExternalStream, parts[1].Event = Stream, fake.external, Event
-    parts[1].device = nullcontext
-    for module in parts:
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    return fake
-
-
 def as_tensor(numbers: Any, device: str) -> np.ndarray:
     interface = numbers.__cuda_array_interface__
     (count,), (pointer, is_read_only) = interface["shape"], interface["data"]
-    assert not is_read_only
-    assert device.startswith("cuda:")
+    assert device.startswith("cuda:") and not is_read_only
     return bytes_at(pointer, 4 * count).view(interface["typestr"])
+
+
+def install(monkeypatch: pytest.MonkeyPatch, is_refused: bool = False) -> Torch:
+    """Have `import torch` find this one."""
+    fake = Torch(is_refused)
+    torch, cuda, nccl = (ModuleType(name) for name in ("torch", "torch.cuda", "torch.cuda.nccl"))
+    vars(torch).update(cuda=cuda, as_tensor=as_tensor)
+    vars(cuda).update(nccl=nccl, Stream=Stream, ExternalStream=fake.external, Event=Event)
+    vars(cuda)["device"], vars(nccl)["all_reduce"] = nullcontext, fake.all_reduce
+    for module in (torch, cuda, nccl):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return fake

@@ -1,13 +1,10 @@
 // Launches of one variant on GPUs that are not there, with its kernels on the CPU and all work done
 // late: every byte of what arrives, and what is left when a call fails in the middle. Ends with 1
 // and says what is wrong.
-#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
-#include <vector>
 
-#include "../cpus.h"
 #include "../cudart.h"
 #include "../expect.h"
 #include "together.h"
@@ -18,12 +15,7 @@ constexpr size_t kSets = 3;
 constexpr uint8_t kPoison = 0xA5;
 constexpr int64_t kGuardRows = 2;
 const bool is_copy = kPlan.how == std::string("copy");
-
-void expect_first_gpu(const std::string& what) {
-  int gpu = 0;
-  cudaGetDevice(&gpu);
-  expect(gpu == 0, what + ": another GPU stays current");
-}
+cudaStream_t caller = nullptr;
 
 // Sets of distinct rows of a pool, consecutive ones for copies; row i of a set goes to row i.
 struct Memory {
@@ -35,19 +27,16 @@ struct Memory {
         beside(dst.size()),
         poison(dst.size(), kPoison) {
     std::mt19937 rng(1);
-    for (size_t byte = 0; byte < pool.size(); byte += sizeof(uint32_t)) {
-      const uint32_t word = rng();
-      std::memcpy(pool.data() + byte, &word, sizeof word);
-    }
+    std::generate(pool.begin(), pool.end(), [&] { return static_cast<uint8_t>(rng()); });
     std::vector<int> order(static_cast<size_t>(pool_rows));
     std::iota(order.begin(), order.end(), 0);
     for (int64_t set = 0; set < static_cast<int64_t>(kSets); ++set) {
       if (!is_copy) {
         std::shuffle(order.begin(), order.end(), rng);
       }
-      const auto first = is_copy ? order.begin() + set * (pool_rows - rows) / 2 : order.begin();
+      const int64_t first = is_copy ? set * (pool_rows - rows) / 2 : 0;
       for (int64_t row = 0; row < rows; ++row) {
-        pairs.push_back({first[row], static_cast<int>(row)});
+        pairs.push_back({order[static_cast<size_t>(first + row)], static_cast<int>(row)});
       }
     }
   }
@@ -66,7 +55,7 @@ struct Memory {
     share.is_neighbour = is_neighbour;
     std::vector<int64_t> sources;
     for (size_t set = 0; set < kSets; ++set) {
-      sources.push_back(pair(set, begin).x);
+      sources.push_back(source(set, begin));
     }
     return {share, sources, rows};
   }
@@ -81,15 +70,15 @@ struct Memory {
     return found;
   }
 
-  int2 pair(size_t set, int64_t row) const {
-    return pairs[set * static_cast<size_t>(rows) + static_cast<size_t>(row)];
+  int64_t source(size_t set, int64_t row) const {
+    return pairs[set * static_cast<size_t>(rows) + static_cast<size_t>(row)].x;
   }
 
   // The first row that has not arrived, or that was written behind the others; -1 if none.
   int64_t wrong_row(const std::vector<uint8_t>& where, size_t set) const {
     for (int64_t row = 0; row < rows; ++row) {
       if (!std::equal(where.begin() + row * row_bytes, where.begin() + (row + 1) * row_bytes,
-                      pool.begin() + int64_t{pair(set, row).x} * row_bytes)) {
+                      pool.begin() + source(set, row) * row_bytes)) {
         return row;
       }
     }
@@ -97,7 +86,20 @@ struct Memory {
     return is_clean ? -1 : rows;
   }
 
-  void expect_rows(size_t set, const std::string& what) const {
+  // Launches a set behind work of the caller's: no row may be written before.
+  template <class Launch>
+  void expect_rows(size_t set, const std::string& what, const Launch& launch) {
+    for (std::vector<uint8_t>* where : {&dst, &beside}) {
+      cudaMemcpyAsync(where->data(), poison.data(), where->size(), cudaMemcpyDefault, caller);
+    }
+    launch();
+    int gpu = 0;
+    cudaGetDevice(&gpu);
+    expect(gpu == 0, what + ": another GPU stays current");
+    if (set % 2 == 1) {
+      run_ahead(caller);
+    }
+    cudaStreamSynchronize(caller);
     const int64_t row = wrong_row(dst, set);
     expect(row < 0, what + ": row " + std::to_string(row) + " differs");
   }
@@ -111,31 +113,18 @@ struct Memory {
   std::vector<int2> pairs;
 };
 
-// Work of the caller's that comes first: no row may be written before.
-void enqueue_poison(cudaStream_t caller, Memory& memory) {
-  for (std::vector<uint8_t>* where : {&memory.dst, &memory.beside}) {
-    cudaMemcpyAsync(where->data(), memory.poison.data(), where->size(), cudaMemcpyDefault, caller);
-  }
-}
-
-void every_byte_arrives(cudaStream_t caller, int gpus, Memory memory) {
-  const std::string what = std::to_string(gpus) + " GPUs, " + std::to_string(memory.rows) +
-                           " rows of " + std::to_string(memory.row_bytes) + " B";
+void every_byte_arrives(int gpus, Memory memory) {
   const Together together(memory.parts(gpus), {gpus, cpus_for_threads()});
   for (size_t launch = 0; launch < 2 * kSets; ++launch) {
-    enqueue_poison(caller, memory);
-    together.launch(caller, launch % kSets);
-    expect_first_gpu(what);
-    if (launch % 2 == 1) {
-      run_ahead(caller);
-    }
-    cudaStreamSynchronize(caller);
-    memory.expect_rows(launch % kSets, what);
+    memory.expect_rows(launch % kSets,
+                       std::to_string(gpus) + " GPUs, " + std::to_string(memory.rows) +
+                           " rows of " + std::to_string(memory.row_bytes) + " B",
+                       [&] { together.launch(caller, launch % kSets); });
   }
 }
 
 // Each call in turn: the error comes out, and the next launch is right again.
-void a_failure_comes_out(cudaStream_t caller, int gpus) {
+void a_failure_comes_out(int gpus) {
   Memory memory(48, 800, 200);
   bool has_failed = true;
   for (int call = 0; has_failed; ++call) {
@@ -148,72 +137,54 @@ void a_failure_comes_out(cudaStream_t caller, int gpus) {
       check(cudaStreamSynchronize(caller), "caller");
     });
     fail_at(-1);
-    expect_first_gpu("after a failure");
     run_ahead(caller);
     cudaStreamSynchronize(caller);
   }
-  every_byte_arrives(caller, gpus, memory);
+  every_byte_arrives(gpus, memory);
 }
 
-void launches_take_turns_but_the_first_set_is_for_the_check(cudaStream_t caller) {
+void launches_take_turns_but_the_first_set_is_for_the_check() {
   Memory memory(32, 100, 21);
   Together together({memory.part(0, 0, memory.rows)}, {1, cpus_for_threads()});
   for (int round = 0; round < 2; ++round) {
     for (const size_t set : {0, 1, 2, 1, 2}) {
-      enqueue_poison(caller, memory);
-      together.launch(caller);
-      cudaStreamSynchronize(caller);
-      memory.expect_rows(set, "another set is launched");
+      memory.expect_rows(set, "another set is launched", [&] { together.launch(caller); });
     }
     together.restart();
   }
-  expect(throws<std::out_of_range>([&] { together.launch(caller, kSets); }),
-         "a set that is not there is launched");
 }
 
-void a_neighbour_is_not_waited_for(cudaStream_t caller) {
+void a_peer_works_alone_and_a_neighbour_is_not_waited_for() {
   Memory memory(32, 100, 21);
+  const Together alone({memory.part(1, 0, memory.rows)}, {2, cpus_for_threads()});
+  memory.expect_rows(2, "the stream is done before the peer", [&] { alone.launch(caller, 2); });
   const Together together({memory.part(0, 0, memory.rows), memory.part(1, 0, memory.rows, true)},
                           {2, cpus_for_threads()});
   together.rejoin(caller);  // before the first launch, there is nothing to wait for
-  enqueue_poison(caller, memory);
-  together.launch(caller, 1);
-  cudaStreamSynchronize(caller);
-  memory.expect_rows(1, "the launch is not done");
-  expect(memory.wrong_row(memory.beside, 1) == 0, "the neighbour is waited for");
+  memory.expect_rows(0, "beside a neighbour", [&] { together.launch(caller, 0); });
+  expect(memory.wrong_row(memory.beside, 0) == 0, "the neighbour is waited for");
   together.rejoin(caller);
   cudaStreamSynchronize(caller);
-  expect(memory.wrong_row(memory.beside, 1) < 0, "the neighbour is not waited for when asked");
-}
-
-void a_peer_works_alone(cudaStream_t caller) {
-  Memory memory(32, 100, 21);
-  const Together together({memory.part(1, 0, memory.rows)}, {2, cpus_for_threads()});
-  enqueue_poison(caller, memory);
-  together.launch(caller, 2);
-  cudaStreamSynchronize(caller);
-  memory.expect_rows(2, "the stream is done before the peer is");
+  expect(memory.wrong_row(memory.beside, 0) < 0, "the neighbour is not waited for when asked");
 }
 
 }  // namespace
 
 int main() {
-  cudaStream_t caller = nullptr;
   cudaStreamCreateWithFlags(&caller, 0);
   if (is_copy) {
-    every_byte_arrives(caller, 1, Memory(32, 100, 21));
-    launches_take_turns_but_the_first_set_is_for_the_check(caller);
-    a_neighbour_is_not_waited_for(caller);
-    a_peer_works_alone(caller);
+    every_byte_arrives(1, Memory(32, 100, 21));
+    launches_take_turns_but_the_first_set_is_for_the_check();
+    a_peer_works_alone_and_a_neighbour_is_not_waited_for();
   }
   for (const int gpus : {2, 4}) {
     for (const int row_bytes : {16, 32, 48, 128, 256, 656, 1024, 4096}) {
-      every_byte_arrives(caller, gpus, Memory(row_bytes, 4001, 303));
+      every_byte_arrives(gpus, Memory(row_bytes, 4001, 303));
     }
-    every_byte_arrives(caller, gpus, Memory(16, 9000, 9000));
-    every_byte_arrives(caller, gpus, Memory(656, 9, 9));
-    every_byte_arrives(caller, gpus, Memory(4096, 9000, 8600));  // each stream sends several times
-    a_failure_comes_out(caller, gpus);
+    every_byte_arrives(gpus, Memory(16, 9000, 9000));
+    every_byte_arrives(gpus, Memory(656, 9, 9));
+    every_byte_arrives(gpus, Memory(4096, 9000, 8600));  // each stream sends several times
+    a_failure_comes_out(gpus);
   }
   cudaStreamDestroy(caller);
 }

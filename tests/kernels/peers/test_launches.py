@@ -11,14 +11,12 @@ import pytest
 from analysis.study import Variant
 from analysis.toolchain.compile import defines
 from tests.compiled import headers, kept, program, toolchain
-from tests.kernels.peers.fake import PEERS
 from tests.kernels.stubbed import LATE, runtime
+from tests.repository import STUDIES
 
 HERE = Path(__file__).parent
-EMULATED = HERE / "emulated"
+PEERS = STUDIES["peers"]
 LAUNCH = re.compile(r"(\w+(?:<[^<>]*>)?)<<<(.+?), (.+?), 0, (\w+)>>>\((.*?)\);")
-CONSTANTS = {**PEERS.constants, "held_mib": 1}
-"""Fewer translations are held, so that order matters in small pools, too."""
 WAYS = ("_divided", "_both", "", "_sorted", "_in_order", "_packed")
 """Ways by which all GPUs bring rows of the host to one."""
 
@@ -45,9 +43,11 @@ def test_every_byte_arrives_and_a_failure_comes_out(name: str) -> None:
     variant = PEERS.variant(name)
     folder = for_the_cpu(variant)
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
-    include = [f"-I{EMULATED}", f"-I{PEERS.folder}", f"-isystem{toolchain().include}"]
+    include = [f"-I{HERE / 'emulated'}", f"-I{PEERS.folder}", f"-isystem{toolchain().include}"]
     flags = ["-std=c++17", "-O1", "-pthread", *include, *quiet, *variant.flags]
+    # Fewer translations are held, so that order matters in small pools, too.
+    flags += defines({**PEERS.constants, "held_mib": 1})
     sources = [HERE / "launches.cpp", runtime(LATE), folder / "variant.cpp"]
-    made = program(f"peers-{name}", sources, folder, [*flags, *defines(CONSTANTS)])
+    made = program(f"peers-{name}", sources, folder, flags)
     done = subprocess.run([made], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,85 +1,111 @@
-"""Who moves which rows, and what must arrive."""
+"""Who moves which rows, what runs beside them, and all-reduces."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
-from analysis.study import Case
-from tests.kernels.peers.fake import MIB, PEERS, Mover, case, fake_workload
+from analysis.toolchain.modules import load_python
+from kernels.common import large_pool
+from tests.conformance.binding import outcome
+from tests.conformance.emulated import bound, draw_few
+from tests.kernels.cuda import Cuda
+from tests.kernels.cuda import fake as fake
+from tests.kernels.peers import fake_torch
+from tests.repository import STUDIES
 
-CASES = [case(16, 300), case(4096, 100), case(1024, 7)]
+REDUCTION = load_python(STUDIES["peers"], "reduction")
+CALLER, MIB = 7, 2**20
 
 
-def bound(monkeypatch: pytest.MonkeyPatch, name: str, of: Case) -> Any:
-    """The variant bound to the case and launched once, and what moves its rows."""
-    variant = PEERS.variant(name)
-    mover = Mover(variant.path)
-    inputs = fake_workload(monkeypatch, tile=MIB // 2 + 16).prepare(of)
-    operation = inputs.bind(variant, mover)
-    operation.inputs = inputs  # whose memory is read at its addresses
+@pytest.fixture(autouse=True)
+def torch(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> fake_torch.Torch:
+    draw_few(monkeypatch)
+    return fake_torch.install(monkeypatch)
+
+
+def launched(name: str, **values: Any) -> Any:
+    """The variant bound to a case and launched once."""
+    operation = bound("peers", name, values)
     operation.poison()
-    operation.launch(0)
-    return operation, mover
+    operation.launch(CALLER)
+    return operation
 
 
 @pytest.mark.parametrize("name", ["pulled", "four_links", "two_links_apart", "to_host"])
-@pytest.mark.parametrize("of", CASES, ids=lambda of: of.id)
-def test_what_arrives_is_what_the_pool_holds(
-    monkeypatch: pytest.MonkeyPatch, name: str, of: Case
-) -> None:
-    operation, mover = bound(monkeypatch, name, of)
+def test_shares_of_a_launch_follow_each_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (load_python(STUDIES["peers"], "pools"), large_pool):
+        monkeypatch.setattr(module, "TILE", MIB // 2 + 16)
+    operation = launched(name, rows=300)
     assert operation.check() is None
-    ends = [part.begin + part.rows for part in mover.parts]
-    assert [part.begin for part in mover.parts] == [0, *ends[:-1]]
-    assert ends[-1] == of.number("rows")
+    ends = [part.begin + part.rows for part in operation.module.parts]
+    assert [part.begin for part in operation.module.parts] == [0, *ends[:-1]]
+    assert ends[-1] == 300
 
 
-def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    operation, mover = bound(monkeypatch, "pulled_beside_gather", case())
+def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked() -> None:
+    operation = launched("pulled_beside_gather")
     operation.reset(0)
-    assert mover.rejoined == 1
+    assert operation.module.rejoined == 1
     operation._parts[1].output.fill(0)
     assert operation.check().startswith("GPU 1: destination row 0, byte")
-    assert bound(monkeypatch, "pulled", case())[0].reset is None
+    assert launched("pulled").reset is None
 
 
-def test_the_set_of_the_check_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    operation, mover = bound(monkeypatch, "pulled", case(rows=200000, row_bytes=16, pool_mib=4))
-    for _ in range(5):
-        operation.launch(0)
-    assert mover.sets == [0, 1, 2, 3, 1, 2]
+def test_rows_of_a_set_are_distinct() -> None:
+    operation = launched("pulled", rows=1598)
+    sets = operation.inputs._launches
+    assert all(len(np.unique(rows)) == 1598 for rows in sets["gather"].sources)
+    assert (np.diff(sets["copy"].sources) == 1).all()
     operation.poison()
-    assert mover.sets == []
+    assert operation.module.sets == []
 
 
-def test_rows_of_a_launch_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = fake_workload(monkeypatch).prepare(case(rows=1598))
-    assert all(len(np.unique(rows)) == 1598 for rows in inputs._launches["gather"].sources)
-    assert (np.diff(inputs._launches["copy"].sources) == 1).all()
+def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(fake: Cuda) -> None:
+    fake.room = MIB - 1
+    with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
+        bound("peers", "pulled")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("rows", 0), ("rows", 1599), ("row_bytes", 24), ("row_bytes", 4112), ("row_bytes", 0)],
-)
-def test_sizes_that_make_no_sense_are_refused(
-    monkeypatch: pytest.MonkeyPatch, field: str, value: int
-) -> None:
-    with pytest.raises(FieldError, match=f": {field}: expected"):
-        fake_workload(monkeypatch).prepare(case(**{field: value}))
+# All-reduces.
 
 
-def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(
+def test_an_all_reduce_comes_in_the_order_of_the_callers_stream(torch: fake_torch.Torch) -> None:
+    operation = bound("peers", "all_reduce_beside_pull")
+    before = torch.reduced
+    operation.launch(CALLER)
+    assert torch.reduced == before + 1
+    streams = torch.callers[CALLER].waited
+    assert [stream.device for stream in streams] == [0, 1]
+    assert all(stream.waited == [torch.callers[CALLER]] for stream in streams)
+    assert all(stream.priority < 0 for stream in streams)
+    assert operation.waits
+    (part,) = operation.module.parts
+    assert (part.gpu, part.is_neighbour) == (1, True)
+
+
+def test_a_gather_is_launched_while_all_gpus_reduce(torch: fake_torch.Torch) -> None:
+    operation = bound("peers", "pulled_beside_all_reduce")
+    torch.reduced = 0
+    operation.poison()
+    operation.launch(CALLER)
+    assert torch.reduced == REDUCTION.TURNS, "the launch is timed, so it enqueues no all-reduce"
+    assert operation.check() is None
+    operation.reset(CALLER)
+    assert torch.reduced == 2 * REDUCTION.TURNS
+    assert [stream.device for stream in torch.callers[CALLER].waited] == [0, 1]
+    assert not operation.waits, "its stream can be held: the launch is a plain gather"
+
+
+def test_nccl_has_no_multicast_and_gpus_that_it_cannot_connect_are_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    variant = PEERS.variant("pulled")
-    inputs = fake_workload(monkeypatch, room=MIB - 1).prepare(case())
-    with pytest.raises(Skip, match="a pool of 1048576 B: GPU 1 allows 1048575 B"):
-        inputs.bind(variant, Mover(variant.path))
+    assert os.environ["NCCL_NVLS_ENABLE"] == "0"
+    fake_torch.install(monkeypatch, is_refused=True)
+    with pytest.raises(Skip, match="NCCL: unhandled system error"):
+        bound("peers", "all_reduce")
+    assert outcome(bound("peers", "pulled")) is None

@@ -1,6 +1,6 @@
 // A source that behaves like a driver and its streams at their worst: memory runs out and is not
-// taken back, events complete late, streams lag, end, and come back under the same handle, and
-// inside a capture most calls are refused.
+// taken back, streams lag, end, and come back under the same handle, and inside a capture most calls
+// are refused.
 #pragma once
 
 #include <algorithm>
@@ -119,8 +119,6 @@ class HostileSource : public StreamSource {
 
   explicit HostileSource(size_t capacity) : capacity_(capacity) { work.add(0, true); }
 
-  // Calls of the driver.
-
   void* allocate(int device, size_t bytes) override {
     const Lock lock(mutex);
     refuse_in_capture("cudaMalloc");
@@ -146,30 +144,25 @@ class HostileSource : public StreamSource {
 
   Event record(int /*device*/, Stream stream) override {
     const Lock lock(mutex);
-    ++counts_.event_records;
     const Id id = live(stream, "cudaEventRecord");
     const Capture capture = capture_of_id(id);
     if (capture == Capture::kRefused) {
       invalidate("cudaEventRecord in the default stream");
       throw std::runtime_error("cudaEventRecord: operation would make the legacy stream depend");
     }
-    events_[++last_event_] = {work.end_of(id), capture == Capture::kCaptured, lag};
+    events_[++last_event_] = {work.end_of(id), capture == Capture::kCaptured};
     return last_event_;
   }
 
   bool is_done(int /*device*/, Event event) override {
     const Lock lock(mutex);
-    ++counts_.event_queries;
-    Recorded& recorded = uncaptured(event, "cudaEventQuery");
-    return work.is_reached(recorded.point) && (recorded.late == 0 || recorded.late-- == 0);
+    return work.is_reached(uncaptured(event, "cudaEventQuery"));
   }
 
   void wait(int /*device*/, Event event) override {
     const Lock lock(mutex);
     ++counts_.event_waits;
-    Recorded& recorded = uncaptured(event, "cudaEventSynchronize");
-    recorded.late = 0;
-    work.reach(recorded.point);
+    work.reach(uncaptured(event, "cudaEventSynchronize"));
   }
 
   void recycle(int /*device*/, Event event) override {
@@ -193,10 +186,7 @@ class HostileSource : public StreamSource {
     return counts_;
   }
 
-  void reset_counts(int /*device*/) override {
-    const Lock lock(mutex);
-    counts_ = {counts_.reserved, counts_.reserved, 0, 0, 0, 0, 0};
-  }
+  void reset_counts(int /*device*/) override {}
 
   // Actions of a program.
 
@@ -236,9 +226,6 @@ class HostileSource : public StreamSource {
   void complete_all() {
     const Lock lock(mutex);
     work.finish_all();
-    for (auto& [id, event] : events_) {
-      event.late = 0;
-    }
   }
 
   // In global mode, as PyTorch captures, or in relaxed mode, which forbids nothing.
@@ -256,38 +243,37 @@ class HostileSource : public StreamSource {
     }
   }
 
-  // State for tests.
-
   Id id_of(Stream stream) {
     const Lock lock(mutex);
     return live(stream, "a test");
   }
   bool is_idle(Stream stream) {
+    const Lock lock(mutex);
     return work.is_reached({{id_of(stream), work.given(id_of(stream))}});
   }
   size_t events_alive() const { return events_.size(); }
 
   // Bytes of memory from `address` on.
-  virtual size_t room_at(uintptr_t address) {
+  size_t room_at(uintptr_t address) {
     const Lock lock(mutex);
-    size_t room = 0;
-    for (const auto& [start, bytes] : memory_.ranges(kOnly)) {
-      room += room_in(address, start, bytes);
+    for (const auto& [start, bytes] : ranges()) {
+      if (address >= start && address < start + bytes) {
+        return start + bytes - address;
+      }
     }
-    return room;
+    return 0;
   }
-  virtual size_t range_count() const { return 0; }
+  virtual size_t reserved_ranges() const { return 0; }
 
   StreamWork work;
   mutable std::recursive_mutex mutex;  // of all state
 
-  // The next `count` calls fail; events recorded from now on complete `lag` queries late.
-  std::atomic<uint64_t> failing_allocations{0}, failing_releases{0}, lag{0};
+  // The next `count` calls fail.
+  std::atomic<uint64_t> failing_allocations{0}, failing_releases{0};
 
  protected:
-  static size_t room_in(uintptr_t address, uintptr_t start, size_t bytes) {
-    return address >= start && address < start + bytes ? start + bytes - address : 0;
-  }
+  // Memory by its start.
+  virtual std::map<uintptr_t, size_t> ranges() { return memory_.ranges(kOnly); }
 
   // False if a test wants a failure, or for lack of memory.
   bool reserves(size_t bytes) {
@@ -334,16 +320,15 @@ class HostileSource : public StreamSource {
   struct Recorded {
     Point point;
     bool is_captured = false;
-    uint64_t late = 0;
   };
 
-  Recorded& uncaptured(Event event, const std::string& call) {
+  const Point& uncaptured(Event event, const std::string& call) {
     refuse_in_capture(call);
-    Recorded& recorded = events_.at(event);
+    const Recorded& recorded = events_.at(event);
     if (recorded.is_captured) {
       throw std::runtime_error(call + ": operation not permitted on a captured event");
     }
-    return recorded;
+    return recorded.point;
   }
 
   Id live(Stream stream, const std::string& call) {
@@ -416,11 +401,7 @@ class HostilePages : public HostileSource, public Mapping {
   bool extend(int /*device*/, char* range, size_t bytes) override {
     const Lock lock(mutex);
     refuse_in_capture("cuMemCreate");
-    const bool has_room = reserves(bytes);
-    if (has_room) {
-      ranges_.at(range).push_back(bytes);
-    }
-    return has_room;
+    return reserves(bytes) && (ranges_.at(range).push_back(bytes), true);
   }
 
   size_t shrink(int /*device*/, char* range, size_t keep) override {
@@ -440,18 +421,17 @@ class HostilePages : public HostileSource, public Mapping {
     ranges_.erase(range);
   }
 
-  size_t room_at(uintptr_t address) override {
-    const Lock lock(mutex);
-    size_t room = HostileSource::room_at(address);
-    for (const auto& [range, pieces] : ranges_) {
-      room += room_in(address, reinterpret_cast<uintptr_t>(range), mapped(pieces));
-    }
-    return room;
-  }
-
-  size_t range_count() const override { return ranges_.size(); }
+  size_t reserved_ranges() const override { return ranges_.size(); }
 
  private:
+  std::map<uintptr_t, size_t> ranges() override {
+    auto found = HostileSource::ranges();
+    for (const auto& [range, pieces] : ranges_) {
+      found[reinterpret_cast<uintptr_t>(range)] = mapped(pieces);
+    }
+    return found;
+  }
+
   static size_t mapped(const std::vector<size_t>& pieces) {
     return std::accumulate(pieces.begin(), pieces.end(), size_t{0});
   }

@@ -34,6 +34,10 @@ class Shadow {
     Stream stream;
     HostileSource::Id id;  // of that stream
     std::set<HostileSource::Id> users;
+
+    bool overlaps(const Held& other) const {
+      return start < other.start + other.bytes && other.start < start + bytes;
+    }
   };
   using Allocation = std::list<Held>::iterator;
 
@@ -52,7 +56,7 @@ class Shadow {
     require(held.start % 512 == 0, "512-byte alignment", "another");
     require(source.room_at(held.start) >= bytes, "memory of the driver", "none");
     for (const Held& other : held_) {
-      require(!overlap(held, other), "exclusive memory", "that of a live allocation");
+      require(!held.overlaps(other), "exclusive memory", "that of a live allocation");
     }
     check_freed(held);
     check_graphs(held);
@@ -69,18 +73,17 @@ class Shadow {
   }
 
   void free(Allocation allocation) {
-    void* ptr = reinterpret_cast<void*>(allocation->start);
-    const Place place{kDevice, allocation->stream};
+    const Held held = *allocation;
     {
       const Lock lock(source.mutex);
       HostileSource::Point until;
-      for (const HostileSource::Id user : allocation->users) {
+      for (const HostileSource::Id user : held.users) {
         until[user] = source.work.given(user);
       }
-      freed_.emplace_back(*allocation, until);
+      freed_.emplace_back(held, until);
       held_.erase(allocation);
     }
-    allocator->deallocate(ptr, place);
+    allocator->deallocate(reinterpret_cast<void*>(held.start), {kDevice, held.stream});
   }
 
   // Frees an allocation of `owner` that `user` still reads.
@@ -104,13 +107,13 @@ class Shadow {
   }
 
   void end_capture(size_t graph, Stream stream) {
-    const PoolId pool = changed(graph, [](Graph& one) { one.is_captured = false; });
+    const PoolId pool = pool_after(graph, &Graph::is_captured);
     source.end_capture(stream);
     pooled.end_capture(kDevice, pool);
   }
 
   void destroy_graph(size_t graph) {
-    pooled.release_pool(kDevice, changed(graph, [](Graph& one) { one.is_alive = false; }));
+    pooled.release_pool(kDevice, pool_after(graph, &Graph::is_alive));
   }
 
   // Checks that blocks tile the driver's memory. Only without captures and other threads.
@@ -136,21 +139,19 @@ class Shadow {
       free(held_.begin());
     }
     source.complete_all();
-    source.failing_allocations = source.failing_releases = source.lag = 0;
+    source.failing_allocations = source.failing_releases = 0;
     allocator->trim(kDevice, 0);
     const Statistics left = allocator->statistics(kDevice);
     require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");
     reserves(0);
     require(source.events_alive() == 0, "every event recycled", "some left");
-    require(source.range_count() <= 1, "no addresses of streams without memory", "some");
+    require(source.reserved_ranges() <= 1, "no addresses of streams without memory", "some");
   }
-
-  SourceCounts counts() const { return source.counts(kDevice); }
 
   // Checks the number of bytes that are reserved.
   void reserves(size_t bytes) const {
-    require(counts().reserved == bytes, std::to_string(bytes) + " B reserved",
-            std::to_string(counts().reserved));
+    const size_t got = source.counts(kDevice).reserved;
+    require(got == bytes, std::to_string(bytes) + " B reserved", std::to_string(got));
   }
 
  private:
@@ -170,15 +171,11 @@ class Shadow {
     std::vector<Held> ranges;
   };
 
-  template <typename Change>
-  PoolId changed(size_t graph, Change change) {
+  // The pool of a graph for which this no longer holds.
+  PoolId pool_after(size_t graph, bool Graph::* state) {
     const Lock lock(source.mutex);
-    change(graphs_[graph]);
+    graphs_[graph].*state = false;
     return graphs_[graph].pool;
-  }
-
-  static bool overlap(const Held& a, const Held& b) {
-    return a.start < b.start + b.bytes && b.start < a.start + a.bytes;
   }
 
   // Earlier work of the new owner's stream is finished before its later work begins.
@@ -186,20 +183,19 @@ class Shadow {
     freed_.remove_if([&](const auto& freed) { return source.work.is_reached(freed.second); });
     for (auto [other, until] : freed_) {
       until.erase(held.id);
-      require(!overlap(held, other) || source.work.is_before(until, source.work.behind(held.id)),
+      require(!held.overlaps(other) || source.work.is_before(until, source.work.behind(held.id)),
               "memory that no stream uses", "some that a stream still reads");
     }
   }
 
   void check_graphs(const Held& held) {
-    const auto is_owner = [&](const Graph& one) {
+    const auto owner = std::find_if(graphs_.begin(), graphs_.end(), [&](const Graph& one) {
       return one.is_captured && one.stream == held.id;
-    };
-    const auto owner = std::find_if(graphs_.begin(), graphs_.end(), is_owner);
+    });
     for (const Graph& graph : graphs_) {
       const bool is_shared = owner != graphs_.end() && owner->pool == graph.pool;
       for (const Held& range : graph.ranges) {
-        require(!graph.is_alive || is_shared || !overlap(held, range),
+        require(!graph.is_alive || is_shared || !held.overlaps(range),
                 "memory that no graph writes", "some of a captured graph");
       }
     }

@@ -1,44 +1,23 @@
-"""The phases of the write-up keep their rules and defects; what the steps after them add."""
+"""The phases of the write-up keep their rules and defects; later steps; tapes and their replay."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.lib import patterns
+from allocator.lib import patterns, record_traces, recorded
+from analysis.measure.cell import Skip
+from analysis.study import Case
 from analysis.toolchain.modules import load_module
-from tests.kernels.phases.modules import GIB, MIB, STUDY, Host
+from tests.kernels.phases.modules import GIB, GPU_BYTES, MIB, STUDY, Host, built, workload
 
 EARLY = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool")
 FINAL = ("p4_final", "p5_dropin")
-
-
-class Driver:
-    """A driver for the write-up's phases in Python, at the addresses of HostSource."""
-
-    BASE, GUARD = 2**40, 2**16
-
-    def __init__(self) -> None:
-        self.live: dict[int, int] = {}
-        self.calls = [0, 0]
-
-    def allocate(self, size: int) -> int:
-        self.calls[0] += 1
-        pointer = self.BASE
-        for start in sorted(self.live):
-            if start >= pointer + size + self.GUARD:
-                break
-            pointer = -(-(start + self.live[start] + self.GUARD) // 512) * 512
-        self.live[pointer] = size
-        return pointer
-
-    def free(self, pointer: int) -> None:
-        self.calls[1] += 1
-        del self.live[pointer]
 
 
 SIZES = st.sampled_from([1, 512, 513, 1024, 1025, MIB - 1, MIB, 5 * MIB, 16 * MIB, 16 * MIB + 1])
@@ -52,7 +31,7 @@ ACTIONS = st.lists(SIZES | LARGE | st.integers(-10, -1), max_size=60)
 @settings(max_examples=150)
 def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> None:
     """Addresses and calls of the driver are those of the write-up's code in Python."""
-    host, driver = Host(EARLY[phase]), Driver()
+    host, driver = Host(EARLY[phase]), Host("p0_driver")
     memory: Any = load_module(Path(), STUDY, STUDY.variant(f"published_p{phase}")).Memory(driver)
     live: list[int] = []
     for action in actions:
@@ -63,23 +42,16 @@ def test_phases_are_those_of_the_write_up(phase: int, actions: list[int]) -> Non
             pointer = live.pop(action)
             host.free(pointer)
             memory.free(pointer)
-        assert host.calls == tuple(driver.calls)
-        assert host.source.counts()["reserved"] == sum(driver.live.values())
+        assert host.source.counts() == driver.source.counts()
 
 
 @pytest.mark.parametrize("name", ["p4_tlsf", "p4_exact_front", "p4_final", "p5_dropin"])
 def test_later_steps_grow_in_pytorchs_segments(name: str) -> None:
-    for asked, segment in {
-        1: 2 * MIB,
-        MIB: 2 * MIB,
-        MIB + 1: 20 * MIB,
-        10 * MIB - 512: 20 * MIB,
-        10 * MIB: 10 * MIB,
-        10 * MIB + 1: 12 * MIB,
-    }.items():
+    asked = (1, MIB, MIB + 1, 10 * MIB - 512, 10 * MIB, 10 * MIB + 1)
+    for size, segment_mib in zip(asked, (2, 2, 20, 20, 10, 12), strict=True):
         host = Host(name)
-        host.allocate(asked)
-        assert host.source.counts()["reserved"] == segment
+        host.allocate(size)
+        assert host.source.counts()["reserved"] == segment_mib * MIB
 
 
 def test_the_front_keeps_the_last_run_of_one_size() -> None:
@@ -105,12 +77,9 @@ def test_the_last_fit_of_a_bin_is_found() -> None:
     assert host.calls == (1, 0)
 
 
-@pytest.fixture(params=FINAL)
-def host(request: pytest.FixtureRequest) -> Host:
-    return Host(request.param)
-
-
-def test_a_remainder_for_small_requests_stays_with_its_large_block(host: Host) -> None:
+@pytest.mark.parametrize("name", FINAL)
+def test_a_remainder_for_small_requests_stays_with_its_large_block(name: str) -> None:
+    host = Host(name)
     host.allocate(19 * MIB, stream=1)
     host.allocate(19 * MIB - 512, stream=2)
     sizes = sorted(block["size"] for block in host.snapshot())
@@ -143,14 +112,110 @@ def test_exhausted_memory_is_waited_for_before_it_is_an_error(name: str) -> None
         host.allocate(16 * MIB)
 
 
-def test_a_tape_seen_before_is_replayed_without_the_driver(host: Host) -> None:
-    cases = [str(case["pattern"]) for case in STUDY.variant("p4_final").in_grid("default")]
-    # Without threads, whose peaks vary, and without Python's tapes, which repeat those of C++.
-    for name in cases:
-        if not name.startswith(("threads_", "python.")):
-            pattern = patterns.PATTERNS[name]()
-            runner = host.replay(pattern.tapes, pattern.streams)
-            runner.run(5)
-            host.reset_statistics()
-            runner.run(60)
-            assert host.statistics()["driver_calls"] == 0, name
+# Tapes.
+
+PATTERN = patterns.PATTERNS
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(4, 0, 1, 0)], "operation 0: expected kind 0 to 3, got 4"),
+        ([(0, 0, 1, 1)], "operation 0: expected a stream below 1, got 1"),
+        ([(0, 0, 1, 0), (0, 0, 1, 0)], "operation 1: expected an empty slot"),
+        ([(1, 0, 0, 0)], "operation 0: expected a slot in use"),
+        ([(0, 0, 0, 0)], "operation 0: expected at least one byte"),
+        ([(0, 0, 7, 0), (3, 0, 8, 0)], "operation 1: expected 1 to 7 bytes to write, got 8"),
+        ([(0, 0, 1, 0)], "expected every allocation freed at its end, got 1 left"),
+    ],
+)
+def test_a_tape_that_makes_no_sense_is_refused(
+    rows: list[tuple[int, int, int, int]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Host("p4_final").replay([np.array(rows, np.uint64)])
+
+
+@pytest.mark.parametrize("name", sorted(name for name in PATTERN if "_100000_" not in name))
+def test_every_pattern_frees_what_it_allocates_and_comes_again(name: str) -> None:
+    pattern, again = PATTERN[name](), PATTERN[name]()
+    runner = Host("p4_final").replay(pattern.tapes, pattern.streams)
+    assert len(pattern.tapes) == 1 or runner.check(False) > 0  # by threads at once
+    assert all(np.array_equal(a, b) for a, b in zip(pattern.tapes, again.tapes, strict=True))
+
+
+@pytest.mark.parametrize("name", [*EARLY, "p4_tlsf", "p4_exact_front", "p4_final"])
+def test_the_workload_measures_every_allocator(name: str) -> None:
+    module, pattern = built(name), PATTERN["varying_sizes"]()
+    parts = workload.Reported.CALLS | workload.Reported.MEMORY | workload.Reported.LATENCIES
+    operation = workload.CppReplay(
+        module, pattern, parts, source=lambda: module.HostSource(GPU_BYTES)
+    )
+    operation.poison()
+    assert operation.check() == "never replayed"
+    operation.launch(0)
+    assert operation.check() is None
+    samples = operation.own_samples(0, 1)
+    assert set(samples) <= set(STUDY.metrics)
+    assert samples["op_time"][0] > 0
+    assert samples["driver_calls"][0] == (len(pattern.tapes[0]) if name == "p0_driver" else 0)
+
+
+def test_memory_handed_out_twice_is_a_fault() -> None:
+    calls = workload.RawCalls(lambda size: 4096, lambda held: None)
+    operation = workload.PythonReplay(PATTERN["same_size"](), lambda: calls)
+    operation.launch(0)
+    assert "live allocation" in operation.check()
+
+
+DRAWN = ("p0_driver", "p1_exact_cache", "p2_size_buckets", "p3_block_pool", "p4_final")
+SHORT = (("A", 6), ("B", 3), ("C", 5), ("A", 0), ("C", 0), ("D", 7), ("E", 4))
+"""The tape of the picture: the allocation, and its size in MiB, or 0 for a free. D fits into the
+memory of A and C only where sizes are rounded or neighbours merged."""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_picture_of_blocks_has_the_calls_of_the_allocators(name: str) -> None:
+    host, live = Host(name), dict[str, int]()
+    for what, mib in SHORT:
+        if mib:
+            live[what] = host.allocate(mib * MIB)
+        else:
+            host.free(live.pop(what))
+    for picture in STUDY.folder.glob("blocks.*.svg"):
+        assert f"{name}: {sum(host.calls)} driver call" in picture.read_text(), "draw it anew"
+
+
+# Traces of PyTorch's allocator.
+
+
+def event(action: str, address: int, size: int = 0) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size}
+
+
+def test_a_recording_is_read_back_as_it_was_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(record_traces, "FOLDER", tmp_path)
+    monkeypatch.setattr(patterns, "TRACES", tmp_path / "traces")
+    name = "trace_cnn_training"
+    with pytest.raises(Skip, match="not recorded"):
+        workload.Workload({}, np.random.default_rng(0)).prepare(Case({"pattern": name}, 0, ""))
+    states = {4096: (100, "active_allocated"), 8192: (1, "inactive")}
+    blocks = [
+        {"address": address, "requested_size": size, "size": 512, "state": state}
+        for address, (size, state) in states.items()
+    ]
+    events = [
+        *(event("alloc", 8192, 300), event("segment_alloc", 1, 2), event("free_requested", 4096)),
+        *(event("free_completed", 4096), event("alloc", 4096, 7), event("free_requested", 4096)),
+    ]
+    (tmp_path / "traces").mkdir()
+    digest = record_traces.write("cnn_training", record_traces.rows([{"blocks": blocks}], events))
+    monkeypatch.setitem(recorded.SHA256, "cnn_training", digest)
+    (rows,) = PATTERN[name]().tapes
+    expected = [[0, 0, 100], [0, 1, 300], [1, 0, 0], [0, 0, 7], [1, 0, 0], [1, 1, 0]]
+    assert rows[:, :3].tolist() == expected
+    monkeypatch.setitem(recorded.SHA256, "cnn_training", "another")
+    with pytest.raises(ValueError, match="digest"):
+        PATTERN[name]()

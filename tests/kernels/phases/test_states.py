@@ -3,78 +3,50 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.kernels.phases.modules import KIB, MIB, built
 
 STEPS = ("p4_final", "p5_dropin")
 INDEX, STREAM, FEW = st.integers(0, 1000), st.integers(0, 2), st.integers(0, 5)
+BYTES = st.integers(0, 40 * MIB) | st.integers(1, 4 * KIB)
+ACTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "allocate": {"bytes": BYTES, "stream": STREAM},
+    "free": {"index": INDEX, "with_ticket": st.booleans()},
+    "record": {"index": INDEX, "stream": STREAM},
+    "complete": {"stream": STREAM, "count": FEW},
+    "trim": {"keep": st.integers(0, 64 * MIB)},
+    "set_limit": {"bytes": st.integers(0, 256 * MIB)},
+    "fail_driver": {"count": FEW},
+    "misuse": {"index": INDEX},
+    "burst": {"seed": st.integers(0, 2**32), "count": st.just(200), "max_log2": st.integers(9, 26)},
+}
+"""Actions of StateCheck, which checks all invariants after each: single ones shrink well, bursts of
+random ones go far."""
 
 
-@pytest.fixture
-def operations(request: pytest.FixtureRequest) -> int:
-    """Minimum number of random operations."""
+@pytest.mark.parametrize("step", STEPS)
+def test_every_state_holds(step: str, request: pytest.FixtureRequest) -> None:
     options = request.config.getoption
-    return 1_000_000 if options("--exhaustive") else 50_000 if options("--long") else 10_000
-
-
-def of(name: str, **arguments: st.SearchStrategy[Any]) -> Callable[..., None]:
-    """A rule that calls this action of StateCheck, which checks all invariants after it."""
-
-    def act(self: States, **values: Any) -> None:
-        getattr(self.states, name)(**values)
-
-    act.__name__ = name
-    made: Callable[..., None] = rule(**arguments)(act)  # type: ignore[call-overload]
-    return made
-
-
-class States(RuleBasedStateMachine):
-    """Single actions, which shrink well, and bursts of random ones, which go far."""
-
-    module: Any = None
-
-    @initialize(mib=st.sampled_from([24, 64, 256]))
-    def begin(self, mib: int) -> None:
-        self.states = self.module.StateCheck(mib * MIB)
-
-    allocate = of(
-        "allocate", bytes=st.integers(0, 40 * MIB) | st.integers(1, 4 * KIB), stream=STREAM
+    examples = 2500 if options("--exhaustive") else 125 if options("--long") else 25
+    action = st.one_of(
+        [st.tuples(st.just(name), st.fixed_dictionaries(of)) for name, of in ACTIONS.items()]
     )
-    free = of("free", index=INDEX, with_ticket=st.booleans())
-    record = of("record", index=INDEX, stream=STREAM)
-    complete = of("complete", stream=STREAM, count=FEW)
-    trim = of("trim", keep=st.integers(0, 64 * MIB))
-    set_limit = of("set_limit", bytes=st.integers(0, 256 * MIB))
-    fail_driver = of("fail_driver", count=FEW)
-    misuse = of("misuse", index=INDEX)
-    burst = of("burst", seed=st.integers(0, 2**32), count=st.just(200), max_log2=st.integers(9, 26))
 
-    def teardown(self) -> None:
-        self.states.drain()
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(mib=st.sampled_from([24, 64, 256]), actions=st.lists(action, min_size=5, max_size=50))
+    def hold(mib: int, actions: list[tuple[str, dict[str, Any]]]) -> None:
+        states = built(step).StateCheck(mib * MIB)
+        for name, arguments in actions:
+            getattr(states, name)(**arguments)
+        states.drain()
 
-
-@pytest.mark.parametrize("step", STEPS)
-def test_every_state_holds(step: str, operations: int) -> None:
-    States.module = built(step)
-    machine: Any = States.TestCase
-    machine.settings = settings(
-        max_examples=operations // 400,
-        stateful_step_count=50,
-        suppress_health_check=list(HealthCheck),
-    )
-    machine().runTest()
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_random_operations_hold(step: str, operations: int) -> None:
-    for seed in range(operations // 500):
+    hold()
+    for seed in range(examples):
         states = built(step).StateCheck(256 * MIB)
         states.burst(seed, 500, 10 + seed % 17)
         states.drain()

@@ -10,8 +10,8 @@ import pytest
 
 from analysis.study import Study
 from tests.compiled import gpu_module
-from tests.kernels.cuda import outcome
-from tests.kernels.pinning.fake import (
+from tests.conformance.binding import outcome
+from tests.kernels.pinning.test_pinning import (
     CONSTANTS,
     HUGE_PAGE,
     PINNING,

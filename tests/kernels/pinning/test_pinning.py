@@ -1,67 +1,95 @@
-"""The host code of pinning, on a fake CUDA runtime that refuses what CUDA refuses."""
+"""Pinning on a CUDA runtime without a GPU: registrations, copies over their borders, neighbours."""
 
 from __future__ import annotations
 
 import ctypes
-import time
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.kernels.pinning.fake import (
-    CHUNKED,
-    HUGE_PAGE,
-    PINNING,
-    module,
-    pinned_ranges,
-    refuse_registration,
-)
+from analysis.base.errors import FieldError
+from analysis.measure.cell import Operation, Skip
+from analysis.study import Case, CaseValue
+from analysis.toolchain.modules import load_python
+from tests.conformance.binding import outcome
+from tests.kernels.cuda import fake as fake
+from tests.kernels.stubbed import stubbed
+from tests.repository import STUDIES
+from tests.waiting import wait_for
 
+PINNING = STUDIES["pinning"]
+WORKLOAD, TIMED_WORKLOAD, TIMED_NEIGHBOUR = (
+    load_python(PINNING, name) for name in ("workload", "timed_workload", "timed_neighbour")
+)
+CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
+HUGE_PAGE = 2**21
 SIZE = 3 * HUGE_PAGE + 12_345
 """Three chunks of a huge page and a part."""
+TIMED = "timed_chunks"
+CHUNKED = ["chunks", "chunks_by_threads", "overlapped", TIMED]
 ONLY_ON_GPU = {"virtual_memory", "chunks_again", "small_chunks"}
 ONLY_LONG = {"huge_pages", "untouched"}
 """Variants that are built for one test alone, and differ from others in one call."""
-PINNING_VARIANTS = [
-    pytest.param(name, marks=[pytest.mark.long] if name in ONLY_LONG else [])
-    for name in PINNING.variant_names
-    if name not in ONLY_ON_GPU
-]
+SCHEDSTAT = Path("/proc/thread-self/schedstat")
+pytestmark = pytest.mark.usefixtures("fake")
 
 
-def memory_of(pinned: Any) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(pinned.address))
+def case(mib: int, **values: CaseValue) -> Case:
+    return Case({"mib": mib, "beside": "nobody", **values}, mib * 2**20, "default")
 
 
-@pytest.mark.parametrize("name", PINNING_VARIANTS)
-def test_pinned_memory_is_written_and_unpinned(name: str) -> None:
-    pinned = module(name).Pinned(SIZE, HUGE_PAGE, 3)
-    assert pinned_ranges(name) == (4 if name in CHUNKED else 1)
+def module(name: str) -> Any:
+    return stubbed(PINNING, name)
+
+
+def bound(name: str, of: Case, workload: Any = None, built: Any = None) -> Operation:
+    workloads = TIMED_WORKLOAD if name == TIMED else WORKLOAD
+    workload = workload or workloads.Workload(CONSTANTS, np.random.default_rng(0))
+    operation: Operation = workload.prepare(of).bind(PINNING.variant(name), built or module(name))
+    return operation
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in ONLY_LONG else [])
+        for name in PINNING.variant_names
+        if name not in ONLY_ON_GPU
+    ],
+)
+def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
+    built, is_chunked = module(name), name in CHUNKED
+    pinned = built.Pinned(SIZE, HUGE_PAGE, 3)
+    assert built.runtime.pinned_ranges() == (4 if is_chunked else 1)
     assert name == "host_alloc" or pinned.address % HUGE_PAGE == 0
-    memory_of(pinned)[:] = 7
     begin, end = pinned.unpin()
-    assert end >= begin and pinned_ranges(name) == 0
-    dropped = module(name).Pinned(SIZE, HUGE_PAGE, 2)
-    del dropped
-    assert pinned_ranges(name) == 0
-
-
-@pytest.mark.parametrize("name", CHUNKED)
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_failed_registration_unpins_what_was_pinned(name: str, threads: int) -> None:
-    refuse_registration(name, 2)
-    try:
-        with pytest.raises(RuntimeError, match="cudaHostRegister: out of memory"):
-            module(name).Pinned(SIZE, HUGE_PAGE, threads)
-        assert pinned_ranges(name) == 0
-    finally:
-        refuse_registration(name, -1)
+    assert end >= begin and built.runtime.pinned_ranges() == 0
+    if is_chunked:
+        for threads in (1, 3):
+            built.runtime.fail_at(2)
+            with pytest.raises(RuntimeError, match="cudaHostRegister: refused"):
+                built.Pinned(SIZE, HUGE_PAGE, threads)
+            assert built.runtime.pinned_ranges() == 0
+    operation = bound(name, case(5))
+    for _ in range(2):
+        operation.launch(0)  # which unpins the memory of the previous one
+    assert outcome(operation) is None
+    samples = operation.own_samples(0, 1)
+    wanted = {"host_time", "unpin_time", "copy_time", "border_copy_status"}
+    assert wanted <= set(samples) <= set(PINNING.metrics)
+    assert (samples["border_copy_status"] != [0.0]) == is_chunked
+    assert built.runtime.pinned_ranges() == 0
 
 
 def test_copies_are_split_at_borders() -> None:
     pinned, rng = module("chunks").Pinned(SIZE, HUGE_PAGE, 2), np.random.default_rng(0)
-    memory = memory_of(pinned)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(pinned.address))
     ranges = [(0, SIZE), (0, HUGE_PAGE), (HUGE_PAGE - 1, 2), (HUGE_PAGE, HUGE_PAGE)]
     for offset, size in [*ranges, (5, 2 * HUGE_PAGE), (SIZE - 1, 1), (SIZE, 0)]:
         memory[:] = rng.integers(0, 256, SIZE, np.uint8)
@@ -74,13 +102,127 @@ def test_copies_are_split_at_borders() -> None:
         assert np.array_equal(memory, before)
 
 
-@pytest.mark.parametrize("calls", ["copy", "malloc", "info"])
-def test_calls_of_the_neighbour_follow_each_other(calls: str) -> None:
-    times = np.empty((0, 2))
-    while len(times) < 2:
-        neighbour = module("chunks").Neighbour(calls)
-        time.sleep(0.01)
-        times = neighbour.stop()
-    assert (times[:, 1] >= times[:, 0]).all() and (times[1:, 0] >= times[:-1, 1]).all()
-    with pytest.raises(ValueError, match="calls: expected copy, launch, malloc or info, got sing"):
-        module("chunks").Neighbour("sing")
+class Broken:
+    """Pinned memory whose copies go wrong."""
+
+    def __init__(self, pinned: Any, fault: str) -> None:
+        self._pinned, self._fault = pinned, fault
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pinned, name)
+
+    def copy(self, device: int, offset: int, size: int, to_device: bool, stream: int) -> None:
+        if self._fault == "loses borders":
+            size = min(size, 2**21 - offset % 2**21)
+        if self._fault != "never returns" or to_device:
+            self._pinned.copy(device, offset, size, to_device, stream)
+        if self._fault == "writes behind" and to_device and offset:
+            self._pinned.copy(device + size, 0, 1, to_device, stream)
+
+    def copy_lines(self, *arguments: int) -> None:
+        if self._fault != "loses lines":
+            self._pinned.copy_lines(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("loses borders", "to the device: byte"),
+        ("writes behind", "after the output, was overwritten"),
+        ("never returns", "from the device: expected another value"),
+        ("loses lines", "a line of each 64 KiB"),
+    ],
+)
+def test_a_wrong_copy_is_found(fault: str, message: str) -> None:
+    pinned = SimpleNamespace(Pinned=lambda *of: Broken(module("chunks").Pinned(*of), fault))
+    assert message in (outcome(bound("chunks", case(5), built=pinned)) or "")
+
+
+def test_each_chunk_of_the_last_pinning_is_timed() -> None:
+    timed: Any = TIMED_NEIGHBOUR.timed_module(module(TIMED))
+    for size, count in ((HUGE_PAGE, 1), (SIZE, 4)):
+        pinned = module(TIMED).Pinned(size, HUGE_PAGE, 2)
+        windows = {"registrations": (pinned.pinned_ns[0] + pinned.touch_ns, pinned.pinned_ns[1])}
+        times = {"registrations": timed.registrations()}
+        windows["unregistrations"] = pinned.unpin()
+        times["unregistrations"] = timed.unregistrations()
+        for name, chunks in times.items():
+            begin, end, on_core, queued = chunks.T
+            assert (
+                len(chunks) == count and windows[name][0] <= begin[0] <= end[-1] <= windows[name][1]
+            )
+            assert (end >= begin).all() and (begin[1:] >= end[:-1]).all() and (on_core >= 0).all()
+            # This system counts waits for a core if the file is there.
+            assert ((queued >= 0) == SCHEDSTAT.exists()).all()
+
+
+# Neighbours.
+
+
+@pytest.fixture
+def workloads() -> Iterator[dict[str, Any]]:
+    """The workloads, whose neighbours are processes."""
+    WORKLOAD.Workload.before_cuda()
+    TIMED_WORKLOAD.Workload.before_cuda()
+    rng = np.random.default_rng(0)
+    yield {
+        name: of.Workload(CONSTANTS, rng)
+        for name, of in (("chunks", WORKLOAD), (TIMED, TIMED_WORKLOAD))
+    }
+    TIMED_WORKLOAD.Workload._timed.close()  # it has copies of the other's pipe
+    WORKLOAD.Workload._process.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "calls"),
+    [
+        *(("chunks", "thread", calls) for calls in ("copy", "info")),
+        *((name, "process", "malloc") for name in ("chunks", TIMED)),
+    ],
+)
+def test_a_neighbour_is_timed_before_and_meanwhile(
+    workloads: dict[str, Any], name: str, beside: str, calls: str
+) -> None:
+    """A busy machine may run no neighbour for longer than a pinning takes."""
+    operation = bound(name, case(64, beside=beside, calls=calls), workloads[name])
+    samples: dict[str, float] = {}
+    kinds = [f"{who}_{part}" for who in ("alone", "call", "unpin") for part in ("median", "p99")]
+
+    def is_timed() -> bool:
+        operation.launch(0)
+        samples.update({one: values[0] for one, values in operation.own_samples(0, 1).items()})
+        return {*kinds, "p99_slowdown"} <= samples.keys()
+
+    wait_for(is_timed)
+    assert samples.keys() <= PINNING.metrics.keys()
+    for kind in ("alone", "call", "unpin"):
+        median, p99, worst = (samples[f"{kind}_{one}"] for one in ("median", "p99", "worst"))
+        assert 0 < median <= p99 <= worst
+    if name == TIMED:
+        shares = [samples[f"call_worst_{part}"] for part in ("in_one", "in_chunks")]
+        assert 0 <= shares[0] <= shares[1] <= 1
+
+
+def test_other_neighbours_are_errors_and_too_little_memory_is_a_skip(
+    workloads: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, beside, calls, message in (
+        ("chunks", "friend", "malloc", "nobody, process or thread"),
+        (TIMED, "thread", "malloc", "beside: expected nobody or process, got 'thread'"),
+        (TIMED, "process", "copy", "calls: expected malloc, got 'copy'"),
+    ):
+        with pytest.raises(FieldError, match=message):
+            bound(name, case(5, beside=beside, calls=calls), workloads[name])
+    with pytest.raises(RuntimeError, match="neighbour: calls: expected copy, launch, malloc or"):
+        bound("chunks", case(5, beside="process", calls="sing"), workloads["chunks"]).launch(0)
+    with pytest.raises(RuntimeError, match=r"neighbour: .*PyInit_timed"):
+        TIMED_WORKLOAD.Workload._timed.start(module("chunks"))
+    processes = WORKLOAD.Workload._process, TIMED_WORKLOAD.Workload._timed
+    for (name, workload), process in zip(workloads.items(), processes, strict=True):
+        os.kill(process._process.pid, signal.SIGKILL)
+        process._process.join()
+        with pytest.raises(RuntimeError, match="neighbour: its process ended"):
+            bound(name, case(5, beside="process", calls="malloc"), workload).launch(0)
+    monkeypatch.setattr(WORKLOAD, "largest_pool", lambda: 2**20)
+    with pytest.raises(Skip, match="this host allows 1048576 B"):
+        bound("chunks", case(5))

@@ -1,23 +1,18 @@
 // Launches from a pool beyond 4 GiB whose rows threads pack, with a runtime that has no GPU: every
 // byte that arrives. Ends with 1 and says so where one differs. The argument says how rows get to
 // the GPU: pack, request or miss; or tune, which looks for the fastest division of launches.
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <numeric>
 #include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "../cpus.h"
 #include "../cudart.h"
 #include "../expect.h"
 #include "hot_set/miss_packer.h"
 #include "pool_gather/packer.h"
 #include "pool_gather/request_packer.h"
 #include "pool_gather/sharing.h"
-#include "pool_gather/sort_bits.h"
 
 namespace {
 
@@ -31,55 +26,41 @@ const std::vector<int> cpus = cpus_for_threads();
 uint8_t* const pool = sparse_pool(kPoolBytes);
 std::mt19937 rng(1);
 
-enum class Order { kGiven, kReversed, kShuffled };
-
-std::string rows_text(int64_t rows) { return std::to_string(rows) + " rows"; }
-
-// Launches of `rows` rows from all over the pool, and where they go.
+// Launches of `rows` rows from all over the pool, which go to consecutive rows or anywhere.
 struct Launches {
-  explicit Launches(int64_t rows, size_t sets = 4, Order order = Order::kGiven)
+  explicit Launches(int64_t rows, bool is_shuffled = false, size_t sets = 4)
       : pairs(sets, std::vector<int2>(static_cast<size_t>(rows))),
         dst(static_cast<size_t>(rows) * kRowBytes + kGuard) {
     std::vector<int> to(static_cast<size_t>(rows));
     std::iota(to.begin(), to.end(), 0);
     for (std::vector<int2>& set : pairs) {
-      if (order == Order::kReversed) {
-        std::reverse(to.begin(), to.end());
-      } else if (order == Order::kShuffled) {
+      if (is_shuffled) {
         std::shuffle(to.begin(), to.end(), rng);
       }
       for (size_t i = 0; i < set.size(); ++i) {
         set[i] = {static_cast<int>(rng() % kPoolRows), to[i]};
         uint8_t* row = pool + int64_t{set[i].x} * kRowBytes;
-        for (int byte = 0; byte < kRowBytes; byte += 4) {
-          const uint32_t word = rng();
-          std::memcpy(row + byte, &word, sizeof word);
-        }
+        std::generate(row, row + kRowBytes, [] { return static_cast<uint8_t>(rng()); });
       }
       const int first = rows == 0 ? 0 : set[0].x;
       gathers.push_back({pool, kPoolRows, dst.data(), set.data(), rows, first, nullptr, nullptr});
     }
   }
 
-  void run(const Launch& launch, const std::string& what) {
+  void run(const std::string& what, const Launch& launch) {
     for (const Gather& gather : gathers) {
       std::fill(dst.begin(), dst.end(), kPoison);
       launch(gather, nullptr);
       cudaStreamSynchronize(nullptr);
-      check(gather, what);
+      const std::string said = std::to_string(gather.rows) + " rows " + what;
+      for (int64_t i = 0; i < gather.rows; ++i) {
+        const uint8_t* to = dst.data() + int64_t{gather.pairs[i].y} * kRowBytes;
+        expect(std::memcmp(pool + int64_t{gather.pairs[i].x} * kRowBytes, to, kRowBytes) == 0,
+               said + ": row " + std::to_string(i) + " differs");
+      }
+      expect(std::all_of(dst.end() - kGuard, dst.end(), [](uint8_t b) { return b == kPoison; }),
+             said + ": written behind the destination");
     }
-  }
-
-  void check(const Gather& gather, const std::string& what) const {
-    for (int64_t i = 0; i < gather.rows; ++i) {
-      const int2 pair = gather.pairs[i];
-      const uint8_t* from = pool + int64_t{pair.x} * kRowBytes;
-      const uint8_t* to = dst.data() + int64_t{pair.y} * kRowBytes;
-      expect(std::memcmp(from, to, kRowBytes) == 0,
-             what + ": row " + std::to_string(i) + " differs");
-    }
-    expect(std::all_of(dst.end() - kGuard, dst.end(), [](uint8_t b) { return b == kPoison; }),
-           what + ": written behind the destination");
   }
 
   std::vector<std::vector<int2>> pairs;
@@ -94,68 +75,46 @@ void copy_row(const Gather& gather, int64_t i, const uint8_t* from) {
 // Does what the SMs do, when their stream gets to it.
 void enqueue_rows(const Gather& gather, cudaStream_t stream) {
   for (int64_t i = 0; i < gather.rows; ++i) {
-    const int2 pair = gather.pairs[i];
-    cudaMemcpyAsync(destination_bytes(gather, pair.y), source_bytes(gather, pair.x), kRowBytes,
-                    cudaMemcpyHostToDevice, stream);
+    cudaMemcpyAsync(destination_bytes(gather, gather.pairs[i].y),
+                    source_bytes(gather, gather.pairs[i].x), kRowBytes, cudaMemcpyHostToDevice,
+                    stream);
   }
 }
 
 void fall_asleep() { std::this_thread::sleep_for(2 * kSpin); }
 
-void pack(int64_t rows, Order order) {
-  Launches launches(rows, 4, order);
+void pack(int64_t rows, bool is_shuffled) {
+  Launches launches(rows, is_shuffled);
   Packer packer(rows, cpus);
   const auto launch = [&](const Gather& gather, cudaStream_t stream) {
     packer.fetch(gather, stream);
     packer.pack(gather, stream);
   };
-  launches.run(launch, rows_text(rows) + " packed");
+  launches.run("packed", launch);
   fall_asleep();
-  launches.run(launch, rows_text(rows) + " packed by threads that slept");
+  launches.run("packed by threads that slept", launch);
   if (rows > 1000) {           // threads that wait for room in the ring must not wait for good
     copies_until_failure = 2;  // the pairs and some rows arrive
     expect(throws<std::runtime_error>([&] { launch(launches.gathers[0], nullptr); }),
            "a failed copy was not reported");
     copies_until_failure = -1;
-    launches.run(launch, "after a failure");
+    launches.run("packed after a failure", launch);
   }
-
-  Sharing sharing(rows, cpus, [&](int64_t by_sms) -> Launch {
-    return [by_sms](const Gather& gather, cudaStream_t stream) {
-      expect(gather.rows == by_sms, "the SMs were given other rows than they were prepared for");
-      enqueue_rows(gather, stream);
-    };
-  });
+  Sharing sharing(rows, cpus, [](int64_t) -> Launch { return enqueue_rows; });
   for (const int64_t by_sms : {int64_t{0}, rows / 3, rows}) {
     sharing.divide(by_sms);
-    launches.run([&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
-                 rows_text(rows) + ", " + std::to_string(by_sms) + " of them by the SMs");
+    launches.run("shared", [&](const Gather& gather, cudaStream_t stream) {
+      sharing.launch(gather, stream);
+    });
   }
 }
 
+// SMs that are slower than the CPU alone get no rows.
 void tune(int64_t rows) {
   Launches launches(rows);
-  std::vector<int64_t> tried;
-  Sharing sharing(rows, cpus, [&](int64_t by_sms) -> Launch {
-    tried.push_back(by_sms);
-    return enqueue_rows;
-  });
-  sharing.tune(launches.gathers);
-  for (const int share : kSharesOfSms) {
-    const int64_t by_sms = rows * share / kShares;
-    expect(by_sms == 0 || std::count(tried.begin(), tried.end(), by_sms) > 0,
-           std::to_string(by_sms) + " of " + rows_text(rows) + " by the SMs were not tried");
-  }
-  launches.run([&](const Gather& gather, cudaStream_t stream) { sharing.launch(gather, stream); },
-               rows_text(rows) + " shared");
-}
-
-void tune_with_slow_sms() {
-  constexpr int64_t kRows = 2048;
-  Launches launches(kRows);
   int by_sms = 0;
   std::chrono::steady_clock::duration late{};
-  Sharing sharing(kRows, cpus, [&](int64_t) -> Launch {
+  Sharing sharing(rows, cpus, [&](int64_t) -> Launch {
     return [&](const Gather& gather, cudaStream_t stream) {
       ++by_sms;
       std::this_thread::sleep_for(late);
@@ -166,11 +125,11 @@ void tune_with_slow_sms() {
     sharing.launch(gather, stream);
   };
   const auto begin = std::chrono::steady_clock::now();
-  launches.run(share, "by the CPU alone");
+  launches.run("by the CPU alone", share);
   late = std::chrono::steady_clock::now() - begin;  // longer than any of its launches
   sharing.tune(launches.gathers);
   by_sms = 0;
-  launches.run(share, "beside slow SMs");
+  launches.run("beside slow SMs", share);
   expect(by_sms == 0, "SMs that are slower than the CPU alone were given rows");
 }
 
@@ -185,12 +144,17 @@ bool await(const LaunchFlag& packed, uint32_t launch_id, int64_t patience = kEnd
   return false;
 }
 
+template <class Requests>
+void request_row(const Gather& gather, const Requests& requests, int64_t i) {
+  const auto row = static_cast<uint32_t>(gather.pairs[i].x);
+  // Threads read the word a second time, as it is.
+  __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, row), __ATOMIC_RELEASE);
+}
+
 // Does what a kernel does that requests its rows.
 void read_as_packed(const Gather& gather, const Requests& requests) {
   for (int64_t i = 0; i < gather.rows; ++i) {
-    const auto row = static_cast<uint32_t>(gather.pairs[i].x);
-    // Threads read the word a second time, as it is.
-    __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, row), __ATOMIC_RELEASE);
+    request_row(gather, requests, i);
   }
   for (int64_t i = 0; i < gather.rows; ++i) {
     const int64_t piece = i / requests.piece_rows;
@@ -215,10 +179,9 @@ struct Misses {
     const auto end = static_cast<uint32_t>(gather.rows);
     __atomic_store_n(&requests.end->word, tagged(requests.launch_id, end), __ATOMIC_RELEASE);
     __atomic_store_n(&requests.first->word, tagged(requests.launch_id, first), __ATOMIC_RELEASE);
-    for (uint32_t i = end; i-- > 0;) {
+    for (int64_t i = end; i-- > 0;) {
       std::this_thread::yield();
-      const auto row = static_cast<uint32_t>(gather.pairs[i].x);
-      __atomic_store_n(&requests.rows[i], tagged(requests.launch_id, row), __ATOMIC_RELEASE);
+      request_row(gather, requests, i);
     }
     read_in_place(gather, 0, first);
     const Pieces pieces(end - first, requests.ring_rows);
@@ -261,9 +224,14 @@ struct Misses {
   }
 };
 
-// Threads must not wait for good for a kernel that was not launched, has failed, or has ended.
-template <class Nothing, class All>
-void survive(const Nothing& launch_nothing, const All& launch_all) {
+// Runs all launches, also after the threads slept. Threads must not wait for good for a kernel that
+// was not launched, has failed, or has ended.
+template <class All, class Flush, class Nothing>
+void survive(const All& launch_all, const Flush& flush, const Nothing& launch_nothing) {
+  launch_all("");
+  flush();
+  fall_asleep();
+  launch_all(" by threads that slept");
   last_error = cudaErrorInvalidConfiguration;
   launch_nothing();
   last_error = cudaSuccess;
@@ -273,36 +241,24 @@ void survive(const Nothing& launch_nothing, const All& launch_all) {
   expect(throws<std::runtime_error>(launch_nothing), "a failed kernel was not reported");
   event_status = cudaSuccess;
   launch_all(" after a kernel that has failed");
+  launch_nothing();  // and so it ends
 }
 
-void request(int64_t rows, Order order) {
-  Launches launches(rows, 4, order);
+void request(int64_t rows, bool is_shuffled) {
+  Launches launches(rows, is_shuffled);
   RequestPacker packer(rows, cpus);
   const auto launch_all = [&](const std::string& when) {
-    launches.run(
-        [&](const Gather& gather, cudaStream_t stream) {
-          std::thread kernel;
-          packer.launch(gather, stream, [&](const Requests& requests) {
-            kernel = std::thread(read_as_packed, gather, requests);
-          });
-          kernel.join();
-        },
-        rows_text(rows) + " requested" + when);
+    launches.run("requested" + when, [&](const Gather& gather, cudaStream_t stream) {
+      std::thread kernel;
+      packer.launch(gather, stream, [&](const Requests& requests) {
+        kernel = std::thread(read_as_packed, gather, requests);
+      });
+      kernel.join();
+    });
   };
-  launch_all("");
-  packer.flush(launches.gathers[0]);
-  fall_asleep();
-  launch_all(" from threads that slept");
-  Gather nothing = launches.gathers[0];
-  nothing.rows = 0;
-  packer.launch(nothing, nullptr, [&](const Requests& requests) {
-    expect(requests.pieces == 0, "pieces of no rows");
-  });
-  const auto launch_nothing = [&] {
-    packer.launch(launches.gathers[0], nullptr, [](const Requests&) {});
-  };
-  survive(launch_nothing, launch_all);
-  launch_nothing();  // and so it ends
+  survive(
+      launch_all, [&] { packer.flush(launches.gathers[0]); },
+      [&] { packer.launch(launches.gathers[0], nullptr, [](const Requests&) {}); });
 }
 
 void miss(int64_t max_rows) {
@@ -310,80 +266,48 @@ void miss(int64_t max_rows) {
   const auto no_kernel = [](const MissRequests&) {};
   const auto launch_all = [&](const std::string& when) {
     for (const int64_t rows : {int64_t{0}, int64_t{1}, max_rows / 3, max_rows}) {
-      Launches launches(rows, 1);
+      Launches launches(rows, false, 1);
       for (const Misses& misses :
            {Misses{}, Misses{static_cast<uint32_t>(rows / 2)}, Misses{0, true}}) {
-        launches.run(
-            [&](const Gather& gather, cudaStream_t stream) {
-              std::thread kernel;
-              const auto start = [&](const MissRequests& requests) {
-                kernel = std::thread([=] { misses.read(gather, requests); });
-              };
-              packer.launch(stream, start, no_kernel);
-              kernel.join();
-            },
-            rows_text(rows) + " missed, " + std::to_string(misses.first) + " in place" +
-                (misses.meets ? " and until both meet" : "") + when);
+        launches.run("missed" + when, [&](const Gather& gather, cudaStream_t stream) {
+          std::thread kernel;
+          const auto start = [&](const MissRequests& requests) {
+            kernel = std::thread([=] { misses.read(gather, requests); });
+          };
+          packer.launch(stream, start, no_kernel);
+          kernel.join();
+        });
       }
     }
   };
-  launch_all("");
-  packer.flush({0, 1, kPoolRows - 1});
-  fall_asleep();
-  launch_all(" after a sleep");
-  const auto launch_nothing = [&] { packer.launch(nullptr, no_kernel, no_kernel); };
-  survive(launch_nothing, launch_all);
-  const Launches launches(max_rows, 1);
-  const auto lose_patience = [&](const MissRequests& requests) {
-    Misses{0, false, 0}.read(launches.gathers[0], requests);
-  };
-  packer.launch(nullptr, lose_patience, no_kernel);
-  launch_all(" after a kernel that has lost patience");
-  launch_nothing();  // and so it ends
-}
-
-void expect_bits(Bits got, int low, int high, const std::string& what) {
-  expect(got.low == low && got.high == high,
-         what + ": bits " + std::to_string(got.low) + " to " + std::to_string(got.high));
-}
-
-void expect_sort_bits() {
-  expect_bits(all_bits(1), 0, 0, "a pool of one row");
-  expect_bits(all_bits(2), 0, 1, "a pool of two rows");
-  expect_bits(all_bits((1 << 20) + 1), 0, 21, "a pool of a row more than 2^20");
-  const int64_t rows_of_gib = (int64_t{1} << 30) / kSlotBytes;
-  expect_bits(sort_bits(262144, 40 * rows_of_gib), 18, 26, "40 GiB");
-  expect_bits(sort_bits(262144, rows_of_gib), 18, 21, "1 GiB");
-  expect_bits(sort_bits(262144, rows_of_gib / 2), 0, 0, "what the GPU holds");
-  expect_bits(sort_bits(8192, 40 * rows_of_gib), 0, 0, "as many rows as it holds translations");
-  expect_bits(sort_bits(8193, 40 * rows_of_gib), 18, 26, "a row more");
+  const Launches launches(max_rows, false, 1);
+  packer.launch(
+      nullptr,
+      [&](const MissRequests& requests) {
+        Misses{0, false, 0}.read(launches.gathers[0], requests);
+      },
+      no_kernel);  // it has lost patience
+  survive(
+      launch_all, [&] { packer.flush({0, 1, kPoolRows - 1}); },
+      [&] { packer.launch(nullptr, no_kernel, no_kernel); });
 }
 
 }  // namespace
 
 int main(int, char** arguments) {
   const std::string how = arguments[1];
-  if (how == "pack") {
-    expect_sort_bits();
-    expect(throws<std::invalid_argument>([] { Packer(64, {cpus[0]}); }), "no thread packs");
-  } else if (how == "miss") {
-    expect(throws<std::invalid_argument>([] { MissPacker<kRowBytes>(pool, 64, {cpus[0]}); }),
-           "no thread answers");
+  expect(throws<std::invalid_argument>([] { Packer(64, {cpus[0]}); }), "no thread packs");
+  if (how == "miss") {
     for (const int64_t max_rows : {1, 9, 65, 300}) {
       miss(max_rows);
     }
   } else if (how == "tune") {
-    for (const int64_t rows : {1, 17, 2048}) {
-      tune(rows);
-    }
-    tune_with_slow_sms();
-  }
-  if (how == "pack" || how == "request") {
+    tune(2048);
+  } else {
     const auto run = how == "pack" ? pack : request;
     for (const int64_t rows : {1, 15, 16, 17, 65, 1000, 2048}) {
-      run(rows, Order::kGiven);
+      run(rows, false);
     }
-    run(300, Order::kReversed);
-    run(300, Order::kShuffled);
+    run(300, true);
   }
 }

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis import ROOT
-from analysis.measure.cell import Skip
 from analysis.toolchain.compile import OPTIMISATION, defines
 from kernels.common import shared_pool
-from tests.compiled import QUICK, bindings_object, changed_kernels, object_file, program, toolchain
-from tests.kernels.pool_gather.fake import DRAWS, POOL, case, fake_workload, python_module
-from tests.kernels.stubbed import LATE, imported, runtime
+from tests.compiled import changed_kernels, object_file, program, toolchain
+from tests.conformance.emulated import bound, draw_few
+from tests.kernels.cuda import fake as fake
+from tests.kernels.stubbed import LATE, YIELDING, runtime, stubbed
+from tests.repository import STUDIES
 
-HERE = Path(__file__).parent
+SOURCE = Path(__file__).with_name("packing.cpp")
 KERNELS = ROOT / "kernels"
-STREAM = 64
-"""Address of a stream, which this runtime only tells apart from others."""
+POOL = STUDIES["pool_gather"]
 
 Change = tuple[str, str, str]
 # Room for three chunks, and for three pieces of 16 or of 8 rows.
@@ -47,15 +45,14 @@ def begun_late(until: str) -> Change:
 
 
 def flags(*more: str) -> list[str]:
-    included = [f"-isystem{toolchain().include}", f"-include{HERE / 'yielding.h'}"]
+    included = [f"-isystem{toolchain().include}", YIELDING]
     return ["-std=c++17", "-pthread", *more, *included, *defines(POOL.constants)]
 
 
 def ran(how: str, kernels: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """Run packing.cpp with the headers in `kernels`, compiled with the flags `more`."""
     sanitizer = [flag for flag in more if flag.startswith("-fsanitize=")]
-    sources = [HERE / "packing.cpp", runtime(LATE, *sanitizer)]
-    packing = program("packing", sources, kernels, flags("-O1", *more))
+    packing = program("packing", [SOURCE, runtime(LATE, *sanitizer)], kernels, flags("-O1", *more))
     # A sanitizer's memory map does not go with every randomisation of addresses.
     command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing), how]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
@@ -116,63 +113,24 @@ def test_sanitizers_find_nothing(tmp_path: Path, sanitizer: str, how: str) -> No
 
 @pytest.mark.long
 def test_the_compiler_keeps_what_only_moves_cache_lines() -> None:
-    packing = object_file(HERE / "packing.cpp", KERNELS, flags(OPTIMISATION))
+    packing = object_file(SOURCE, KERNELS, flags(OPTIMISATION))
     code = subprocess.check_output(["objdump", "-d", str(packing)], text=True)
     assert all(word in code for word in ("prefetchw", "cldemote", "prefetcht2"))
 
 
-def stubbed(name: str) -> Any:
-    """The variant, linked with that runtime; `synchronize` waits for the default stream."""
-    variant = POOL.variant(name)
-    sources = runtime(LATE), bindings_object(POOL, QUICK), variant.path
-    module = imported(name, sources, POOL.folder, flags("-fPIC", *variant.flags))
-    module.synchronize = ctypes.CDLL(module.__file__).cudaStreamSynchronize
-    return module
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("packed_by_cpu", "ceiling_copy_engine"),
-        *(pytest.param(f"packed_{how}", marks=pytest.mark.long) for how in ("past_caches", "by_2")),
-    ],
-)
-def test_host_variants_gather_every_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
-    monkeypatch.setattr(DRAWS, "MIN_ROWS_OF_SETS", 1)  # one row would take a million sets
-    workload, variant = fake_workload(monkeypatch), POOL.variant(name)
-    module = stubbed(name)
-    for rows in (1, 300):
-        operation = workload.prepare(case(rows)).bind(variant, module)
-        assert operation._bound.flush(0) == variant.host_work
-        for _ in range(3):
-            operation.poison()
-            operation.launch(0)
-            module.synchronize(None)
-            assert operation.check() is None
-            if variant.host_work:
-                operation.settle()
-
-
+@pytest.mark.usefixtures("fake")
 def test_the_clock_of_bindings_flushes_launches_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_few(monkeypatch)
     monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
-    name = "ceiling_copy_engine"
-    operation = fake_workload(monkeypatch).prepare(case()).bind(POOL.variant(name), stubbed(name))
+    name, stream = "ceiling_copy_engine", 64  # an address, which this runtime only tells apart
+    operation = bound("pool_gather", name, module=stubbed(POOL, name, LATE))
     l2 = np.ones(4096, np.uint8)
     for size in (0, 100):
         operation.poison()
-        submit_s, host_s = operation.launcher.time_launch(STREAM, l2.ctypes.data, size)
+        submit_s, host_s = operation.launcher.time_launch(stream, l2.ctypes.data, size)
         assert 0 < submit_s < host_s < 1
         assert np.count_nonzero(l2 == 0) == size
         assert operation.check() is None
     operation.launcher.time_launch(0, l2.ctypes.data, l2.nbytes)
     assert np.count_nonzero(l2 == 0) == size, "a null stream is work of the CPU alone"
     assert operation.check() is not None, "nothing waits for a null stream"
-
-
-def test_the_cpu_needs_a_core_beside_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_pool, "cores", lambda: [0])
-    inputs = fake_workload(monkeypatch).prepare(case())
-    with pytest.raises(Skip, match="there is only one"):
-        inputs.bind(POOL.variant("packed_by_cpu"), python_module())
-    inputs.bind(POOL.variant("loads_first"), python_module())

@@ -1,85 +1,87 @@
-"""The workload of the gather from a pool: one pool, separate rows for each launch, the check."""
+"""The gather from a pool: the rows of launches, the one pool of a process, pauses, arguments."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
 from analysis.study import Case
-from kernels.common import large_pool
-from tests.kernels.cuda import array_of, outcome
-from tests.kernels.pool_gather.fake import (
-    POOL,
-    WORKLOADS,
-    case,
-    fake_workload,
-    python_module,
-)
+from analysis.toolchain.modules import load_python
+from kernels.common import large_pool, shared_pool
+from kernels.common.draws import consecutive_sets
+from tests.compiled import QUICK, module
+from tests.conformance.binding import outcome
+from tests.conformance.emulated import bound, draw_few
+from tests.kernels.cuda import Cuda, array_of
+from tests.kernels.cuda import fake as fake
+from tests.repository import STUDIES
 
+POOL = STUDIES["pool_gather"]
+WORKLOADS, DRAWS = (load_python(POOL, name) for name in ("workload", "draws"))
 MIB = 2**20
 
 
-def bound(workload: Any, name: str = "loads_first", **of_case: Any) -> Any:
-    inputs = workload.prepare(case(**of_case))
-    return inputs.bind(POOL.variant(name), python_module())
+@pytest.fixture
+def shared(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """What variants share, with nothing in it yet."""
+    draw_few(monkeypatch)
+    made = shared_pool.Shared()
+    monkeypatch.setattr(WORKLOADS, "_SHARED", made)
+    yield made
+    made.close()
 
 
-@pytest.mark.parametrize("name", ["loads_first", "ceiling_copy_engine", "split_row"])
-def test_every_launch_gathers_a_set_of_its_own(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    slot_bytes = POOL.variant(name).constants["slot_bytes"]
-    operation = bound(fake_workload(monkeypatch, slot_bytes=slot_bytes), name=name)
-    assert [outcome(operation) for _ in range(3)] == [None] * 3
-    gatherer = operation._bound
-    assert len(set(gatherer.sets)) == 3
-    operation._launches.cursor[0] = 9  # the set of another launch than the last one
-    assert "destination row 0" in str(operation.check())
+def gather(name: str = "loads_first", largest_pool_mib: int = 4, **values: Any) -> Any:
+    return bound("pool_gather", name, values, largest_pool_mib=largest_pool_mib)
 
 
-def test_ceilings_read_consecutive_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = fake_workload(monkeypatch)
-    pairs = array_of(bound(workload, name="ceiling_sm_copy")._launches.pairs)
-    assert (np.diff(pairs[..., 0], axis=1) == 1).all()
-    others = array_of(bound(workload)._launches.pairs)
-    assert not (np.diff(others[..., 0], axis=1) == 1).all()
-
-
-def test_variants_take_turns_with_the_sets_and_close_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    inputs = fake_workload(monkeypatch).prepare(case())
-    variants = [POOL.variant(name) for name in ("loads_first", "streaming")]
-    first = inputs.bind(variants[0], python_module())
-    first.launch(0)
-    second = inputs.bind(variants[1], python_module())
+def test_launches_take_turns_with_the_sets_and_only_the_latest_variant_is_open(shared: Any) -> None:
+    first = gather()
+    assert [outcome(first) for _ in range(3)] == [None] * 3
+    second = first.inputs.bind(POOL.variant("streaming"), first.module)
     second.launch(0)
-    assert first._bound.sets + second._bound.sets == [1, 2]
+    assert first._bound.sets + second._bound.sets == [1, 2, 3, 0]
     assert (first._bound.is_open, second._bound.is_open) == (False, True)
+    second._launches.cursor[0] = 2  # the set of another launch than the last one
+    assert "destination row 0" in str(second.check())
 
 
-def test_the_check_of_a_large_gather_says_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = WORKLOADS._CHECKED_ROWS + 10
-    workload = fake_workload(monkeypatch, largest_pool_mib=6)
-    operation = bound(workload, rows=rows, pool_mib=6)
-    operation.poison()
-    operation.launch(0)
-    array_of(operation._dst)[rows - 1] ^= 1
-    assert f"destination row {rows - 1}, byte 0" in str(operation.check())
+def test_ceilings_read_consecutive_rows(shared: Any) -> None:
+    for name in ("ceiling_sm_copy", "loads_first"):
+        steps = np.diff(array_of(gather(name)._launches.pairs)[..., 0], axis=1)
+        assert (steps == 1).all() == (name == "ceiling_sm_copy")
+
+
+def test_the_check_finds_the_last_row_and_counts_the_sms(
+    shared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WORKLOADS, "_CHECKED_ROWS", 128)
+    operation = gather()
+    assert outcome(operation) is None
+    assert operation.own_samples(0, 3) == {}
+    array_of(operation._sm_launches)[[3, 5]] = 1
+    assert operation.check() is None
+    assert operation.own_samples(0, 3) == {"sms_used": [2]}
+    array_of(operation._dst)[299] ^= 1
+    assert "destination row 299, byte 0" in str(operation.check())
 
 
 def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
-    monkeypatch: pytest.MonkeyPatch,
+    shared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads that pack flush by themselves."""
     done: list[Any] = []
     monkeypatch.setattr(WORKLOADS, "flush_rows", lambda table, rows: done.append(rows.tolist()))
     monkeypatch.setattr(WORKLOADS.time, "sleep", done.append)
-    paused = Case({**case().values, "pause_ms": 50}, case().payload_bytes, "default")
-    inputs = fake_workload(monkeypatch).prepare(paused)
-    operation = inputs.bind(POOL.variant("loads_first"), python_module())
+    operation = gather(pause_ms=50)
     operation.launch(0)
     operation.settle()
     sets = operation._launches.sources
@@ -94,56 +96,118 @@ def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     assert done[2:] == [1, 2, 0.05]
 
 
-def test_one_pool_serves_all_sizes_and_all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = fake_workload(monkeypatch)
-    other = WORKLOADS.Workload(
-        {**POOL.constants, "largest_pool_mib": 4, "slot_bytes": 640}, np.random.default_rng(1)
-    )
-    for size in (1, 4, 2):
-        bound(workload, pool_mib=size)
-        bound(other, name="split_row", pool_mib=size)
-    assert WORKLOADS._SHARED._pool.bytes.nbytes == 4 * MIB
-    cuda: Any = vars(large_pool)["cudart"]
-    assert cuda.names().count("cudaHostRegister") == 1
-    WORKLOADS._SHARED.close()
-    assert cuda.names().count("cudaHostUnregister") == 1
-
-
-def test_cases_that_fit_are_measured_where_the_largest_pool_does_not(
-    monkeypatch: pytest.MonkeyPatch,
+def test_one_pool_serves_all_cases_that_fit(
+    shared: Any, fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workload = fake_workload(monkeypatch)
+    for size, name in ((1, "loads_first"), (4, "split_row"), (2, "loads_first")):
+        assert outcome(gather(name, pool_mib=size)) is None
+    assert shared._pool.bytes.nbytes == 4 * MIB
+    shared.close()
+    assert fake.names().count("cudaHostRegister") == fake.names().count("cudaHostUnregister") == 1
     monkeypatch.setattr(large_pool, "largest_pool", lambda: 2 * MIB)
-    operation = bound(workload, pool_mib=1)
+    operation = gather(pool_mib=1)
     with pytest.raises(Skip, match="a pool of 4194304 B: this host allows 2097152 B"):
-        workload.prepare(case(pool_mib=4))
+        gather(pool_mib=4)
     assert not operation._bound.is_open  # its pool is gone
-    assert outcome(bound(workload, pool_mib=2)) is None
-    assert outcome(bound(workload, pool_mib=1)) is None
-    assert WORKLOADS._SHARED._pool.bytes.nbytes == 2 * MIB
+    assert outcome(gather(pool_mib=2)) is None
 
 
-def test_multiprocessors_are_counted_where_a_kernel_notes_them(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_cpu_needs_a_core_beside_the_callers(
+    shared: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    operation = bound(fake_workload(monkeypatch))
-    assert outcome(operation) is None
-    assert operation.own_samples(0, 3) == {}
-    array_of(operation._sm_launches)[[3, 5]] = 1
-    assert operation.check() is None
-    array_of(operation._sm_launches)[7] = 1  # by a later launch
-    assert operation.own_samples(0, 3) == {"sms_used": [2]}
+    monkeypatch.setattr(shared_pool, "cores", lambda: [0])
+    with pytest.raises(Skip, match="there is only one"):
+        gather("packed_by_cpu")
+    gather("loads_first")
 
 
-@pytest.mark.parametrize("changed", [{"token_bytes": 650}, {"slot_bytes": 672}])
-def test_rows_that_no_kernel_copies_are_an_error(changed: dict[str, int]) -> None:
-    with pytest.raises(FieldError, match=rf"constants\.{next(iter(changed))}: expected"):
-        WORKLOADS.Workload({**POOL.constants, **changed}, np.random.default_rng(0))
+# Draws.
 
 
-@pytest.mark.parametrize("pool_mib", [0, 5])
-def test_pools_beyond_the_largest_or_without_a_row_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, pool_mib: int
+def case(rows: int, layout: str) -> Case:
+    return Case({"rows": rows, "pool_mib": 1, "layout": layout}, 656 * rows, "default")
+
+
+@given(
+    rows=st.integers(1, 5000),
+    layout=st.sampled_from(["scattered", "distinct", "pages_64", "contiguous", "repeated"]),
+    spare=st.integers(0, 1000),
+    seed=st.integers(0, 2**32),
+)
+def test_every_layout_draws_as_many_rows_of_the_pool(
+    rows: int, layout: str, spare: int, seed: int
 ) -> None:
-    with pytest.raises(FieldError, match=f"pool_mib: expected .*, got {pool_mib}"):
-        fake_workload(monkeypatch).prepare(case(pool_mib=pool_mib))
+    pool_rows = DRAWS.STRETCH_ROWS + rows + spare
+    rng = np.random.default_rng(seed)
+    found = DRAWS._draw(case(rows, layout), layout, rows, pool_rows, rng)
+    assert found.shape == (rows,)
+    assert 0 <= found.min() <= found.max() < pool_rows
+    assert layout != "distinct" or len(np.unique(found)) == rows
+    if layout == "contiguous":
+        assert np.ptp(found[: DRAWS.REQUEST_ROWS]) < DRAWS.STRETCH_ROWS
+
+
+def drawn(rows: int, layout: str, pool_rows: int) -> Any:
+    return DRAWS.draw_sets(case(rows, layout), pool_rows, np.random.default_rng(0))
+
+
+def test_sets_of_a_case_hold_other_rows_than_a_cache() -> None:
+    for rows in (2048, 262144):
+        sets = drawn(rows, "scattered", 65_000_000)
+        assert len(sets) >= 4 and sets.size >= 2**20
+        assert len({tuple(rows[:8]) for rows in sets.tolist()}) == len(sets)
+    assert len(drawn(2048, "repeated", 65_000_000)) == 1
+    for run in (2, 64):  # pages are aligned runs anywhere
+        pages = drawn(4096, f"pages_{run}", 1_000_000)[0].reshape(-1, run)
+        assert (np.diff(pages, axis=1) == 1).all() and (pages[:, 0] % run == 0).all()
+        assert pages.max() > 900_000
+    sets = consecutive_sets(10, 50, 12, np.random.default_rng(0))
+    assert (np.diff(sets, axis=1) == 1).all() and {*sets[:, 0]} == {0, 1, 2}
+    with pytest.raises(FieldError, match="rows: expected at most 12"):
+        consecutive_sets(13, 1, 12, np.random.default_rng(0))
+
+
+# Arguments of the bindings.
+
+ROW = POOL.constants["token_bytes"]
+
+
+def on_device(shape: tuple[int, ...], typestr: str, address: int = 0x10, **more: Any) -> Any:
+    """An array that claims to be in GPU memory, at an address that must never be read."""
+    interface = {"shape": shape, "typestr": typestr, "strides": None, "version": 3, **more}
+    return SimpleNamespace(__cuda_array_interface__={**interface, "data": (address, False)})
+
+
+RIGHT: dict[str, Any] = {
+    "pool": np.zeros((4, ROW), np.uint8),
+    "dst": on_device((4, ROW), "|u1"),
+    "pairs": on_device((1, 2, 2), "<i4"),
+    "sm_launches": on_device((8,), "<u4"),
+    "scales": None,
+    "cpus": [],
+    "current": np.zeros(1, np.int64),
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("pool", np.zeros((4, ROW), np.int8), "elements of type uint8, got int8"),
+        ("pool", np.zeros((4, ROW - 16), np.uint8), rf"shape \(rows, {ROW}\), got \(4, "),
+        ("pool", np.zeros((8, ROW), np.uint8)[::2], "a contiguous array, got a strided one"),
+        ("dst", np.zeros((4, ROW), np.uint8), "an array in GPU memory, got <class 'numpy.nd"),
+        ("dst", on_device((4, ROW + 1), "|u1"), rf"shape \(rows, {ROW}\), got \(4, "),
+        ("dst", on_device((4, ROW), "|u1", strides=(2 * ROW, 1)), "a contiguous array, got str"),
+        ("dst", on_device((4, ROW), "|u1", 0x18), "an address that is a multiple of 16, got 0x18"),
+        ("pairs", on_device((0, 2, 2), "<i4"), r"shape \(sets, rows, 2\), got \(0, 2, 2\)"),
+        ("pairs", on_device((1, 2, 2), "<i8"), "elements of type <i4, got <i8"),
+        ("pairs", on_device((1, 2, 2), "<i4", 0x14), "an address that is a multiple of 8, got"),
+        ("sm_launches", on_device((2, 4), "<u4"), r"shape \(SMs\), got \(2, 4\)"),
+        ("current", np.zeros(2, np.int64), r"shape \(1\), got \(2\)"),
+        ("pool", RIGHT["pool"], ""),  # pageable memory, or a missing driver
+    ],
+)
+def test_bindings_name_the_argument_that_is_wrong(field: str, value: object, message: str) -> None:
+    built: Any = module(POOL, POOL.variant("loads_first"), optimisation=QUICK)
+    with pytest.raises((ValueError, RuntimeError), match=rf"^{field}: (expected )?{message}"):
+        built.bind(**{**RIGHT, field: value})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -14,20 +15,34 @@ import pytest
 
 from analysis import ROOT
 from analysis.toolchain.modules import load_python
-from tests.kernels.training.fake_child import fakes, pids_of
 from tests.repository import STUDIES
 from tests.waiting import wait_for
 
-STUDY = STUDIES["training"]
-CHILD = load_python(STUDY, "child")
-CHILDREN = load_python(STUDY, "children")
-ALLOCATORS = load_python(STUDY, "allocators")
-WORKS = load_python(STUDY, "works")
+CHILDREN = load_python(STUDIES["training"], "children")
+
+
+class Fake:
+    """Answers with the order that made it; some works end it."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        if order.get("is_broken"):
+            raise RuntimeError("no allocator\nof this kind")
+        self._order = order
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["work"]:
+            case "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hangs":
+                time.sleep(60)
+            case "fails":
+                raise ValueError("first line\n  second line")
+        return {"order": self._order, "by": os.getpid()}
 
 
 @pytest.fixture(scope="module")
 def children() -> Iterator[Any]:
-    made = fakes()
+    made = CHILDREN.Children(Fake)
     yield made
     made.close()
 
@@ -43,11 +58,12 @@ def children() -> Iterator[Any]:
 def test_a_process_that_ends_is_one_line_and_is_started_anew(
     children: Any, work: str, error: str
 ) -> None:
-    child, (before, _) = children.get("one"), pids_of(children, "one")
+    child = children.get("one")
+    before = child.ask(work="")["by"]
     with pytest.raises(CHILDREN.ChildError, match=rf"^{error}$"):
         child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
     assert child.is_gone and not psutil.pid_exists(before)
-    assert pids_of(children, "one")[0] != before
+    assert children.get("one").ask(work="")["by"] != before
 
 
 def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
@@ -60,9 +76,9 @@ def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
 def test_they_end_with_the_process_that_asks_them() -> None:
     program = """
 import time
-from tests.kernels.training.fake_child import fakes, pids_of
-children = fakes()
-print(*pids_of(children, "one"), flush=True)
+from tests.kernels.training.test_processes import CHILDREN, Fake
+children = CHILDREN.Children(Fake)
+print(children.get("one").ask(work="")["by"], children._server.pid, flush=True)
 time.sleep(60)
 """
     command = [sys.executable, "-c", program]
@@ -72,67 +88,3 @@ time.sleep(60)
         asking.kill()
     assert len(pids) == 2
     wait_for(lambda: not any(map(psutil.pid_exists, pids)))
-
-
-# The work of a process, with a PyTorch that only notes calls.
-
-
-class Noted:
-    """A work of two timed steps and one before them that notes when it is made, done and gone."""
-
-    steps, untimed = 2, 1
-
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
-        notes.append("made")
-
-    def run(self, counting: Any) -> Any:
-        self._notes.append(f"done {type(counting).__name__}")
-        return WORKS.Run([1.5], WORKS.Times(2.0, 4.0, (1.0, 2.0)))
-
-    def __del__(self) -> None:
-        self._notes.append("gone")
-
-
-def test_a_work_is_measured_and_gone_before_memory_is_freed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    notes: list[str] = []
-    allowed = os.sched_getaffinity(0)
-
-    def noting(name: str) -> Any:
-        return lambda: notes.append(name)
-
-    cuda = {name: noting(name) for name in ("synchronize", "empty_cache")}
-    torch = SimpleNamespace(
-        cuda=SimpleNamespace(**cuda, mem_get_info=lambda: (7, 10)),
-        use_deterministic_algorithms=lambda _: None,
-        utils=SimpleNamespace(deterministic=SimpleNamespace()),
-        _C=SimpleNamespace(_cuda_clearCublasWorkspaces=noting("workspaces")),
-    )
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    memory = iter([ALLOCATORS.Memory(30, 20, 4), ALLOCATORS.Memory(30, 20, 10)])
-    allocator = SimpleNamespace(
-        reset=noting("reset"),
-        memory=lambda: next(memory),
-        counting=lambda: SimpleNamespace(seconds=1.0, allocations=8),
-    )
-    monkeypatch.setattr(CHILD, "make", lambda settings, module: allocator)
-    monkeypatch.setattr(CHILD, "WORKS", {"noted": (lambda: Noted(notes), 0)})
-    worker = CHILD.Worker({"settings": "", "module": None})
-    emptied = ["workspaces", "synchronize", "empty_cache", "reset"]
-    assert worker.answer({"drop": True}) == {"free": 7}
-    assert notes == emptied
-    assert worker.answer({"begin": "noted"}) == {"values": [1.5]}
-    assert notes[4:] == ["made", "done TimeInCalls", "synchronize"]
-    times = {"host_time": 2.0, "submit_time": 1.0, "gpu_time": 1.5, "allocation_time": 0.5}
-    counts = {"driver_calls": 2.0, "allocations": 4.0, "allocation_share": 0.25}
-    memory_bytes = {"reserved": 30, "active": 20}  # all others are per step
-    answer = worker.answer({"counted": True, "cpu": min(os.sched_getaffinity(0))})
-    assert answer["metrics"] == times | counts | memory_bytes
-    assert os.sched_getaffinity(0) == {min(allowed)}
-    worker.answer({"drop": True})
-    assert notes[8:] == ["gone", *emptied]
-    with pytest.raises(RuntimeError, match=r"^no work was begun$"):
-        worker.answer({"counted": False, "cpu": 0})
-    CHILD.stay_on(allowed)

@@ -16,6 +16,8 @@ from analysis.base.errors import FieldError
 from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
+from tests.conformance.binding import outcome
+from tests.kernels.cuda import fake as fake
 from tests.repository import STUDIES
 
 STUDY = STUDIES["training"]
@@ -24,12 +26,8 @@ CHILDREN = load_python(STUDY, "children")
 NATIVE, OURS = "torch_caching", "p5_dropin"
 MODULES = {OURS: SimpleNamespace(__file__=f"{OURS}.so"), NATIVE: load_python(STUDY, NATIVE)}
 METRICS = dict.fromkeys(set(STUDY.metrics) - {"relative_speed"}, 1.0)
-ROOM = 200 * 2**30
-
-
-def error(text: str) -> Exception:
-    made: Exception = CHILDREN.ChildError(text)
-    return made
+RIGHT = [1.5, 2.5]
+pytestmark = pytest.mark.usefixtures("fake")
 
 
 class Scripted:
@@ -41,13 +39,12 @@ class Scripted:
         native: list[Any],
         ours: list[Any],
         *,
-        free: int = ROOM,
+        free: int = 200 * 2**30,
         steps: dict[str, Iterator[list[float]]] | None = None,
     ) -> None:
         self._answers = {NATIVE: iter(native), OURS: iter(ours)}
         self._free, self._steps = free, steps or {}
         self.orders: dict[str, Any] = {}
-        self.begun: list[list[str]] = []
         self.asked: list[tuple[str, int, bool]] = []
 
     def get(self, name: str, **order: Any) -> Any:
@@ -57,7 +54,6 @@ class Scripted:
         self.orders |= orders
         if "drop" in request:
             return {name: {"free": self._free - n} for n, name in enumerate(orders)}, {}
-        self.begun += [list(orders)] if orders else []
         answers, wrong = {}, {}
         for name in orders:
             try:
@@ -69,8 +65,8 @@ class Scripted:
     def _answer(self, name: str, cpu: int = -1, counted: bool = False) -> Any:
         self.asked.append((name, cpu, counted))
         values = next(self._answers[name])
-        if isinstance(values, Exception):
-            raise values
+        if isinstance(values, str):
+            raise CHILDREN.ChildError(values)
         steps = next(self._steps[name]) if name in self._steps else [1.0]
         return {"values": values, "steps": steps, "metrics": METRICS | {"gpu_time": sum(steps)}}
 
@@ -86,19 +82,12 @@ def bound(children: Scripted, name: str = OURS, work: str = "decoding") -> Any:
     return workload_of(children, work).bind(STUDY.variant(name), MODULES[name])
 
 
-def checked(operation: Any) -> str | None:
-    operation.poison()
-    operation.launch(0)
-    wrong: str | None = operation.check()
-    return wrong
-
-
 def test_values_of_the_reference_are_right_and_all_metrics_are_reported() -> None:
-    children = Scripted([[1.5, 2.5]] * 9, [[1.5, 2.5]] * 11)
+    children = Scripted([RIGHT] * 9, [RIGHT] * 11)
     operation = bound(children)
     operation.poison()
     assert operation.check() == "never done"
-    assert checked(operation) is None
+    assert outcome(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
     assert len(samples["host_time"]) == WORKLOAD.LOOPS["decoding"]
@@ -106,6 +95,9 @@ def test_values_of_the_reference_are_right_and_all_metrics_are_reported() -> Non
     native = {"settings": "expandable_segments:False", "module": None}
     ours = {"settings": None, "module": str(Path(f"{OURS}.so").resolve())}
     assert children.orders == {NATIVE: native, OURS: ours}
+    graphs = bound(Scripted([[0.0]], [[0.0]] * 3), work="graphs_2")  # which are not counted
+    assert outcome(graphs) is None
+    assert not {"allocations", "relative_speed"} & set(graphs.own_samples(0, 1))
 
 
 def test_each_step_counts_with_its_least_time_over_turns_on_several_cpus(
@@ -119,7 +111,7 @@ def test_each_step_counts_with_its_least_time_over_turns_on_several_cpus(
     }
     children = Scripted([[1.0]] * 4, [[1.0]] * 6, steps=steps)
     operation = bound(children, work="training_large")
-    assert checked(operation) is None
+    assert outcome(operation) is None
     children.asked.clear()
     samples = operation.own_samples(0, 1)
     names, cpus, _ = zip(*children.asked, strict=True)
@@ -129,68 +121,51 @@ def test_each_step_counts_with_its_least_time_over_turns_on_several_cpus(
     assert cpus[:6:2] == cpus[1:6:2] and len({*cpus[:6]}) == 3 and {*cpus} < {3, 5, 7, 9}
 
 
-RIGHT = [1.5, 2.5]
+@pytest.mark.parametrize(
+    ("name", "native", "ours", "said"),
+    [
+        *(  # at the beginning, or later
+            (OURS, [RIGHT], [*before, values], said)
+            for before in ([], [RIGHT])
+            for values, said in (
+                ([1.5, 2.5000000000000004], "value 2: expected 2.5, got 2.5000000000000004"),
+                ([1.5], "values: expected 2, got 1"),
+                ("p5_dropin: out of luck", "p5_dropin: out of luck"),
+            )
+        ),
+        (OURS, ["torch_caching: gone"], [RIGHT], "torch_caching: gone"),
+        (NATIVE, [[1.0], [2.0]], [], "value 1: expected 1.0, got 2.0"),
+    ],
+)
+def test_any_other_values_and_errors_are_faults_of_the_cell(
+    name: str, native: list[Any], ours: list[Any], said: str
+) -> None:
+    assert outcome(bound(Scripted(native, ours), name)) == said
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("native", "ours", "said"),
     [
-        ([1.5, 2.5000000000000004], "value 2: expected 2.5, got 2.5000000000000004"),
-        ([1.5], "values: expected 2, got 1"),
-        (error("p5_dropin: out of luck"), "p5_dropin: out of luck"),
+        ([[1.0]] * 2, [[1.0], [1.0], [3.0]], r"decoding: value 1: expected 1\.0, got 3\.0"),
+        ([[1.0], "torch_caching: gone"], [[1.0]] * 2, "torch_caching: gone"),
     ],
 )
-def test_any_other_values_and_errors_are_faults_of_the_cell(values: Any, said: str) -> None:
-    for ours in ([values], [RIGHT, values]):  # at the beginning, or later
-        assert checked(bound(Scripted([RIGHT], ours))) == said
-
-
-def test_without_the_reference_nothing_is_right() -> None:
-    gone = error("torch_caching: gone")
-    assert checked(bound(Scripted([gone], [[1.0]]))) == "torch_caching: gone"
-    workload = workload_of(Scripted([[1.0], gone, [1.0]], [[1.0]] * 2))
-    operation = workload.bind(STUDY.variant(OURS), MODULES[OURS])
-    assert checked(operation) is None
-    with pytest.raises(RuntimeError, match=r"^torch_caching: gone$"):
+def test_a_value_that_turns_wrong_later_ends_the_round(
+    native: list[Any], ours: list[Any], said: str
+) -> None:
+    operation = bound(Scripted(native, ours))
+    assert outcome(operation) is None
+    with pytest.raises(RuntimeError, match=f"^{said}$"):
         operation.own_samples(0, 1)
-    again = workload.bind(STUDY.variant(NATIVE), MODULES[NATIVE])
-    assert checked(again) == "torch_caching: gone"
-
-
-def test_the_reference_is_compared_with_itself_and_not_counted() -> None:
-    wrong = checked(bound(Scripted([[1.0], [2.0]], []), NATIVE))
-    assert wrong == "value 1: expected 1.0, got 2.0"
-    children = Scripted([[1.0]] * 18, [])
-    operation = bound(children, NATIVE)
-    assert checked(operation) is None
-    assert "allocation_share" not in operation.own_samples(0, 1)
-    assert not any(is_counted for _, _, is_counted in children.asked)
-
-
-def test_graphs_are_not_counted() -> None:
-    operation = bound(Scripted([[0.0]], [[0.0]] * 3), work="graphs_2")
-    assert checked(operation) is None
-    samples = operation.own_samples(0, 1)
-    assert not {"allocations", "relative_speed"} & set(samples)
-    assert len(samples["host_time"]) == 2
-
-
-def test_a_value_that_turns_wrong_later_ends_the_round() -> None:
-    operation = bound(Scripted([[1.0]] * 2, [[1.0], [1.0], [3.0]]))
-    assert checked(operation) is None
-    with pytest.raises(RuntimeError, match=r"^decoding: value 1: expected 1\.0, got 3\.0$"):
-        operation.own_samples(0, 1)
-
-
-PAIRS = [(STUDY.variant(name), module) for name, module in MODULES.items()]
 
 
 def test_a_gpu_with_too_little_memory_for_all_skips_the_case() -> None:
+    pairs = [(STUDY.variant(name), module) for name, module in MODULES.items()]
     _, room = WORKLOAD.WORKS["decoding"]
-    workload_of(Scripted([[1.0]], [[1.0]], free=2 * room)).before_bind(PAIRS)
+    workload_of(Scripted([[1.0]], [[1.0]], free=2 * room)).before_bind(pairs)
     said = rf"^decoding: too little GPU memory is free: {2 * room - 1} B for 2 processes that"
     with pytest.raises(Skip, match=said):
-        workload_of(Scripted([[1.0]], [[1.0]], free=2 * room - 1)).before_bind(PAIRS)
+        workload_of(Scripted([[1.0]], [[1.0]], free=2 * room - 1)).before_bind(pairs)
 
 
 def test_every_case_is_a_work_and_others_are_refused() -> None:

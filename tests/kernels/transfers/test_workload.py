@@ -1,4 +1,4 @@
-"""What transfers add to moves of pieces: host code of variants, work on the data, and prices."""
+"""What moves of pieces have beside the pieces: times, work on the data, and prices of memory."""
 
 from __future__ import annotations
 
@@ -9,86 +9,81 @@ from typing import Any
 
 import pytest
 
-from analysis.base.errors import FieldError
 from analysis.measure.cell import PythonLauncher, Skip
-from analysis.study import Case
+from analysis.toolchain.modules import load_python
 from kernels.common.host_memory import HostMemory
-from tests.kernels.cuda import outcome
-from tests.kernels.moves import listed, move, python_module
+from kernels.common.moves import moving
+from kernels.common.moves.workload import MARK_BYTES
+from tests.conformance.binding import outcome
+from tests.conformance.emulated import bound
+from tests.kernels.cuda import Cuda, array_of
+from tests.kernels.cuda import fake as fake
 from tests.kernels.stubbed import stubbed
-from tests.kernels.transfers.fake import PRICE, TRANSFERS, WORK
-from tests.kernels.transfers.fake import workload as workload
+from tests.repository import STUDIES
 
-SIZES = ((1, 1), (7, 9), (4096, 3), (5000, 40))
-
-
-def bound(workload: Any, name: str, case: Case, module: Any = None) -> Any:
-    workload.prepare(case)
-    return workload.bind(TRANSFERS.variant(name), module or stubbed(TRANSFERS, name))
+TRANSFERS = STUDIES["transfers"]
+PRICE, WORK = (load_python(TRANSFERS, name) for name in ("price", "work"))
+pytestmark = pytest.mark.usefixtures("fake")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("pinned_loop", "pinned_packed", "pinned_batch"),
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("pinned_2d", "pinned_graph")),
-    ],
-)
-def test_host_methods_move_every_piece(workload: Any, name: str) -> None:
-    for size, count in SIZES:
-        for direction in ("h2d", "d2h"):
-            operation = bound(workload, name, move(size, count, direction))
-            assert [outcome(operation) for _ in range(2)] == [None, None]
-            assert operation.own_samples(0, 1) == {}
+def compiled(name: str, study: str = "transfers", **values: Any) -> Any:
+    """The variant with its host code."""
+    return bound(study, name, values, stubbed(STUDIES[study], name))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threads_pack_every_piece(workload: Any, threads: int) -> None:
-    for size, count in (*SIZES, (4096, 90)):
-        for direction in ("h2d", "d2h"):
-            for name in ("pinned_list_packed", "pinned_list_packed_1"):
-                operation = bound(workload, name, listed(size, count, direction, threads=threads))
-                assert [outcome(operation) for _ in range(3)] == [None] * 3
-    with pytest.raises(ValueError, match="device: expected packed pieces"):
-        bound(workload, "pinned_list_packed", listed(16, 9, device="scattered"))
-
-
-def test_both_directions_at_once_move_every_piece_both_ways(workload: Any) -> None:
-    operation = bound(workload, "pinned_loop", move(5000, 1, "both"))
+@pytest.mark.parametrize("direction", ["h2d", "d2h"])
+def test_no_time_contains_the_work_before_the_pieces(direction: str) -> None:
+    operation = compiled("pinned_list_loop", direction=direction, busy=1)
     assert outcome(operation) is None
-    for target in operation.targets:
-        target.poison()
-        assert operation.check() is not None
-        operation.launch(0)
+    mark: Any = operation.inputs._mark
+    assert mark.nbytes == MARK_BYTES
+    uses: list[Callable[[], object]] = [
+        lambda: operation.launch(0),
+        lambda: operation.launcher.time_launch(0, 0, 0),
+        lambda: operation.method.cpu_times(0, 1),
+    ]
+    for use in uses:
+        mark.fill(1)
+        use()
+        assert not array_of(mark).any()
     submit_s, host_s = operation.launcher.time_launch(0, 0, 0)
-    assert 0 <= submit_s <= host_s
+    assert 0 <= submit_s < 0.25
+    assert host_s == 0.25  # between any two events of the stub
 
 
-def test_a_step_by_the_cpu_changes_the_data_in_place(workload: Any) -> None:
-    operation = bound(workload, "pinned_step_on_host", move(4096, 1, "in_place"))
+def test_cpu_times_of_short_calls_are_taken_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    operation = compiled("pinned_list_loop")
+    assert len(operation.own_samples(0, 2)["cpu_time"]) == moving.CPU_CALLS
+    monkeypatch.setattr(moving, "SHORT_CALL_S", 0.0)
+    assert len(operation.own_samples(0, 2)["cpu_time"]) == 2
+    assert compiled("pinned_loop").own_samples(0, 2) == {}
+    assert bound("transfers", "pageable_loop").waits  # such a stream cannot be held
+
+
+def test_layouts_that_no_method_takes_are_refused() -> None:
+    with pytest.raises(ValueError, match="device: expected packed pieces"):
+        compiled("pinned_list_packed", device="scattered")
+    with pytest.raises(ValueError, match="landing: expected pieces to the device"):
+        stubbed(STUDIES["duplex"], "in_turn").bind(16, 16, size=8, pitch=8)
+
+
+def test_a_step_by_the_cpu_changes_the_data_in_place() -> None:
+    operation = compiled("pinned_step_on_host", size=4096, count=1, direction="in_place")
     assert [outcome(operation) for _ in range(2)] == [None, None]
-    (seconds,) = operation.own_samples(0, 1)["step_time"]
-    assert seconds > 0
+    assert operation.own_samples(0, 1)["step_time"][0] > 0
     operation.launch(0)
     assert operation.check() is not None  # a second step on the same data
+    for header in ("round_trip.h", "step.h"):
+        text = (TRANSFERS.folder / header).read_text()
+        constants = dict(re.findall(r"constexpr uint32_t (k\w+) = (\d+);", text))
+        assert constants == {"kFactor": str(WORK.FACTOR), "kTerm": str(WORK.TERM)}
 
 
-def test_an_unknown_direction_is_an_error(workload: Any) -> None:
-    with pytest.raises(FieldError, match="round_trip"):
-        bound(workload, "pinned_loop", move(1, 1, "up"), python_module())
-
-
-def test_a_stream_with_pageable_copies_is_not_held(workload: Any) -> None:
-    assert bound(workload, "pageable_loop", move(16, 1, "h2d"), python_module()).waits is True
-
-
-def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant(
-    workload: Any,
-) -> None:
-    case = move(64, 1, "h2d")
-    workload.prepare(case)
-    source = workload.source("pageable", "there").bytes[4096 : 4096 + 64]
-    tensor = SimpleNamespace()
+def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant() -> None:
+    first = bound("transfers", "pageable_loop", {"direction": "h2d", "count": 1})
+    workload = first.inputs
+    source = workload.source("pageable", "there").bytes[4096 : 4096 + 528]
+    tensor = SimpleNamespace(output=None)
 
     def launch(stream: int) -> None:
         host = source.copy()
@@ -97,28 +92,20 @@ def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant(
             fill_=lambda byte: SimpleNamespace(cpu=lambda: None),
         )
 
-    tensor.launch, tensor.output = launch, None
+    tensor.launch = launch
     module = SimpleNamespace(bind=lambda *_, **__: tensor)
     operation = workload.bind(TRANSFERS.variant("pageable_torch_to"), module)
     assert isinstance(operation.launcher, PythonLauncher)
     assert outcome(operation) is None
     assert (source != workload.payload("there")).any()
-    assert outcome(workload.bind(TRANSFERS.variant("pageable_loop"), python_module())) is None
+    next_one = workload.bind(TRANSFERS.variant("pageable_loop"), first.module)
+    assert outcome(next_one) is None
 
 
-def test_the_work_is_the_same_on_both_sides() -> None:
-    for header in ("round_trip.h", "step.h"):
-        text = (TRANSFERS.folder / header).read_text()
-        constants = dict(re.findall(r"constexpr uint32_t (k\w+) = (\d+);", text))
-        assert constants == {"kFactor": str(WORK.FACTOR), "kTerm": str(WORK.TERM)}
-
-
-def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_is_that_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     is_locked = {"answer": True}
     monkeypatch.setattr(HostMemory, "is_page_locked", lambda self: is_locked["answer"])
-    operation = bound(
-        workload, "registered_price", Case({"size": 5000}, 0, "full"), python_module()
-    )
+    operation = bound("transfers", "registered_price", {"size": 5000})
     assert outcome(operation) is None
     samples = operation.own_samples(0, 2)
     parts = ("allocate", "register", "free", "write", "read")
@@ -129,34 +116,18 @@ def test_a_price_is_that_of_its_parts(workload: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_work_beside_held_memory_is_compared_with_work_before_and_after(
-    workload: Any, monkeypatch: pytest.MonkeyPatch
+    fake: Cuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held: set[int] = set()
-
-    class Held(HostMemory):
-        def __init__(self, kind: str, size: int) -> None:
-            super().__init__(kind, size)
-            held.add(id(self))
-
-        def close(self) -> None:
-            held.discard(id(self))
-            super().close()
-
     def seconds(work: Callable[[], object]) -> float:
         work()
-        return 0.03 if held else 0.02
+        return 0.03 if fake.held else 0.02
 
     monkeypatch.setattr(PRICE, "WORK_BYTES", 4096)
-    monkeypatch.setattr(PRICE, "HostMemory", Held)
     monkeypatch.setattr(PRICE, "_seconds", seconds)
-    operation = bound(
-        workload, "pinned_pressure", Case({"held_bytes": 4096}, 0, "full"), python_module()
-    )
+    operation = bound("transfers", "pinned_pressure", {"held_bytes": 4096})
     assert outcome(operation) is None
     samples = operation.own_samples(0, 3)
     assert samples == {"work_time": [0.03], "work_share": [pytest.approx(1.5)]}
-    assert not held
     monkeypatch.setattr(PRICE, "allocatable_bytes", lambda: 100)
-    assert PRICE.Pressure("registered_huge", 25).check() is not None  # nothing ran
     with pytest.raises(Skip, match="26 B is more than a quarter of 100 B"):
         PRICE.Pressure("registered_huge", 26)

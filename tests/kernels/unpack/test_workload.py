@@ -1,4 +1,4 @@
-"""The unpack study's workload: bindings, the check of the output, and samples besides times."""
+"""The descriptors of unpack: drawn, checked, passed to bindings; and what must arrive."""
 
 from __future__ import annotations
 
@@ -6,12 +6,123 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
-from tests.kernels import cuda
-from tests.kernels.cuda import install
-from tests.kernels.unpack.fake import ROOM, UNPACK, WORKLOADS, HostModule
-from tests.kernels.unpack.test_planner import unpack_case
+from analysis.study import Case
+from analysis.toolchain.modules import load_python
+from tests.conformance.binding import outcome
+from tests.conformance.emulated import bound
+from tests.kernels.cuda import Cuda
+from tests.kernels.cuda import fake as fake
+from tests.kernels.stubbed import stubbed
+from tests.repository import STUDIES
+
+UNPACK = STUDIES["unpack"]
+WORKLOADS = load_python(UNPACK, "workload")
+LONGEST, GUARD, ROOM = UNPACK.constants["longest_fragment"], WORKLOADS.GUARD, 8
+Descriptors = list[tuple[int, int, int]]
+
+
+def unpack_case(**values: int) -> Case:
+    return Case({"chunks": 3, "kib": 1, "fragment": 96, "src": 0, "dst": 0, **values}, 0, "default")
+
+
+def made(*chunks: Descriptors) -> Any:
+    """A plan of chunks of (src_off, len, dst_off)."""
+    return WORKLOADS.plan([np.array(chunk, WORKLOADS.DESCRIPTOR) for chunk in chunks], ROOM)
+
+
+@given(
+    chunks=st.integers(1, 4),
+    kib=st.integers(1, 3),
+    fragment=st.integers(1, 700),
+    src=st.integers(0, 15),
+    dst=st.integers(0, 15),
+    arrival=st.sampled_from([WORKLOADS.AT_RANDOM, WORKLOADS.IN_ORDER]),
+    seed=st.integers(0, 2**32),
+)
+def test_a_case_is_cut_into_fragments_that_fill_its_destination(
+    chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int, seed: int
+) -> None:
+    case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst)
+    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed), arrival)
+    plan = WORKLOADS.plan(drawn, ROOM)
+    WORKLOADS.require_valid(plan, LONGEST)
+    every = plan.descriptors
+    assert (plan.blocks["count"] <= ROOM).all() and plan.bounce_bytes % 16 == 0
+    assert int(every["len"].sum()) == int(plan.blocks["bytes"].sum()) == chunks * kib * 1024
+    # Contiguous, in the order of the destination.
+    assert every["dst_off"][0] == GUARD + dst
+    ends = every["dst_off"] + every["len"]
+    assert (every["dst_off"][1:] == ends[:-1]).all()
+    assert plan.dst_bytes == int(ends[-1]) + GUARD
+    # Every source byte at most once, each at the requested alignment.
+    starts = np.sort(every["src_off"])
+    assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
+    if arrival == WORKLOADS.IN_ORDER:
+        assert (starts == every["src_off"]).all()
+    elif len(starts) > 20 * chunks:
+        assert (starts != every["src_off"]).any()
+
+
+@pytest.mark.parametrize(
+    ("block", "index", "field", "value", "message"),
+    [
+        (1, 1, "src_off", 62, "within 64, got 66"),
+        (0, 1, "src_off", 2**32 - 1, "within 64, got 4294967303"),
+        (1, 0, "dst_off", 570, "within 576, got 586"),
+        (1, 0, "dst_off", 2**64 - 4, "within 576, got 1844674407370955"),
+        (0, 0, "len", 0, "1 to 2147483648, got 0"),
+        (0, 1, "len", 2**31 + 1, "1 to 2147483648, got 2147483649"),
+        (1, 0, "dst_off", 279, r"bytes that blocks\[0\].descriptors\[1\] .*, got 279"),
+        (0, None, "count", 0, "1 to 8, got 0"),
+        (1, None, "count", 9, "1 to 8, got 9"),
+        (1, None, "bytes", 25, "the sum of all lengths, 20, got 25"),
+    ],
+)
+def test_invalid_descriptors_are_rejected_with_their_index(
+    block: int, index: int | None, field: str, value: int, message: str
+) -> None:
+    plan = made([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 316)])
+    WORKLOADS.require_valid(plan, LONGEST)
+    target = plan.blocks[block] if index is None else plan.blocks[block]["descriptors"][index]
+    target[field] = value
+    with pytest.raises(FieldError, match=message) as caught:
+        WORKLOADS.require_valid(plan, LONGEST)
+    place = "" if index is None else f".descriptors[{index}]"
+    assert caught.value.field == f"blocks[{block}]{place}.{field}"
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), min_size=1, max_size=30),
+    data=st.data(),
+)
+def test_an_overlap_is_rejected_at_the_first_descriptor_that_has_one(
+    lengths: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    placed, at = [], GUARD
+    for gap, length in lengths:
+        placed.append((0, length, at + gap))
+        at += gap + length
+    flat = list(data.draw(st.permutations(placed)))
+    moved = data.draw(st.integers(0, len(flat) - 1))
+    flat[moved] = (*flat[moved][:2], data.draw(st.integers(GUARD, at)))
+    plan = made(flat)
+    owner: dict[int, int] = {}
+    overlaps = [
+        index
+        for index, (_, length, at) in enumerate(flat)
+        if any(owner.setdefault(byte, index) != index for byte in range(at, at + length))
+    ]
+    if not overlaps:
+        WORKLOADS.require_valid(plan, LONGEST)
+        return
+    block, position = divmod(overlaps[0], ROOM)
+    with pytest.raises(FieldError) as caught:
+        WORKLOADS.require_valid(plan, LONGEST)
+    assert caught.value.field == f"blocks[{block}].descriptors[{position}].dst_off"
 
 
 def test_parts_are_medians_of_calls_after_the_first() -> None:
@@ -19,68 +130,71 @@ def test_parts_are_medians_of_calls_after_the_first() -> None:
     found = WORKLOADS.part_samples(lambda: next(calls))
     assert found == {"a": [pytest.approx(10.5e-5)], "b": [1e-6]}
     assert WORKLOADS.part_samples(lambda: {"wait_time": 0.4}) == {"wait_time": [0.4]}
-
-
-def test_every_part_that_paths_time_is_a_metric() -> None:
     header = (UNPACK.folder / "operator.h").read_text()
-    start = header.index("kPartNames")
-    named = {
-        word for word in header[start : header.index(";", start)].split('"') if "_time" in word
-    }
+    named = header[header.index("kPartNames") :].partition(";")[0].split('"')
     metrics = {name for name, metric in UNPACK.metrics.items() if metric.part_of == "host_time"}
-    assert named == metrics
+    assert {word for word in named if "_time" in word} == metrics
 
 
-@pytest.fixture
-def workload(monkeypatch: pytest.MonkeyPatch) -> Any:
-    install(monkeypatch)
-    constants = dict(UNPACK.constants) | {"block_descriptors": ROOM}
-    return WORKLOADS.Workload(constants, np.random.default_rng(1))
-
-
-def outcome(workload: Any, name: str) -> str | None:
-    return cuda.outcome(workload.bind(UNPACK.variant(name), HostModule()))
-
-
-def test_every_case_of_one_process_is_checked_against_the_bytes_of_that_case(workload: Any) -> None:
+def test_ceilings_get_contiguous_bytes_and_every_case_its_own(fake: Cuda) -> None:
+    operations = {}
+    for name in ("one_copy", "s4_batched", "coalesced_in_order"):
+        arrival = UNPACK.variant(name).constants["arrival"]
+        values = {"chunks": 1, "kib": 1, "fragment": 64, "src": 0}
+        operations[name] = bound("unpack", name, values, arrival=arrival)
+        sources = operations[name]._bound.blocks["descriptors"]["src_off"].ravel()
+        assert (np.diff(sources.astype(int)) == 64).all() == (name != "s4_batched")
+    workload = operations["s4_batched"].inputs
+    module = operations["s4_batched"].module
     # Larger, smaller and larger again: buffers are kept where they are large enough.
     for size, fragment, src in ((2, 96, 0), (1, 96, 1), (3, 77, 5), (1, 1024, 0)):
         workload.prepare(unpack_case(kib=size, fragment=fragment, src=src))
-        for name in ("s4_batched", "one_copy", "copy_per_fragment", "s4_batched"):
-            assert outcome(workload, name) is None
+        for name in ("s4_batched", "one_copy"):
+            assert outcome(workload.bind(UNPACK.variant(name), module)) is None
 
 
-def sources(workload: Any, name: str, room: int = ROOM) -> np.ndarray:
-    """Where the fragments of the variant lie, in their order."""
-    module = HostModule(room)
-    workload.bind(UNPACK.variant(name), module)
-    (blocks,) = module.plans
-    found = [block["descriptors"]["src_off"][: block["count"]] for block in blocks]
-    return np.concatenate(found).astype(int)
+def test_an_operation_reports_its_waits(fake: Cuda) -> None:
+    samples = {
+        name: bound("unpack", name).own_samples(0, 2)
+        for name in ("persistent_queue", "s0_everything_per_chunk", "copy_per_fragment")
+    }
+    parts = {"launch_time": [1.0], "wait_time": [2.0]}
+    assert [*samples.values()] == [parts, {"wrong_bytes": [0], **parts}, {}]
 
 
-def test_ceilings_get_contiguous_bytes_and_others_scattered_ones(workload: Any) -> None:
-    workload.prepare(unpack_case(chunks=1, fragment=64))
-    assert (np.diff(sources(workload, "one_copy")) == 64).all()
-    assert not (np.diff(sources(workload, "s4_batched")) == 64).all()
+# Arguments of the bindings.
 
 
-def test_fragments_arrive_as_the_constants_say(workload: Any) -> None:
-    variant, rng = UNPACK.variant("coalesced_in_order"), np.random.default_rng(0)
-    ordered = WORKLOADS.Workload(variant.constants, rng)
-    ordered.prepare(unpack_case(chunks=2, fragment=64))
-    assert (np.diff(sources(ordered, variant.name, room=2048)) == 64).all()
-    with pytest.raises(FieldError, match=r"constants\.arrival: expected 1 or 2, got 3"):
-        WORKLOADS.Workload({**UNPACK.constants, "arrival": 3}, rng).prepare(unpack_case())
+def blocks_of_one() -> np.ndarray:
+    """Two blocks with one descriptor each, of 16 bytes, as the workload passes them."""
+    blocks = np.zeros(2, WORKLOADS.block_type(UNPACK.constants["block_descriptors"]))
+    blocks["count"], blocks["bytes"] = 1, 16
+    blocks["descriptors"]["len"][:, 0] = 16
+    return blocks.view(np.uint8).reshape(-1)
 
 
-def test_an_operation_reports_its_waits_and_its_preparation(workload: Any) -> None:
-    workload.prepare(unpack_case())
-    module = HostModule()
-    operation = workload.bind(UNPACK.variant("persistent_queue"), module)
-    assert operation.waits and operation.reset is not None
-    operation.reset(0)
-    assert operation.own_samples(0, 2) == {"launch_time": [1.0], "wait_time": [2.0]}
-    step = workload.bind(UNPACK.variant("s0_everything_per_chunk"), module)
-    assert step.own_samples(0, 2)["wrong_bytes"] == [0]
-    assert workload.bind(UNPACK.variant("copy_per_fragment"), module).own_samples(0, 2) == {}
+SHIFTED = np.zeros(blocks_of_one().size + 32, np.uint8)
+EMPTY = np.zeros_like(blocks_of_one())
+
+
+@pytest.mark.long  # the bindings are compiled for this test alone
+@pytest.mark.parametrize(
+    ("blocks", "of_chunks", "bounce", "message"),
+    [
+        (blocks_of_one()[:-1], 2, (0, 64), "blocks: expected whole blocks of 32800 .*, got 65599"),
+        (blocks_of_one(), 1, (0, 64), "blocks_of_chunks: expected all 2 blocks, got 1"),
+        (blocks_of_one(), 3, (0, 64), "blocks_of_chunks: expected no more than the 2 .*, got 3"),
+        (blocks_of_one(), 2, (8, 64), "bounce: expected whole 16-byte vectors"),
+        (blocks_of_one(), 2, (0, 60), "bounce: expected .* vectors, got 60 bytes"),
+        (SHIFTED[-SHIFTED.ctypes.data % 16 + 8 :][: EMPTY.size], 2, (0, 64), "a 16-byte boundary"),
+        (EMPTY, 2, (0, 64), "count: expected 1 to 2048, got 0"),
+    ],
+)
+def test_invalid_arguments_are_rejected_and_others_unpacked(
+    fake: Cuda, blocks: Any, of_chunks: int, bounce: tuple[int, int], message: str
+) -> None:
+    module = stubbed(UNPACK, "one_copy")
+    with pytest.raises(ValueError, match=message):
+        module.bind(blocks, (of_chunks,), *bounce, 0, 64)
+    room = UNPACK.constants["block_descriptors"]
+    assert outcome(bound("unpack", "one_copy", module=module, block_descriptors=room)) is None

@@ -1,0 +1,349 @@
+"""The reference, policies and traces against plain models, and the check of a variant's state."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.base.errors import FieldError
+from analysis.study import Case
+from analysis.toolchain.modules import load_python
+from kernels.hot_set.comparison import Contents, Source, difference
+from kernels.hot_set.policies import POLICIES, fetched_rows
+from kernels.hot_set.reference import FREE, HotSet, buffer_of
+from kernels.hot_set.traces import Shape, Trace, draw_places, draw_trace
+from tests.repository import STUDIES
+
+STUDY = STUDIES["hot_set"]
+CONTEXT_ROWS, SLOTS, ROW_BYTES, POISON = 24, 8, 16, 0xA5
+RNG = np.random.default_rng(0)
+SOURCE = Source(
+    RNG.permutation(40)[:CONTEXT_ROWS], RNG.integers(0, 256, (40, ROW_BYTES), np.uint8), POISON
+)
+
+
+def steps_of(rows: int, longest: int, most: int, least: int = 1) -> Any:
+    """Steps of `least` to `longest` ids below `rows`, at most `most` of them different."""
+    ids = st.lists(st.integers(0, rows - 1), min_size=least, max_size=longest)
+    return st.lists(ids.filter(lambda ids: len(set(ids)) <= most), min_size=1, max_size=30)
+
+
+class Naive:
+    """A dictionary in the order of eviction, one row at a time."""
+
+    def __init__(self) -> None:
+        self.slot_of: OrderedDict[int, int] = OrderedDict()
+
+    def step(self, ids: list[int]) -> tuple[list[int], list[int]]:
+        """The missing rows and the evicted ones, in their order."""
+        distinct = list(dict.fromkeys(ids))
+        missed = [row for row in distinct if row not in self.slot_of]
+        taken = [slot for slot in range(SLOTS) if slot not in self.slot_of.values()]
+        taken = taken[: len(missed)]
+        evicted = [row for row in self.slot_of if row not in distinct][: len(missed) - len(taken)]
+        taken += [self.slot_of.pop(row) for row in evicted]
+        self.slot_of.update(zip(missed, sorted(taken), strict=True))
+        for row in sorted(distinct):  # the lower id is evicted first
+            self.slot_of.move_to_end(row)
+        return missed, evicted
+
+
+@given(steps=steps_of(CONTEXT_ROWS, 2 * SLOTS, SLOTS), seed=st.integers(0, 99))
+def test_the_reference_agrees_with_a_dictionary_and_so_does_any_choice_of_slots(
+    steps: list[list[int]], seed: int
+) -> None:
+    hot_set, naive = HotSet(SLOTS, CONTEXT_ROWS), Naive()
+    to = np.random.default_rng(seed).permutation(SLOTS)  # slots of a variant
+    slot_of = np.argsort(to)
+    for ids in steps:
+        found = hot_set.step(np.array(ids))
+        missed, evicted = naive.step(ids)
+        assert found.missed_rows.tolist() == missed
+        assert found.evicted_rows.tolist() == evicted
+        assert found.slots.tolist() == [naive.slot_of[row] for row in ids]
+        assert found.missed_slots.tolist() == [naive.slot_of[row] for row in missed]
+        assert hot_set.order.tolist() == list(naive.slot_of.values())
+        assert (hot_set.last_used[found.slots] == hot_set.steps - 1).all()
+        buffer = buffer_of(hot_set, SOURCE.places, SOURCE.pool, POISON)[to]
+        state = hot_set.rows[to], hot_set.last_used[to], slot_of[hot_set.order], buffer
+        got = Contents(slot_of[found.slots], *state, found.missed_rows[::-1])
+        assert difference(hot_set, found, np.array(ids), got, SOURCE) is None
+
+
+def put(at: Any, value: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A copy of an array with another value in one place."""
+
+    def change(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[at] = value
+        return array
+
+    return change
+
+
+SPOILED: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
+    ("rows", lambda rows: rows[:-1], "slots: expected 8, got [7]"),
+    ("rows", put(7, 4), "row 4: expected one slot, got 2"),
+    ("rows", put(7, 9), "row 9: expected no slot, got one"),
+    ("rows", put(0, FREE), "row 7: expected one slot, got none"),
+    ("slots", lambda slots: slots[:-1], "id: expected 3 slots, got [2]"),
+    ("slots", put(0, 1), "id 0: expected the slot of row 4, got slot 1, row 6"),
+    ("slots", put(2, 8), "id 2: expected the slot of row 6, got slot 8, no row"),
+    ("last_used", put(1, 0), "row 6: expected last use in step 1, got 0"),
+    ("order", put(1, 3), "order of eviction 1: expected the slot of row 4, got slot 3, row 5"),
+    ("order", lambda order: order[:3], "order of eviction: expected 4 slots, got [3]"),
+    ("fetched", put(0, 7), "row 7: expected no fetch, got one"),
+    ("fetched", put(0, 5), "row 5: expected one fetch, got 2"),
+    ("fetched", lambda rows: rows[1:], "row 4: expected one fetch, got none"),
+    ("buffer", lambda bytes: bytes ^ (np.arange(16) > 14), "slot 0, row 7, byte 15: expected"),
+    ("buffer", put((5, 0), 0), "slot 5, which is free, byte 0: expected 165, got 0"),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "spoil", "message"), SPOILED, ids=lambda it: it[:40] if isinstance(it, str) else None
+)
+def test_a_difference_names_the_field_the_expected_and_the_actual(
+    field: str, spoil: Callable[[np.ndarray], np.ndarray], message: str
+) -> None:
+    hot_set = HotSet(SLOTS, CONTEXT_ROWS)
+    hot_set.step(np.array([7, 6]))
+    ids = np.array([4, 5, 6])
+    step = hot_set.step(ids)
+    buffer = buffer_of(hot_set, SOURCE.places, SOURCE.pool, POISON)
+    state = hot_set.rows, hot_set.last_used, hot_set.order, buffer, step.missed_rows
+    right = Contents(step.slots, *state)
+    wrong = replace(right, **{field: spoil(getattr(right, field))})
+    assert str(difference(hot_set, step, ids, wrong, SOURCE)).startswith(message)
+
+
+WRONG_IDS: dict[str, np.ndarray] = {
+    "ids: expected at least one row, got 0": np.array([], np.int32),
+    "ids: expected rows from 0 to 23, got 24": np.array([3, 24, 25]),
+    "ids: expected rows from 0 to 23, got -1": np.array([3, -1]),
+    "ids: expected at most 8 different rows, the number of slots, got 9": np.arange(9),
+    "ids: expected a list of whole numbers, got 'int64 [1, 1]'": np.array([[1]]),
+}
+
+
+def test_ids_that_no_step_can_take_are_an_error_and_change_nothing() -> None:
+    hot_set = HotSet(SLOTS, CONTEXT_ROWS)
+    hot_set.step(np.array([1, 2]))
+    before = hot_set.rows.tolist(), hot_set.last_used.tolist(), hot_set.steps
+    for message, ids in WRONG_IDS.items():
+        with pytest.raises(FieldError, match=f"^{re.escape(message)}$"):
+            hot_set.step(ids)
+        assert (hot_set.rows.tolist(), hot_set.last_used.tolist(), hot_set.steps) == before
+    for slots, rows in ((0, 1), (1, 0), (1, 2**31)):
+        with pytest.raises(FieldError, match=r"^(slots|context_rows): expected"):
+            HotSet(slots, rows)
+
+
+def test_a_long_run_repeats_the_steps_after_the_warm_up() -> None:
+    made_current: list[int] = []
+    bound = SimpleNamespace(advance=lambda stream, index, number: made_current.append(index))
+    inputs = SimpleNamespace(trace=SimpleNamespace(warmup_steps=2), shape=SimpleNamespace(steps=3))
+    variant = STUDY.variant("v3_block_per_request")
+    steps = load_python(STUDY, "workload").HotSetSteps(bound, inputs, variant)
+    for _ in range(9):
+        steps.advance(0)
+    assert made_current == [0, 1, 2, 3, 4, 2, 3, 4, 2]
+
+
+# Policies of eviction.
+
+FEW_ROWS = 7
+
+
+def fetched(policy: str, steps: list[list[int]], slots: int) -> list[int]:
+    found: list[int] = fetched_rows(policy, np.array(steps), slots, FEW_ROWS).tolist()
+    return found
+
+
+def fewest(steps: list[list[int]], slots: int) -> int:
+    """Rows fetched by the best of all possible choices."""
+    needed = [frozenset(ids) for ids in steps]
+
+    @cache
+    def from_step(number: int, held: frozenset[int]) -> int:
+        if number == len(needed):
+            return 0
+        idle = sorted(held - needed[number])
+        room = min(len(idle), slots - len(needed[number]))
+        kept = combinations(idle, room)
+        rest = min(from_step(number + 1, needed[number] | set(some)) for some in kept)
+        return len(needed[number] - held) + rest
+
+    return from_step(0, frozenset())
+
+
+def fetched_by_hand(steps: list[list[int]], slots: int) -> Iterator[int]:
+    """Rows fetched where a hand goes from slot to slot."""
+    rows: list[int | None] = [None] * slots
+    is_used, hand = [False] * slots, 0
+    for ids in steps:
+        missed = sorted(set(ids) - set(rows))
+        taken = [slot for slot, row in enumerate(rows) if row is None][: len(missed)]
+        while len(taken) < len(missed):
+            slot, hand = hand, (hand + 1) % slots
+            if rows[slot] is not None and rows[slot] not in ids and slot not in taken:
+                if not is_used[slot]:
+                    taken.append(slot)
+                is_used[slot] = False
+        for row, slot in zip(missed, taken, strict=True):
+            rows[slot] = row
+        for row in ids:
+            is_used[rows.index(row)] = True
+        yield len(missed)
+
+
+@given(steps=steps_of(FEW_ROWS, 2, 2, 2).map(lambda steps: steps[:9]), slots=st.integers(2, 4))
+def test_the_optimum_is_the_best_of_all_choices(steps: list[list[int]], slots: int) -> None:
+    least = fewest(steps, slots)
+    assert sum(fetched("belady", steps, slots)) == least
+    assert all(sum(fetched(policy, steps, slots)) >= least for policy in POLICIES)
+    with pytest.raises(FieldError, match=r"^policy: expected one of \['lru', .*, got 'newest'$"):
+        fetched("newest", steps, slots)
+
+
+@settings(max_examples=500)
+@given(steps=steps_of(FEW_ROWS, 3, 3, 3), slots=st.integers(3, 5))
+def test_the_clock_agrees_with_a_hand_that_goes_from_slot_to_slot(
+    steps: list[list[int]], slots: int
+) -> None:
+    assert fetched("clock", steps, slots) == [*fetched_by_hand(steps, slots)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_check_counts_steps_and_knows_the_optimum(policy: str) -> None:
+    case = Case({"topk": 64, "slots": 128, "trace": "kept_0.8"}, 0, "default")
+    workload = load_python(STUDY, "policy_workload").Workload
+    inputs = workload(STUDY.constants, np.random.default_rng(0)).prepare(case)
+
+    def simulated(kept: slice, share: float) -> Any:
+        module = SimpleNamespace(fetched_rows=lambda *of: fetched_rows(*of)[kept] * share)
+        operation = inputs.bind(STUDY.variant(f"policy_{policy}"), module)
+        operation.poison()
+        assert operation.check() == "steps: expected 202, got 0"
+        operation.launch(0)
+        return operation
+
+    operation = simulated(slice(None), 1)
+    assert operation.check() is None
+    (bytes_per_step,) = operation.own_samples(0, 3)["fetched"]
+    assert 0 < bytes_per_step < 0.2 * 64 * STUDY.constants["token_bytes"]
+    assert simulated(slice(-1), 1).check() == "steps: expected 202, got 201"
+    assert "rows fetched: expected at least" in simulated(slice(None), 0.1).check()
+
+
+# Traces: the misses that they promise, and places in the pool.
+
+SHAPE = Shape(requests=2, topk=64, slots=128, context_rows=4096, steps=60)
+
+
+def drawn(name: str, shape: Shape = SHAPE, seed: int = 0) -> Trace:
+    return draw_trace(name, shape, np.random.default_rng(seed))
+
+
+def misses(trace: Trace, shape: Shape = SHAPE) -> np.ndarray:
+    """Misses [steps, requests] after the warm-up, which must leave no slot free."""
+    hot_sets = [HotSet(shape.slots, shape.context_rows) for _ in range(shape.requests)]
+    counts = []
+    for number, ids in enumerate(trace.ids):
+        if number == trace.warmup_steps:
+            assert all((hot_set.rows != FREE).all() for hot_set in hot_sets)
+        found = [hot_set.step(row) for hot_set, row in zip(hot_sets, ids, strict=True)]
+        counts.append([len(step.missed_rows) for step in found])
+    return np.array(counts)[trace.warmup_steps :]
+
+
+@settings(max_examples=60)
+@given(
+    topk=st.integers(1, 40),
+    spare_slots=st.integers(0, 60),
+    spare_rows=st.integers(0, 20),
+    share=st.floats(0, 1),
+    is_consecutive=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_misses_are_exact_down_to_the_smallest_context(
+    topk: int, spare_slots: int, spare_rows: int, share: float, is_consecutive: bool, seed: int
+) -> None:
+    each = round(share * topk)
+    slots = topk + spare_slots
+    shape = Shape(2, topk, slots, slots + each + spare_rows, 40)
+    trace = drawn(f"misses_{2 * each}" + "_consecutive" * is_consecutive, shape, seed)
+    assert trace.ids.shape == (trace.warmup_steps + 40, 2, topk)
+    assert (misses(trace, shape) == each).all()
+    assert not is_consecutive or (np.diff(trace.ids, axis=2) > 0).all()
+
+
+def test_every_step_misses_as_many_rows_as_the_name_says() -> None:
+    expected = {"all_new": 64, "all_same": 0, "one_more": 1, "twice": 16}
+    for name in (name + suffix for name in expected for suffix in ("", "_consecutive")):
+        trace = drawn(name)
+        assert (misses(trace) == expected[name.removesuffix("_consecutive")]).all()
+        assert (trace.ids == drawn(name).ids).all()
+    in_order = np.sort(drawn("twice").ids, axis=2)
+    assert (in_order[..., ::2] == in_order[..., 1::2]).all()
+    assert len(np.unique(drawn("one_more").ids[:, 0])) == SHAPE.slots + 1
+
+
+@pytest.mark.parametrize("share", ["0", "0.5", "0.9", "0.999", "1"])
+def test_the_share_named_is_kept_and_some_of_the_rest_is_in_the_buffer_yet(share: str) -> None:
+    trace = drawn(f"kept_{share}")
+    measured = trace.ids[trace.warmup_steps - 1 :, 0]
+    kept = {len(np.intersect1d(*pair)) for pair in pairwise(measured)}
+    assert kept == {round(64 * float(share))}
+    replaced = 64 - min(kept)
+    assert 0.3 * replaced <= misses(trace).mean() < 0.95 * replaced or replaced < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        *(("all_new", {field: 0}, f"{field}: expected at least 1") for field in vars(SHAPE)),
+        ("all_new", {"topk": 129}, "topk: expected at most 128, the number of slots, got 129"),
+        ("all_new", {"context_rows": 127}, "context_rows: expected at least 128, the number of"),
+        ("all_new", {"context_rows": 191}, "context_rows: expected at least 192 for this trace"),
+        ("one_more", {"context_rows": 128}, "context_rows: expected at least 129 for this trace"),
+        ("kept_0.9", {"context_rows": 256}, "context_rows: expected at least 257 for this trace"),
+        *((f"misses_{n}", {}, f"trace misses_{n}: expected a multiple of 2") for n in (3, 130)),
+        ("kept_1.5", {}, "trace kept_1.5: expected a share from 0 to 1, got 1.5"),
+        ("twice", {"topk": 63}, "topk: expected an even number for the trace twice, got 63"),
+        ("newest", {}, "trace: expected misses_N, .*, got 'newest'"),
+    ],
+)
+def test_a_trace_that_cannot_be_drawn_is_an_error(
+    name: str, changes: dict[str, int], message: str
+) -> None:
+    with pytest.raises(FieldError, match=f"^{message}"):
+        drawn(name, replace(SHAPE, **changes))
+
+
+def test_places_are_aligned_runs() -> None:
+    for layout, run in (("scattered", 1), ("pages_16", 16), ("consecutive", 960)):
+        places = draw_places(2, 960, 100_000, layout, np.random.default_rng(0))
+        assert all(len(np.unique(row)) == 960 for row in places)
+        assert 0 <= places.min() <= places.max() < 100_000 and (places[0] != places[1]).any()
+        runs = places.reshape(2, -1, run)
+        assert (np.diff(runs, axis=2) == 1).all()
+        assert layout == "consecutive" or (runs[..., 0] % run == 0).all()
+    for rows, layout, message in (
+        *((rows, "scattered", f"context_rows: expected 1 to 100.*got {rows}") for rows in (0, 101)),
+        (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
+        (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
+    ):
+        with pytest.raises(FieldError, match=f"^{message}$"):
+            draw_places(1, rows, 100, layout, np.random.default_rng(0))
