@@ -81,12 +81,14 @@ class Journal:
 
     def _read(self) -> Iterator[RoundRecord]:
         """The rounds of today's plan that are whole. A line names each other one."""
-        for path in sorted(self.folder.glob("round-*.json")):
+        for number in range(self.plan.grid.rounds):
+            samples = self.round_file(number)
+            if not (path := samples.with_suffix(".json")).exists():
+                continue
             try:
                 record = read(RoundRecord, read_json(path), f"{path}")
                 if record.begun.plan != self.plan.digest:
                     raise HotpathError(f"{path.name}: the code or settings have changed")
-                samples = self.round_file(record.round)
                 if (got := digest_of(samples)) != record.samples_sha256:
                     raise FieldError(f"{samples}: checksum", "that of the record", got)
                 yield record

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 from cuda import bench
 from cuda.bench.results import BenchmarkResult
 
+from analysis.base.files import remove
 from analysis.measure.cell import Cell, Operation, TimeDevice
 
 STATE_TIMEOUT_S: Final = 60.0
@@ -81,6 +82,8 @@ def run_under_nvbench(
     benchmark.set_throttle_threshold(0.0)
     benchmark.set_timeout(STATE_TIMEOUT_S)
     json_file = out.with_suffix(".nvbench.json")
+    for earlier in out.parent.glob(f"{json_file.name}*"):
+        remove(earlier)
     bench.run_all_benchmarks(["hotpath", "--devices", "0", "--quiet", "--jsonbin", str(json_file)])
     add_device_times(cells, json_file)
 

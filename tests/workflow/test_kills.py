@@ -164,4 +164,4 @@ def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     finally:
         (copy / WAITING).unlink()
     assert left_by_a_kill == []
-    assert len([*(copy / "build" / "rounds").rglob("round-*.json")]) == 1
+    assert len([*(copy / "build" / "rounds").rglob("round-??.json")]) == 1
