@@ -1,6 +1,6 @@
 // A source that behaves like a driver and its streams at their worst: memory runs out and is not
-// taken back, streams lag, end, and come back under the same handle, and inside a capture most calls
-// are refused.
+// taken back, streams lag, end, and come back under the same handle, and inside a capture most
+// calls are refused.
 #pragma once
 
 #include <algorithm>
