@@ -34,7 +34,6 @@ rule build:
         [module for study in CONFIG.studies for module in modules_of(study)],
         CPU_CACHE,
         CODE_TABLES if CONFIG.studies == SHOWN else [],
-        derived(CONFIG.studies),
         kept_marks,
 
 

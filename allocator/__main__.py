@@ -1,27 +1,33 @@
-"""Replay a recording of PyTorch's memory on PyTorch's allocator and on this project's.
+"""Replay a recording of PyTorch's memory on PyTorch's allocator and on this project's, or build the
+latter as a package that plugs it into PyTorch.
 
 python -m allocator replay snapshot.pickle
+python -m allocator install FOLDER
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from allocator.lib.patterns import Pattern
 from allocator.lib.replay import streams
 from allocator.lib.snapshot import Recording, read_snapshot
-from analysis.api.code import load_module
+from analysis.api.code import load_module, run
 from analysis.api.study import Study, fail_in_one_line, find_study, program
 
-STUDY: Final = "phases"
+PLUGGED_STUDY: Final = "training"
+PACKAGE: Final = "hotpath_allocator"
 TORCH: Final = "torch_caching"
 OURS: Final = "p5_dropin"
 HOST_BYTES: Final = 2**50
 """Capacity of the stand-in for a GPU: no recording fills it."""
-
-Row = Sequence[str]
+ROW: Final = "{:<13}  {:>15}  {:>15}  {:>12}"
 
 
 def main() -> None:
@@ -29,32 +35,50 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("replay", help="replay a file of _dump_snapshot")
     command.add_argument("snapshot", type=Path, help="file of torch.cuda.memory._dump_snapshot")
-    for line in report(parser.parse_args().snapshot):
+    command.set_defaults(lines=lambda given: report(given.snapshot))
+    command = commands.add_parser("install", help=f"write the Python package {PACKAGE}")
+    command.add_argument("folder", type=Path, help="a folder of sys.path")
+    command.set_defaults(lines=lambda given: install(given.folder / PACKAGE))
+    given = parser.parse_args()
+    for line in given.lines(given):
         print(line)
+
+
+def install(package: Path) -> Iterator[str]:
+    """Build the allocator for this machine's PyTorch into the Python package `package`."""
+    study = find_study(PLUGGED_STUDY)
+    variant = study.variant(OURS)
+    package.mkdir(parents=True, exist_ok=True)
+    settings = {"flags": variant.flags, "needs": variant.needs}
+    with TemporaryDirectory() as folder:
+        bindings = Path(folder) / "bindings.o"
+        compiler = [sys.executable, "-m", "analysis.toolchain.compile"]
+        run([*compiler, str(study.bindings_path), "--out", str(bindings)])
+        module = Path(folder) / "variant.so"
+        settings_of = ["--settings", json.dumps(settings), "--bindings", str(bindings)]
+        run([*compiler, str(variant.path), *settings_of, "--out", str(module)])
+        shutil.copy(module, package / module.name)
+    shutil.copy(Path(__file__).with_name("plugged.py"), package / "__init__.py")
+    yield f"{package}: import {package.name}; {package.name}.install()"
 
 
 def report(path: Path) -> Iterator[str]:
     """The memory of each device of a recording on both allocators, line by line."""
     on_gpu = has_gpu()
     for recording in read_snapshot(path):
-        pattern = recording.pattern()
         # PyTorch's allocator comes last: after an error, it may keep memory.
-        ours = replay_row(OURS, pattern, on_gpu=on_gpu)
-        theirs = replay_row(TORCH, pattern) if on_gpu else (TORCH, "not replayed: needs a GPU")
-        rows: list[Row] = [("allocator", "peak", "reserved", "driver calls"), theirs, ours]
+        ours = replay_row(OURS, recording.pattern(), on_gpu=on_gpu)
+        theirs = f"{TORCH}  not replayed: needs a GPU"
+        if on_gpu:
+            theirs = replay_row(TORCH, recording.pattern())
         yield describe(recording, on_gpu)
-        widths = [
-            max(len(row[place]) for row in rows if place < len(row) - 1) for place in range(3)
-        ]
-        for row in rows:
-            *cells, last = row
-            cells = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
-            yield "  ".join([*cells, last])
+        yield ROW.format("allocator", "peak", "reserved", "driver calls")
+        yield from (theirs, ours)
     yield "peak: bytes of live blocks, at most; reserved: bytes held from the driver, at most."
 
 
 def describe(recording: Recording, on_gpu: bool) -> str:
-    """The replayed events, and a line on those left out."""
+    """The replayed events, and those left out."""
     parts = [
         f"device {recording.device}: {recording.allocations:,} allocations",
         f"{recording.live:,} of them live at the start",
@@ -73,23 +97,19 @@ def mebibytes(size: int) -> str:
     return f"{size / 2**20:,.2f} MiB"
 
 
-def replay_row(name: str, pattern: Pattern, on_gpu: bool = True) -> Row:
+def replay_row(name: str, pattern: Pattern, on_gpu: bool = True) -> str:
     """Name, peak, reserved and driver calls of one allocator, or its name and the reason."""
     try:
         statistics = replayed(name, pattern, on_gpu)
     except (AssertionError, ImportError, MemoryError, RuntimeError) as error:
-        return name, f"not replayed: {' '.join(str(error).split()) or repr(error)}"
-    return (
-        name,
-        mebibytes(statistics["peak_active"]),
-        mebibytes(statistics["peak_reserved"]),
-        f"{statistics['driver_calls']:,}",
-    )
+        return f"{name:<13}  not replayed: {' '.join(str(error).split()) or repr(error)}"
+    peaks = (mebibytes(statistics[f"peak_{kind}"]) for kind in ("active", "reserved"))
+    return ROW.format(name, *peaks, f"{statistics['driver_calls']:,}")
 
 
 def replayed(name: str, pattern: Pattern, on_gpu: bool) -> dict[str, int]:
     """The statistics of an empty allocator after one replay, which checks every address."""
-    study = find_study(STUDY)
+    study = find_study("phases")
     if name == TORCH:
         import torch
 
@@ -105,8 +125,7 @@ def replayed(name: str, pattern: Pattern, on_gpu: bool) -> dict[str, int]:
 
 
 def modules_of(study: Study, name: str) -> Path:
-    """The folder of modules that has a variant's. For which GPU it was built does not matter: its
-    code runs on the host."""
+    """The folder of modules that has a variant's, built for any GPU: its code runs on the host."""
     folder = study.root / "build" / "modules"
     built = sorted(folder.glob(f"*/{study.name}/{name}.so"))
     return built[0].parents[1] if built else folder

@@ -12,74 +12,76 @@ import pandas as pd
 from analysis.api.charts import (
     Chart,
     StudyFacts,
+    fresh_figures,
     map_chart,
     present,
     two_digits,
     worse_to_better,
 )
-from analysis.api.quantities import INTERVAL, quantity, ratio, ratio_interval
-from analysis.api.study import Study
+from analysis.api.quantities import INTERVAL, ratio, ratio_interval
 
 MEAN: Final = "geometric mean"
+METRIC: Final = "op_time"
+REFERENCE: Final = "torch_caching"
 
 
 def by_pattern(
-    study: Study, table: pd.DataFrame, colour: alt.Color, what: str, columns: Mapping[str, str]
-) -> Chart:
+    facts: StudyFacts,
+    table: pd.DataFrame,
+    scale: alt.Scale,
+    title: str,
+    description: str,
+    columns: Mapping[str, str],
+) -> Chart | None:
     """A cell for each row of `table`, by its `pattern` and `variant`, with its `value` in two
-    digits."""
-    names = present(study.variant_names, table["variant"])
-    cases = (case for variant in study.variants for case in variant.cases)
+    digits, in a colour of `scale` with a legend of this title; None without rows."""
+    if table.empty:
+        return None
+    names = present(facts.study.variant_names, table["variant"])
+    cases = (case for variant in facts.study.variants for case in variant.cases)
     patterns = [*dict.fromkeys(str(case["pattern"]).rpartition(".")[2] for case in cases), MEAN]
     axis = alt.Axis(orient="top", labelAngle=-90, labelLimit=130)
+    legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
     return map_chart(
         alt.X("variant:N", sort=names, title=None, axis=axis),
         alt.Y("pattern:N", sort=patterns, title=None, axis=alt.Axis(labelLimit=110)),
-        colour,
-        table.assign(figure=table["value"].map(two_digits)),
-        what,
+        alt.Color("value:Q", scale=scale, legend=legend),
+        table.assign(figure=table["value"].map(two_digits), label=table["value"].map(ratio)),
+        description,
         {"pattern": "pattern", "variant": "variant", **columns},
     )
 
 
-def heat(facts: StudyFacts, over: str, called: str) -> Chart | None:
-    """Time of the variant `over`, which readers know as `called`, over that of each other one, by
-    pattern, paired by rounds; of the cases replayed in C++."""
-    metric, subjects = "op_time", {variant.name for variant in facts.study.subjects}
-    rows = []
-    for row in facts.fresh(metric):
-        paired = facts.ratios.get((row.machine, row.variant, over, row.case, metric))
-        theirs = facts.find(row.machine, over, row.case, metric)
-        if "." in row.case or row.variant not in subjects or paired is None or theirs is None:
-            continue
-        rows.append(
-            {
-                "machine": row.machine,
-                "variant": row.variant,
-                "pattern": row.case.removeprefix("pattern="),
-                "value": paired.ratio,
-                "interval": ratio_interval(paired.ci_low, paired.ci_high),
-                "time": quantity(row.median, "s"),
-                "time_over": quantity(theirs.median, "s"),
-            }
-        )
-    if not rows:
-        return None
-    table = pd.DataFrame(rows)
+def heat(facts: StudyFacts) -> Chart | None:
+    """Time of PyTorch's allocator over that of each other one, by pattern, paired by rounds; of the
+    cases replayed in C++."""
+    subjects = [variant.name for variant in facts.study.subjects]
+    rows = fresh_figures(facts, METRIC)
+    rows = rows[rows["variant"].isin(subjects) & ~rows["case"].str.contains(".", regex=False)]
+    key = ["machine", "case"]
+    theirs = rows[rows["variant"] == REFERENCE].set_index(key)["short"]
+    paired = [
+        (one.machine, one.case, one.variant, one.ratio, ratio_interval(one.ci_low, one.ci_high))
+        for one in facts.ratios.values()
+        if (one.against, one.metric) == (REFERENCE, METRIC)
+    ]
+    ratios = pd.DataFrame(paired, columns=[*key, "variant", "value", "interval"])
+    rows = rows.drop(columns="interval").join(theirs.rename("time_over"), on=key)
+    table = rows.merge(ratios, on=[*key, "variant"])
     # The mean of a variant that lacks a pattern would be of other patterns than the rest.
     groups = table.groupby(["machine", "variant"], as_index=False)
     means = groups.agg(value=("value", geometric_mean), count=("pattern", "nunique"))
     means = means[means["count"] == table["pattern"].nunique()].assign(pattern=MEAN, interval="")
-    table = pd.concat([table, means.drop(columns="count")], ignore_index=True)
-    table = table.assign(label=table["value"].map(ratio))
-    title = f"speed relative to {called}"
-    legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
-    colour = alt.Color("value:Q", scale=worse_to_better(0.01, 1, 30), legend=legend)
-    columns = {
-        "label": f"times as fast as {called}",
-        "interval": INTERVAL,
-        "time": "time",
-        "time_over": f"time of {called}",
-    }
-    what = f"{facts.study.title}: speed of each variant relative to {called}, by pattern."
-    return by_pattern(facts.study, table, colour, what, columns)
+    return by_pattern(
+        facts,
+        pd.concat([table, means], ignore_index=True),
+        worse_to_better(0.01, 1, 30),
+        "speed relative to PyTorch",
+        "speed of each variant relative to PyTorch, by pattern.",
+        {
+            "label": "times as fast as PyTorch",
+            "interval": INTERVAL,
+            "short": "time",
+            "time_over": "time of PyTorch",
+        },
+    )

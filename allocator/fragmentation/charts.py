@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-import altair as alt
 import pandas as pd
 
 from allocator.pattern_charts import by_pattern, heat
-from analysis.api.charts import Chart, StudyFacts, worse_to_better
-from analysis.api.quantities import quantity, ratio
+from analysis.api.charts import Chart, StudyFacts, fresh_figures, worse_to_better
 
-REFERENCE: Final = "torch_caching"
 BYTES: Final = ("reserved", "active", "requested")
 SEGMENT_BYTES: Final = 2 << 20
 """Smallest segment of any allocator."""
@@ -19,20 +16,11 @@ SEGMENT_BYTES: Final = 2 << 20
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`kept`: peak reserved over peak requested; `heat`: PyTorch's time over that of each."""
-    return {"kept": kept(facts), "heat": heat(facts, REFERENCE, "PyTorch")}
-
-
-def kept(facts: StudyFacts) -> Chart | None:
-    """Reserved over requested bytes of each allocator in every pattern."""
-    table = kept_table(facts)
-    if table.empty:
-        return None
-    title = "reserved over requested"
-    legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
-    colour = alt.Color("value:Q", scale=worse_to_better(8, 1.4, 1), legend=legend)
+    scale, title = worse_to_better(8, 1.4, 1), "reserved over requested"
+    what = "peak of reserved over peak of requested bytes, by pattern."
     columns = {"label": title, **{f"{name}_label": name for name in BYTES}}
-    what = f"{facts.study.title}: peak of reserved over peak of requested bytes, by pattern."
-    return by_pattern(facts.study, table, colour, what, columns)
+    kept = by_pattern(facts, kept_table(facts), scale, title, what, columns)
+    return {"kept": kept, "heat": heat(facts)}
 
 
 def kept_table(facts: StudyFacts) -> pd.DataFrame:
@@ -40,17 +28,10 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
 
     Patterns that hold less than a segment are left out, since their ratio means nothing.
     """
-    rows = [
-        (row.machine, row.variant, row.case.removeprefix("pattern="), row.metric, row.median)
-        for row in facts.fresh(*BYTES)
-    ]
     keys = ["machine", "variant", "pattern"]
-    long = pd.DataFrame(rows, columns=[*keys, "metric", "bytes"])
-    table = long.pivot(index=keys, columns="metric", values="bytes").reindex(columns=list(BYTES))
-    table = table.dropna().reset_index()
-    table = table[table["requested"] >= SEGMENT_BYTES].copy()
-    table["value"] = table["reserved"] / table["requested"]
-    table["label"] = [ratio(value) for value in table["value"]]
-    for name in BYTES:
-        table[f"{name}_label"] = [quantity(value, "B") for value in table[name]]
-    return table
+    rows = fresh_figures(facts, *BYTES)
+    sizes = rows.pivot(index=keys, columns="metric", values="median").reindex(columns=BYTES)
+    labels = rows.pivot(index=keys, columns="metric", values="short").reindex(columns=BYTES)
+    sizes = sizes[sizes["requested"] >= SEGMENT_BYTES].dropna()
+    value = sizes["reserved"] / sizes["requested"]
+    return labels.add_suffix("_label").join(value.rename("value"), how="inner").reset_index()

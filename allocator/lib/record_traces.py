@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .snapshot import Event, Segment, SnapshotError, live_blocks, record
+from analysis.api.study import HotpathError
+
+from .snapshot import Snapshot, live_blocks, record
 
 FOLDER: Final = Path(__file__).parent
 HEADER: Final = "action,allocation,bytes"
@@ -29,20 +30,19 @@ Row = tuple[str, int, int | None]
 def rows(segments: Iterable[Any], events: Iterable[Any]) -> Iterator[Row]:
     """Rows of a trace: the allocations live in `segments` when recording began, then the `events`.
 
-    Both come from torch.cuda.memory._snapshot. SnapshotError for a free of an unknown address.
+    Both come from torch.cuda.memory._snapshot. HotpathError for a free of an unknown address.
     """
-    live = live_blocks(Segment(**segment) for segment in segments)
-    for number, size, _ in record(live, [Event(**event) for event in events]).requests:
+    taken = Snapshot(segments=[*segments], device_traces=[[*events]])
+    for number, size, _ in record(live_blocks(taken.segments), taken.device_traces[0]).requests:
         yield "free" if size is None else "allocate", number, size
 
 
 def write(name: str, trace: Iterable[Row]) -> str:
     """Write traces/<name>.csv.gz, the same bytes for the same rows; returns their SHA-256."""
-    text = io.StringIO()
-    text.write(f"{HEADER}\n")
-    for action, number, size in trace:
-        text.write(f"{action},{number},{'' if size is None else size}\n")
-    packed = gzip.compress(text.getvalue().encode(), mtime=0)
+    lines = (
+        f"{action},{number},{'' if size is None else size}\n" for action, number, size in trace
+    )
+    packed = gzip.compress("".join([f"{HEADER}\n", *lines]).encode(), mtime=0)
     (FOLDER / "traces" / f"{name}.csv.gz").write_bytes(packed)
     return hashlib.sha256(packed).hexdigest()
 
@@ -63,7 +63,7 @@ def steps_of(step: Callable[[], None]) -> list[Row]:
     events = memory._snapshot()["device_traces"][torch.cuda.current_device()]
     memory._record_memory_history(enabled=None)
     if len(events) >= MAX_ENTRIES:
-        raise SnapshotError(f"expected fewer than {MAX_ENTRIES} events, got a full ring")
+        raise HotpathError(f"expected fewer than {MAX_ENTRIES} events, got a full ring")
     return list(rows(before, events))
 
 

@@ -12,61 +12,56 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from analysis.api.files import read_keys
-from analysis.api.study import HotpathError, visible
+from analysis.api.study import FieldError, HotpathError, visible
 
 from .patterns import Pattern, Recorder
 
-FREES: Final = {"free_requested", "free_completed", "free"}
-"""Events of a free; the last is of tools that write one event for each."""
-DECIDED: Final = {"segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot"}
+REQUESTS: Final = ("alloc", "free_requested", "free_completed", "free")
+"""Events of allocations and frees; the last is of tools that write one event for a free."""
+DECIDED: Final = ("segment_alloc", "segment_free", "segment_map", "segment_unmap", "snapshot")
 """Events that an allocator decides by itself, so that none is replayed."""
-MAX_BYTES: Final = 2**48
 MAX_FILE_BYTES: Final = 2**32
 MAX_DEVICES: Final = 64
 MAX_STREAMS: Final = 256
 
-Address = Annotated[int, Field(ge=0, lt=2**64)]
-Bytes = Annotated[int, Field(ge=0, le=MAX_BYTES)]
-
-
-class SnapshotError(HotpathError):
-    """A recording that cannot be replayed."""
+Number = Annotated[int, Field(ge=0, lt=2**64)]
+Bytes = Annotated[int, Field(ge=0, le=2**48)]
 
 
 class _Part(BaseModel, strict=True):
     """Base of the objects in a snapshot. Other keys than those named are not read."""
 
 
-class Event(_Part):
-    """An event of a device. What an event of another kind than a request has is not known: an `oom`
-    has no `addr`, and a `size` that no GPU has."""
+class Other(_Part):
+    """An event of another kind than a request."""
 
     action: str
-    addr: Any = None
-    size: Any = 0
-    stream: Any = 0
-
-    @property
-    def is_request(self) -> bool:
-        return self.action == "alloc" or self.action in FREES
-
-    def require(self, place: int) -> None:
-        """SnapshotError unless a request, the event at `place`, has numbers that it can have."""
-        for name, limit in (("addr", 2**64), ("size", MAX_BYTES), ("stream", 2**64)):
-            value = getattr(self, name)
-            if type(value) is not int or not 0 <= value < limit:
-                got = f"{value:#x}" if type(value) is int else type(value).__name__
-                raise SnapshotError(
-                    f"{place}.{name}: expected a whole number below {limit:#x}, got {got:.40}"
-                )
 
 
-class _Request(_Part):
+class Request(Other):
+    """An event of an allocation or a free."""
+
+    addr: Number
+    size: Bytes
+    stream: Number = 0
+
+
+def _kind(event: Any) -> str:
+    action = event.get("action") if isinstance(event, dict) else ""
+    return "request" if isinstance(action, str) and action in REQUESTS else "other"
+
+
+Event = Annotated[
+    Annotated[Request, Tag("request")] | Annotated[Other, Tag("other")], Discriminator(_kind)
+]
+
+
+class _Record(_Part):
     real_size: Bytes
 
 
@@ -76,9 +71,9 @@ class Block(_Part):
 
     state: str
     size: Bytes
-    address: Address | None = None
+    address: Number | None = None
     requested_size: Bytes | None = None
-    history: list[_Request] = []
+    history: list[_Record] = []
 
     @property
     def requested(self) -> int:
@@ -90,9 +85,9 @@ class Block(_Part):
 class Segment(_Part):
     """A segment of a device."""
 
-    address: Address = 0
+    address: Number = 0
     device: int = 0
-    stream: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    stream: Number = 0
     blocks: list[Block]
 
 
@@ -103,36 +98,28 @@ class Snapshot(_Part):
     device_traces: Annotated[list[list[Event]], Field(max_length=MAX_DEVICES)]
 
 
-class Live(NamedTuple):
-    """A live allocation: requested bytes, and the handle of its stream."""
-
-    bytes: int
-    stream: int
-
-
-class Request(NamedTuple):
-    """An allocation, numbered from 0 on, or the free of one, which has no `bytes`."""
-
-    allocation: int
-    bytes: int | None
-    stream: int = 0
+Live = Mapping[int, tuple[int, int]]
+"""Live allocations by address: requested bytes, and the handle of the stream."""
 
 
 @dataclass
 class Recording:
-    """The requests to a `device`, of which the first `live` are allocations from before the
-    recording. `left_out` counts events of other kinds, `implied` the frees that only the reuse of
-    their memory shows."""
+    """The requests to a `device`: number of the allocation, from 0 on; its bytes, or None for its
+    free; and its stream.
 
-    device: int = 0
-    live: int = 0
-    requests: list[Request] = field(default_factory=list)
+    The first `live` are allocations from before the recording. `left_out` counts events of other
+    kinds, `implied` the frees that only the reuse of their memory shows.
+    """
+
+    device: int
+    live: int
+    requests: list[tuple[int, int | None, int]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     implied: int = 0
 
     @property
     def allocations(self) -> int:
-        return sum(request.bytes is not None for request in self.requests)
+        return sum(size is not None for _, size, _ in self.requests)
 
     @property
     def peak_bytes(self) -> int:
@@ -146,9 +133,7 @@ class Recording:
 
     def pattern(self) -> Pattern:
         """The requests as a tape. Allocations that outlive it are freed at its end."""
-        tape = Recorder()
-        slots: dict[int, int] = {}
-        streams = {0: 0}
+        tape, slots, streams = Recorder(), dict[int, int](), {0: 0}
         for number, size, stream in self.requests:
             if size is None:
                 tape.free(slots.pop(number))
@@ -160,28 +145,20 @@ class Recording:
 
 def read_snapshot(path: Path) -> list[Recording]:
     """The recordings of all devices that have requests; HotpathError if there is none."""
-    snapshot = _snapshot(path)
-    recordings = []
+    snapshot, recordings = _snapshot(path), []
     for device, events in enumerate(snapshot.device_traces):
+        where = f"{path}: device_traces.{device}"
         segments = [segment for segment in snapshot.segments if segment.device == device]
-        try:
-            recording = record(live_at_start(segments, events), events)
-        except SnapshotError as error:
-            raise SnapshotError(f"{path}: device_traces.{device}.{error}") from error
-        streams = {0, *(request.stream for request in recording.requests)}
-        if len(streams) > MAX_STREAMS:
-            raise SnapshotError(
-                f"{path}: device_traces.{device}: expected at most {MAX_STREAMS} streams,"
-                f" got {len(streams)}"
-            )
+        recording = record(live_at_start(segments, events), events, where)
         recording.device = device
+        streams = len({0, *(stream for _, _, stream in recording.requests)})
+        if streams > MAX_STREAMS:
+            raise FieldError(where, f"at most {MAX_STREAMS} streams", streams)
         if recording.allocations > recording.live:
             recordings.append(recording)
     if not recordings:
-        raise SnapshotError(
-            f"{path}: device_traces: expected an event alloc after"
-            " torch.cuda.memory._record_memory_history(), got none"
-        )
+        wanted = "an event alloc after torch.cuda.memory._record_memory_history()"
+        raise FieldError(f"{path}: device_traces", wanted, "none")
     return recordings
 
 
@@ -193,81 +170,70 @@ class _Plain(pickle.Unpickler):
 
 
 def _snapshot(path: Path) -> Snapshot:
-    expected = "expected a file of torch.cuda.memory._dump_snapshot"
-    if not path.is_file():
-        raise SnapshotError(f"{path}: {expected}, got no plain file")
-    if (size := path.stat().st_size) > MAX_FILE_BYTES:
-        raise SnapshotError(f"{path}: expected at most {MAX_FILE_BYTES} bytes, got {size}")
+    expected = f"{path}: expected a file of torch.cuda.memory._dump_snapshot"
+    if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+        raise HotpathError(f"{expected}, of at most {MAX_FILE_BYTES} bytes, got none")
     try:
         with path.open("rb") as file:
             found = _Plain(file).load()
-    except OSError as error:
-        raise SnapshotError(f"{path}: cannot be read: {error.strerror}") from error
     except Exception as error:  # a damaged pickle can raise any
         reason = visible(str(error) or type(error).__name__)
-        raise SnapshotError(f"{path}: {expected}, got none: {reason}") from error
+        raise HotpathError(f"{expected}, got none: {reason}") from error
     try:
         return read_keys(Snapshot, found, str(path))
-    except HotpathError as error:
-        raise SnapshotError(visible(str(error))) from error
-    except ValueError as error:
-        raise SnapshotError(
-            f"{path}: expected numbers of at most 64 bits, got longer ones"
-        ) from error
+    except ValueError as error:  # a number is too long to be shown
+        raise HotpathError(f"{expected}, got a number of more than 64 bits") from error
 
 
-def live_blocks(segments: Iterable[Segment]) -> dict[int, Live]:
-    """The allocations that are live in `segments`, by address."""
+def live_blocks(segments: Iterable[Segment]) -> Live:
+    """The allocations that are live in `segments`."""
     found = {}
     for segment in segments:
         address = segment.address
         for block in segment.blocks:
             address = address if block.address is None else block.address
             if block.state == "active_allocated":
-                found[address] = Live(block.requested, segment.stream)
+                found[address] = block.requested, segment.stream
             address += block.size
     return found
 
 
-def live_at_start(segments: Iterable[Segment], events: Sequence[Event]) -> dict[int, Live]:
+def live_at_start(segments: Iterable[Segment], events: Sequence[Other]) -> Live:
     """The allocations that were live before `events`, which `segments` follow: those that are freed
     without having been allocated, and those in `segments` that no event names."""
-    named: set[int] = set()
-    found: dict[int, Live] = {}
-    for place, event in enumerate(events):
-        if not event.is_request:
-            continue
-        event.require(place)
-        if event.action != "alloc" and event.addr not in named:
-            found[event.addr] = Live(event.size, event.stream)
-        named.add(event.addr)
-    found |= {a: live for a, live in live_blocks(segments).items() if a not in named}
-    return dict(sorted(found.items()))
+    first: dict[int, Request] = {}
+    for event in events:
+        if isinstance(event, Request):
+            first.setdefault(event.addr, event)
+    freed = {at: (one.size, one.stream) for at, one in first.items() if one.action != "alloc"}
+    kept = {at: live for at, live in live_blocks(segments).items() if at not in first}
+    return dict(sorted((freed | kept).items()))
 
 
-def record(live: Mapping[int, Live], events: Iterable[Event]) -> Recording:
-    """The requests of `events`, after allocations `live` by address. A free counts where it was
-    requested, or else where it was completed. SnapshotError for a free of nothing."""
-    found = Recording(live=len(live))
-    heap = _Heap()
+def record(live: Live, events: Iterable[Other], where: str = "trace") -> Recording:
+    """The requests of `events`, after the allocations `live`. A free counts where it was requested,
+    or else where it was completed. HotpathError for a free of nothing, at a place in `where`."""
+    found, heap = Recording(0, len(live)), _Heap()
     for address, (size, stream) in live.items():
-        found.requests.append(Request(heap.add(address, size), size, stream))
+        found.requests.append((heap.add(address, size), size, stream))
     completes: set[int] = set()  # addresses whose free was requested
     for place, event in enumerate(events):
-        if not event.is_request:
+        if not isinstance(event, Request):
             if event.action not in DECIDED:
                 found.left_out[visible(event.action)] += 1
         elif event.action == "alloc":
             freed = heap.remove_within(event.addr, max(event.size, 1))
             found.implied += len(freed)
-            found.requests += (Request(number, None) for number in freed)
+            found.requests += ((number, None, 0) for number in freed)
             completes.discard(event.addr)
-            number = heap.add(event.addr, event.size)
-            found.requests.append(Request(number, event.size, event.stream))
+            found.requests.append((heap.add(event.addr, event.size), event.size, event.stream))
         elif event.action == "free_completed" and event.addr in completes:
             completes.remove(event.addr)
+        elif not heap.has(event.addr):
+            expected = f"a live allocation to free at {event.addr:#x}"
+            raise FieldError(f"{where}.{place}", expected, "none")
         else:
-            found.requests.append(Request(heap.remove(event.addr, place), None))
+            found.requests += ((number, None, 0) for number in heap.remove_within(event.addr, 1))
             if event.action == "free_requested":
                 completes.add(event.addr)
     return found
@@ -288,14 +254,9 @@ class _Heap:
         self._held[address] = number, size
         return number
 
-    def remove(self, address: int, place: int) -> int:
-        """The number of the allocation at `address`, which the event at `place` frees."""
-        if address not in self._held:
-            raise SnapshotError(
-                f"{place}: free of {address:#x}: expected a live allocation, got none"
-            )
-        del self._starts[bisect_left(self._starts, address)]
-        return self._held.pop(address)[0]
+    def has(self, address: int) -> bool:
+        """Whether an allocation starts at `address`."""
+        return address in self._held
 
     def remove_within(self, address: int, size: int) -> list[int]:
         """The numbers of the allocations that reach into a range, which are gone."""

@@ -1,16 +1,18 @@
 """Charts and the facts that they draw."""
 
 from analysis.site.charts.lines import line_chart
-from analysis.site.charts.parts import part_chart, part_rows
+from analysis.site.charts.parts import PART_WORDS, part_chart, part_rows
 from analysis.site.charts.patterns import map_chart, two_digits, worse_to_better
-from analysis.site.charts.rows import MARK_PX, row_chart
+from analysis.site.charts.rows import MARK_PX, dot_chart, row_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
     HEIGHT_PX,
     Chart,
     Select,
+    band,
     colour,
+    even_rule,
     faded_if_stale,
     log_scale,
     present,
@@ -26,9 +28,9 @@ from analysis.site.charts.widgets import (
     number,
 )
 from analysis.site.facts.addresses import samples_address, samples_addresses
-from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.captures import STALE, walk_reads
+from analysis.site.facts.figures import figures, fresh_figures
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
-from analysis.site.facts.links import chips
+from analysis.site.facts.links import Chip
 from analysis.site.facts.study_facts import StudyFacts

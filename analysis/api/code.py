@@ -1,5 +1,4 @@
-"""Compilers and modules, for tables that a study derives from its code."""
+"""Compilers, and modules that were built from a variant's source."""
 
 from analysis.toolchain.compile import run
-from analysis.toolchain.compilers import find_cxx
 from analysis.toolchain.modules import load_module

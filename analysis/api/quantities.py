@@ -2,7 +2,9 @@
 
 from analysis.base.quantities import (
     INTERVAL,
+    binary,
     digits,
+    extent,
     percent,
     quantity,
     quantity_interval,

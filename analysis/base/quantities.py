@@ -39,6 +39,19 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / scale, 4 if unit == 's' else 3)} {prefix}{unit}"
 
 
+def binary(size: float) -> str:
+    """A size in bytes in the largest binary unit that divides it: 188 MiB, 40 GiB."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size / unit:.0f} {name}"
+    return f"{size:.0f} B"
+
+
+def extent(values: Sequence[float], unit: str) -> str:
+    """The smallest and the largest of `values`, once if they read alike: `1.2 µs to 3.4 µs`."""
+    return " to ".join(dict.fromkeys(quantity(end, unit) for end in (min(values), max(values))))
+
+
 def quantity_interval(value: float, low: float, high: float, unit: str) -> str:
     """`low to high unit` under the prefix of `value`, whose interval it is, or of the larger end
     if that is 0; empty without an interval."""

@@ -157,7 +157,8 @@ class VariantKeys:
     title: Sentence
     """The heading of its section."""
     idea: Sentence = ""
-    """Why it should be faster, in a sentence or two."""
+    """Why it should be faster: a sentence or two, which tables of steps show, and below a blank
+    line what else is to be known."""
     after: Name | None = None
     """The variant it is compared with, and whose source its difference is shown to."""
     ceilings: Unique[Name] | None = None

@@ -1,12 +1,11 @@
 """Tables of the compiled code, kept in the repository, so that a site needs no compiler.
 
-A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, the tables
-that it derives from its code, and `made_of.json`: the code that they are of.
+A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, and
+`made_of.json`: the code that they are of.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -15,24 +14,17 @@ from typing import Any, Final
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.files import write_whole
 from analysis.study import Study, find_study
-from analysis.study.source import compiled_fingerprint, normalise_python
+from analysis.study.source import compiled_fingerprint
 from analysis.toolchain.compilers import find_toolchain
-from analysis.toolchain.derived import ABSENT, SOURCE
 
 MADE_OF: Final = "made_of.json"
 CODE_TABLES: Final = ("resources.csv", "machine_code.csv")
 
 
 def made_of(study: Study) -> dict[str, Any]:
-    """The code that a study's tables depend on: hashes of its compiled variants, and of its
-    tables.py where it has one."""
-    tables = study.folder / f"{SOURCE}.py"
-    text = normalise_python(tables.read_text()) if tables.exists() else ""
+    """The code that a study's tables depend on: hashes of its compiled variants."""
     compiled = (variant for variant in study.variants if variant.is_compiled)
-    return {
-        "variants": {variant.name: compiled_fingerprint(study, variant) for variant in compiled},
-        SOURCE: hashlib.sha256(text.encode()).hexdigest(),
-    }
+    return {"variants": {one.name: compiled_fingerprint(study, one) for one in compiled}}
 
 
 def is_kept(study: Study, folder: Path) -> bool:
@@ -44,15 +36,14 @@ def is_kept(study: Study, folder: Path) -> bool:
     return isinstance(kept, dict) and made_of(study).items() <= kept.items()
 
 
-def keep(study: Study, code: Path, derived: Path, out: Path) -> None:
-    """Replace what `out` has by the tables in `code` and `derived`."""
+def keep(study: Study, code: Path, out: Path) -> None:
+    """Replace what `out` has by the tables in `code`."""
     toolchain = find_toolchain()
     compilers = {"nvcc": toolchain.version, "cxx": toolchain.cxx_version}
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    tables = [code / name for name in CODE_TABLES]
-    for path in [*tables, *derived.glob("*.csv"), *derived.glob(ABSENT)]:
-        shutil.copy(path, out / path.name)
+    for name in CODE_TABLES:
+        shutil.copy(code / name, out / name)
     text = json.dumps({**made_of(study), "compilers": compilers}, indent=1, sort_keys=True)
     write_whole(out / MADE_OF, text + "\n")
 
@@ -61,10 +52,9 @@ def main() -> None:
     parser = program("analysis.toolchain.compiled", __doc__)
     parser.add_argument("study")
     parser.add_argument("--code", type=Path, required=True)
-    parser.add_argument("--derived", type=Path, required=True)
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
-    keep(find_study(given.study), given.code, given.derived, given.out)
+    keep(find_study(given.study), given.code, given.out)
 
 
 if __name__ == "__main__":

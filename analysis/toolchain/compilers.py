@@ -102,7 +102,7 @@ def compiling() -> dict[str, str]:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a compiler prints; HotpathError with the command and its messages if it fails."""
+    """Output of a compiler; HotpathError with the command and its messages if it fails."""
     try:
         done = subprocess.run(
             command, env=compiling(), capture_output=True, text=True, errors="replace", check=False

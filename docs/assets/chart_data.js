@@ -3,12 +3,12 @@ import { element } from "./choice.js";
 
 const MAX_TABLE_ROWS = 500;
 
-// A table of `rows` with `columns` [field, title]; `href` of a row leads from its first cell to its samples.
-export function tableOf(rows, columns, root) {
+// A table of `rows` with `columns` [field, title]; `href` of a row, within the site, leads from its first cell.
+export function tableOf(rows, columns, root, caption = "Shown rows") {
   const shown = columns.filter(([field]) => rows.some((row) => textOf(row[field])));
   const table = element("table", { className: "hp" });
   const isCut = rows.length > MAX_TABLE_ROWS;
-  table.createCaption().textContent = isCut ? `First ${MAX_TABLE_ROWS} of ${rows.length} rows` : "Shown rows";
+  table.createCaption().textContent = isCut ? `First ${MAX_TABLE_ROWS} of ${rows.length} rows` : caption;
   table.createTHead().insertRow().append(...shown.map(([, title]) => element("th", { scope: "col" }, title)));
   const body = table.createTBody();
   for (const row of rows.slice(0, MAX_TABLE_ROWS)) {

@@ -2,11 +2,11 @@
 import { watchCharts } from "./charts.js";
 import { offerCopies } from "./copy.js";
 import { watchExplorer } from "./explorer.js";
+import { watchForms } from "./form.js";
 import { watchFolds } from "./fragments.js";
 import { watchLedger, watchPairs } from "./ledger.js";
 import { watchSamples } from "./samples.js";
 import { watchTables } from "./tables.js";
-import { watchWidgets } from "./widgets.js";
 
 // Material's search dialogue lacks an accessible name.
 document.querySelector(".md-search[role=dialog]")?.setAttribute("aria-label", "Search");
@@ -19,4 +19,4 @@ watchTables();
 watchFolds();
 watchLedger();
 watchPairs();
-watchWidgets();
+watchForms();

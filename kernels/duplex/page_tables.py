@@ -9,7 +9,6 @@ from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import digits, quantity, whole
 
 VARIANT: Final = "neighbours"
-NOT_MEASURED: Final = "No machine has done these experiments yet."
 COLUMNS: Final = {
     "gather_alone": "gather alone",
     "gather_kept_by_out": "gather beside copies out: share of its rate alone",
@@ -26,20 +25,20 @@ COLUMNS: Final = {
 
 def by_blocks(facts: StudyFacts) -> PageTable:
     """A row for each machine and number of thread blocks, with the medians of runs."""
-    columns = ["machine", "thread blocks", *COLUMNS.values()]
-    rows = []
+    columns, rows = ["machine", "thread blocks", *COLUMNS.values()], []
     for machine in machines_by_evidence(facts):
         for case in facts.study.variant(VARIANT).cases:
-            if any(shown := [_figure(facts, machine, case.id, metric) for metric in COLUMNS]):
+            runs = {m: facts.by_fresh_run(machine, VARIANT, case.id, m) for m in COLUMNS}
+            if any(runs.values()):
                 blocks = case.number("blocks")
+                figures = (_figure(facts, metric, of_runs) for metric, of_runs in runs.items())
                 called = facts.inputs.called(machine)
-                rows.append([called, whole(blocks) if blocks else "no limit", *shown])
-    return PageTable(columns, rows, NOT_MEASURED, columns[2:])
+                rows.append([called, whole(blocks) if blocks else "no limit", *figures])
+    return PageTable(columns, rows, "No machine has done these experiments yet.", columns[2:])
 
 
-def _figure(facts: StudyFacts, machine: str, case: str, metric: str) -> str:
-    """The median of fresh runs, empty without runs."""
-    runs = facts.by_fresh_run(machine, VARIANT, case, metric)
+def _figure(facts: StudyFacts, metric: str, runs: list[float]) -> str:
+    """The median of runs, empty without runs."""
     if not runs:
         return ""
     figure = statistics.median(runs)

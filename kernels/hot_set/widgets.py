@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 
 from analysis.api.charts import FormTable, StudyFacts, Widget, choice, form_data, number
-from analysis.api.quantities import quantity, ratio, whole
+from analysis.api.quantities import binary, extent, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
-from .cells import PUBLISHED_WAY, step_names
-from .choosing import MODEL_LAYERS, times_by_machine
+from .cells import MODEL_LAYERS, PUBLISHED_WAY, step_names, times_by_machine
 
 COLUMNS = ("variant", "time of a layer", f"{MODEL_LAYERS} layers, one by one", "over the fastest")
 
@@ -32,51 +33,44 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
     table = page_tables.choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
-    return {"choice": Widget(data, table.columns, rows, is_form=True)}
+    return {"choice": Widget(data, table.columns, rows)}
 
 
 def _table(facts: StudyFacts, machine: str, times: Times) -> FormTable:
     order = step_names(facts)
+    titles = {way: facts.study.variant(way).title for way in order}
     answers, spans = all_answers(times, order)
-    written = [{"lines": _lines(facts, one), "rows": _rows(facts, one)} for one in answers]
+    written = []
+    for found in answers:
+        rows = [
+            [
+                *(titles[way], _time(found, way), _time(found, way, MODEL_LAYERS)),
+                *(ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"),
+            ]
+            for way in found.seconds
+        ]
+        written.append({"lines": _lines(titles, found), "rows": rows})
     cells = []
     for point in times:
         here = answer(times, order, point)
         assert here is not None
-        text = f"{_case(point)}: {_time(here, here.way)} by {_title(facts, here.way)}"
-        cells.append((point, text))
+        cells.append((point, f"{_case(point)}: {_time(here, here.way)} by {titles[here.way]}"))
     return FormTable({"machine": machine}, spans, written, cells)
 
 
-def _lines(facts: StudyFacts, found: Answer) -> list[str]:
-    over = found.over_fastest(found.way)
-    gain = found.over_fastest(PUBLISHED_WAY) / over if PUBLISHED_WAY in found.seconds else 1.0
-    lines = [f"{_title(facts, found.way)}: {_time(found, found.way)} a layer."]
+def _lines(titles: Mapping[str, str], found: Answer) -> list[str]:
+    lines = [f"{titles[found.way]}: {_time(found, found.way)} a layer."]
     lines.append(f"Measured: {'; '.join(map(_case, found.corners))}.")
     if found.way != PUBLISHED_WAY:
+        gain = found.over_fastest(PUBLISHED_WAY) / found.over_fastest(found.way)
         lines.append(f"It is {ratio(gain)} as fast as a block per request.")
-    return [*lines, *found.remarks(lambda way: _title(facts, way))]
-
-
-def _rows(facts: StudyFacts, found: Answer) -> list[list[str]]:
-    return [
-        [
-            *(_title(facts, way), _time(found, way), _time(found, way, MODEL_LAYERS)),
-            *(ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"),
-        ]
-        for way in found.seconds
-    ]
-
-
-def _title(facts: StudyFacts, way: str) -> str:
-    return facts.study.variant(way).title
+    return [*lines, *found.remarks(titles.__getitem__)]
 
 
 def _time(found: Answer, way: str, layers: int = 1) -> str:
-    ends = min(found.seconds[way]), max(found.seconds[way])
-    return " to ".join(dict.fromkeys(quantity(layers * end, "s") for end in ends))
+    return extent([layers * seconds for seconds in found.seconds[way]], "s")
 
 
 def _case(point: Point) -> str:
     requests, pool, misses = point
-    return f"requests: {requests}, misses: {whole(misses)}, pool: {pool / 2**30:.3g} GiB"
+    return f"requests: {requests}, misses: {whole(misses)}, pool: {binary(pool)}"

@@ -1,15 +1,37 @@
-"""Tables of the link model: its errors, and links that were not measured."""
+"""Tables of the link model: its errors, and links that were not measured. Of these, the rates of
+large copies that the model allows, beside published ones, and the parameters behind that."""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.model import JUDGED_WITHIN, USES
-from analysis.api.quantities import percent, signed_percent
-from kernels.link_calibration.other_links import predicted_links, stated_links
+from markupsafe import Markup
 
+from analysis.api.charts import Chip, PageTable, StudyFacts
+from analysis.api.model import (
+    EQUAL_WITHIN,
+    JUDGED_WITHIN,
+    MEANING,
+    OF_THE_MACHINE,
+    USES,
+    Link,
+    Parameter,
+    PublishedRate,
+    behind,
+    predict,
+    read_links,
+)
+from analysis.api.quantities import digits, percent, quantity, signed_percent
+from analysis.api.study import Access
+
+COPY_BYTES: Final = 2**30
+IN_FLIGHT_BYTES: Final = {"contiguous": 2048, "copy_engine": 0}
+"""Bytes that a warp of a copy by SMs has in flight: 64 a lane."""
+COPIED: Final = {"contiguous": "SMs", "copy_engine": "the copy engine"}
+"""Kinds of large copies in words."""
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
+NOT_CALIBRATED: Final = "No machine with a known link has been calibrated yet."
 
 
 def judgement(facts: StudyFacts) -> PageTable:
@@ -32,6 +54,78 @@ def judgement(facts: StudyFacts) -> PageTable:
             row += [signed_percent(worst["residual"]), f"{worst['variant']} {worst['case']}"]
         rows.append([*row, *[""] * (len(columns) - len(row))])
     return PageTable(columns, rows, "No machine has been calibrated yet.", columns[2:6])
+
+
+def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
+    """The first machine with calibrated parameters and a known link; None without one."""
+    for machine, chip in facts.chips.items():
+        about = facts.inputs.machines[machine]
+        pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
+        if link := next((link for link in read_links() if link.pcie == pcie), None):
+            return chip, link
+    return None
+
+
+def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
+    """Every published rate of a large copy over a link, beside the predicted one in B/s, by the
+    calibrated chip behind that link."""
+    if (known := calibrated_chip(facts)) is None:
+        return []
+    (chip, calibrated), found = known, []
+    for link in read_links():
+        parameters = behind(link, chip.parameters, calibrated)
+        for published in link.published:
+            in_flight = IN_FLIGHT_BYTES[published.reads]
+            access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
+            seconds = predict(access, chip.sms, link, parameters)
+            found.append((link, published, COPY_BYTES / seconds))
+    return found
+
+
+def predicted_links(facts: StudyFacts) -> PageTable:
+    """Rates of large copies that the model allows over links, beside published ones. For the link
+    of the calibrated machine, its figures count."""
+    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
+    known, rows = calibrated_chip(facts), []
+    for link, published, predicted in predictions(facts):
+        difference = published.rate / predicted - 1
+        verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
+        is_calibrated = known is not None and link == known[1]
+        rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
+        row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
+        source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
+        rows.append([*row, "measured here" if is_calibrated else verdict, source])
+    return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
+
+
+def stated_links(facts: StudyFacts) -> PageTable:
+    """The parameters of those links, each with its source."""
+    of_machine = {}
+    if known := calibrated_chip(facts):
+        chip, link = known
+        efficiency = chip.parameters.link_rate / link.packet_rate
+        of_machine = dict(zip(OF_THE_MACHINE, (efficiency, chip.parameters.latency), strict=True))
+    rows = [
+        [
+            link.title,
+            MEANING[name],
+            _value(parameter, of_machine.get(name, math.nan)),
+            parameter.source or f"assumption: {parameter.assumption}",
+        ]
+        for link in read_links()
+        for name, parameter in link.parameters.items()
+    ]
+    return PageTable(["link", "parameter", "value", "from"], rows, NOT_CALIBRATED, ["value"])
+
+
+def _value(parameter: Parameter, of_machine: float) -> str:
+    """The value of a parameter of a link, or else the calibrated machine's."""
+    value = of_machine if math.isnan(parameter.value) else parameter.value
+    if math.isnan(value):
+        return "as calibrated"
+    if parameter.unit == "B":
+        return f"{value:g} B"
+    return digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
 
 
 TABLES: Final = {

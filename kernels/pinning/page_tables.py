@@ -1,130 +1,132 @@
-"""The tables of the page: why another process waits longer than it should."""
+"""The tables of the page: every way with 16 GiB, and why another process waits longer than it
+should."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import Final
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
 
 from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
-from analysis.api.quantities import digits, quantity, whole
+from analysis.api.quantities import extent, percent, quantity, whole
 from analysis.api.study import parse_case
 
-from .longest_calls import VARIANT as TIMED
-from .longest_calls import longest_calls
+from .waits import SLOW_S
 
-NOT_MEASURED: Final = "No machine has measured these waits yet."
 LIMIT_S: Final = 0.006
 """The claims allow the longest call of another process this time."""
 CASE: Final = "mib=16384,beside=process,calls=malloc"
-CHUNKED: Final = ("chunks", "small_chunks")
-WAITS: Final = {
-    "pinning": ("call_worst", "register_time"),
-    "unpinning": ("unpin_worst", "unpin_time"),
+TIMED: Final = "timed_chunks"
+"""The variant that times single chunks."""
+ACTIONS: Final = {
+    "pinning": ("call_worst", "chunk_register_worst"),
+    "unpinning": ("unpin_worst", "chunk_unregister_worst"),
 }
-"""By what the program does: the neighbour's longest call, and the time of all chunks."""
-LIMIT: Final = f"{LIMIT_S * 1e3:g} ms"
-ONE_CHUNK: Final = f"one chunk takes at least {LIMIT} by itself"
-TWO_CHUNKS: Final = "the wait is at most two chunks in turn"
-LONGER: Final = "the wait is longer than two mean chunks; single chunks were not timed"
+"""By what the program does: the neighbour's longest call, and the longest time of a chunk."""
 
+MOST: Final = 0.5
+IN_ONE: Final = 0.8
+IN_CHUNKS: Final = 0.9
+"""Shares of the longest call that name a cause. The last two are those of the claims."""
+END_GAP_S: Final = 0.0001
+"""A call that waits for several chunks ends within this time of the end of one, as in the claim."""
 
-@dataclass(frozen=True)
-class Wait:
-    """One run: the longest call of the other process, and the mean time of a chunk."""
-
-    longest_s: float
-    chunk_s: float
-
-    @property
-    def cause(self) -> str:
-        """The fewest chunks that explain a wait above LIMIT_S; empty for a shorter wait."""
-        if self.longest_s <= LIMIT_S:
-            return ""
-        if self.chunk_s >= LIMIT_S:
-            return ONE_CHUNK
-        return TWO_CHUNKS if self.longest_s <= 2 * self.chunk_s else LONGER
-
-
-def waits(facts: StudyFacts) -> PageTable:
-    """A row for each machine, size of a chunk, and pinning or unpinning."""
-    columns = [
-        "machine",
-        "chunk",
-        "during",
-        "mean time of a chunk",
-        "longest call of the other process",
-    ]
-    columns += [
-        "longest call over mean chunk, by run",
-        f"runs within {LIMIT}",
-        "cause in the others",
-    ]
-    rows = [
-        [facts.inputs.called(machine), chunk, action, *_row(found)]
-        for machine in machines_by_evidence(facts)
-        for chunk, action, found in _measured(facts, machine)
-    ]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[3:4], columns[6]])
-
-
-def _row(found: Sequence[Wait]) -> Iterator[str]:
-    longest = [one.longest_s for one in found]
-    yield quantity(median(one.chunk_s for one in found), "s")
-    yield _range(longest)
-    yield ", ".join(digits(one.longest_s / one.chunk_s, 2) for one in found)
-    yield f"{sum(not one.cause for one in found)} of {len(found)}"
-    causes = Counter(one.cause for one in found if one.cause)
-    yield "; ".join(f"{number}: {cause}" for cause, number in causes.most_common())
-
-
-def _measured(facts: StudyFacts, machine: str) -> Iterator[tuple[str, str, list[Wait]]]:
-    """Size of a chunk, what the program does, and the waits of its runs."""
-    for variant in CHUNKED:
-        mib = int(facts.study.variant(variant).constants["chunk_mib"])
-        chunks = int(parse_case(CASE)["mib"]) / mib
-        for action, metrics in WAITS.items():
-            longest, every = (
-                facts.by_fresh_run(machine, variant, CASE, metric) for metric in metrics
-            )
-            if longest and len(longest) == len(every):
-                pairs = zip(longest, every, strict=True)
-                yield f"{mib} MiB", action, [Wait(one, all_s / chunks) for one, all_s in pairs]
+SHORT: Final = f"not long: at most {SLOW_S * 1e3:g} ms"
+NO_CORE: Final = "waited for a core"
+SLOW_ALONE: Final = "a call alone takes at least half as long"
+TOUCHING: Final = "slow while pages are touched, before registration"
+ONE_CHUNK: Final = "waited for one chunk"
+MORE_CHUNKS: Final = "waited for several chunks in turn"
+UNKNOWN: Final = "unexplained"
 
 
 def large(facts: StudyFacts) -> PageTable:
     """A row for each machine and way of pinning 16 GiB, in the order of the steps."""
     columns = ["machine", "way", "runs", "pinned in", "longest call of the other process"]
-    columns += ["longest call during unpinning", f"runs with both within {LIMIT}"]
+    columns += ["longest call during unpinning"]
+    columns += [f"runs with both within {LIMIT_S * 1e3:g} ms"]
+    metrics, rows = ("host_time", "call_worst", "unpin_worst"), []
+    for machine in machines_by_evidence(facts):
+        for way in facts.study.variants:
+            found = [facts.by_fresh_run(machine, way.name, CASE, metric) for metric in metrics]
+            runs = len(found[0])
+            if way.name != TIMED and runs and {len(by_run) for by_run in found} == {runs}:
+                within = sum(max(pair) <= LIMIT_S for pair in zip(*found[1:], strict=True))
+                row = [facts.inputs.called(machine), way.title, whole(runs)]
+                row += [extent(by_run, "s") for by_run in found]
+                rows.append([*row, f"{within} of {runs}"])
+    empty = "No machine has measured these waits yet."
+    return PageTable(columns, rows, empty, [*columns[2:3], columns[-1]])
+
+
+def longest_calls(facts: StudyFacts) -> PageTable:
+    """A row for each machine, size of a chunk, pinning or unpinning, and run."""
+    shares = ["in one chunk", "in other chunks", "while pages are touched", "rest of the call"]
+    columns = ["machine", "chunk", "during", "longest call", "longest call alone"]
+    columns += ["longest time of a chunk", *shares, "waiting for a core"]
+    columns += ["gap to the nearest end of a chunk", f"cause, if above {SLOW_S * 1e3:g} ms"]
+    variant = facts.study.variant(TIMED)
+    usual = variant.constants["chunk_mib"]
+    cases = {int(parse_case(case.id).get("chunk_mib", usual)): case.id for case in variant.cases}
     rows = [
-        [facts.inputs.called(machine), variant.title, *row]
+        [facts.inputs.called(machine), f"{mib} MiB", action, *_row(call)]
         for machine in machines_by_evidence(facts)
-        for variant in facts.study.variants
-        if variant.name != TIMED and (row := _way(facts, machine, variant.name))
+        for mib, case in sorted(cases.items())
+        for action in ACTIONS
+        for call in _calls(facts, machine, case, action).to_dict("records")
     ]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[2:3], columns[-1]])
+    return PageTable(columns, rows, "No machine has timed single chunks yet.", columns[3:-1])
 
 
-def _way(facts: StudyFacts, machine: str, variant: str) -> list[str]:
-    """Empty without runs that have all times."""
-    metrics = ("host_time", "call_worst", "unpin_worst")
-    found = [facts.by_fresh_run(machine, variant, CASE, metric) for metric in metrics]
-    if not found[0] or len({len(by_run) for by_run in found}) > 1:
-        return []
-    within = sum(max(waits) <= LIMIT_S for waits in zip(*found[1:], strict=True))
-    runs = len(found[0])
-    return [whole(runs), *map(_range, found), f"{within} of {runs}"]
+def _calls(facts: StudyFacts, machine: str, case: str, action: str) -> pd.DataFrame:
+    """The neighbour's longest call of each run, oldest first, as `cause` takes it."""
+    call, chunk = ACTIONS[action]
+    needed = {"seconds": call, "alone_s": "alone_worst", "chunk_s": chunk}
+    needed |= {part: f"{call}_{part}" for part in ("in_chunks", "in_one", "end_gap")}
+    # Nothing is touched during unpinning, and not every system counts waits for a core.
+    more = {part: f"{call}_{part}" for part in ("touching", "queued")}
+    by_run = {
+        name: facts.by_fresh_run(machine, TIMED, case, metric)
+        for name, metric in (needed | more).items()
+    }
+    runs = len(by_run["seconds"])
+    complete = {name: figures for name, figures in by_run.items() if len(figures) == runs}
+    if not runs or not needed.keys() <= complete.keys():
+        return pd.DataFrame()
+    return pd.DataFrame({"touching": 0.0, "queued": math.nan, **complete})
 
 
-def _range(seconds: Sequence[float]) -> str:
-    low, high = (quantity(end, "s") for end in (min(seconds), max(seconds)))
-    return low if low == high else f"{low} to {high}"
+def _row(call: Mapping[Any, float]) -> list[str]:
+    others = call["in_chunks"] - call["in_one"]
+    rest = 1 - call["in_chunks"] - call["touching"]
+    shares = [call["in_one"], others, call["touching"], rest]
+    queued = "not counted" if math.isnan(call["queued"]) else percent(call["queued"])
+    return [
+        *(quantity(call[name], "s") for name in ("seconds", "alone_s", "chunk_s")),
+        *(percent(max(share, 0.0)) for share in shares),
+        *(queued, quantity(call["end_gap"], "s"), cause(call)),
+    ]
 
 
-TABLES: Final[Mapping[str, Callable[[StudyFacts], PageTable]]] = {
-    "large": large,
-    "waits": waits,
-    "longest_calls": longest_calls,
-}
+def cause(call: Mapping[Any, float]) -> str:
+    """The first cause that explains a call above SLOW_S.
+
+    Of `seconds`, of which `alone_s` without pinning, `in_one`, `in_chunks`, `touching` and `queued`
+    are shares, the last NaN if it is not counted; `end_gap` is in s.
+    """
+    if call["seconds"] <= SLOW_S:
+        return SHORT
+    in_chunks = call["in_chunks"] >= IN_CHUNKS and call["end_gap"] <= END_GAP_S
+    causes = {
+        NO_CORE: call["queued"] >= MOST,
+        SLOW_ALONE: call["alone_s"] >= MOST * call["seconds"],
+        TOUCHING: call["touching"] >= MOST,
+        ONE_CHUNK: call["in_one"] >= IN_ONE,
+        MORE_CHUNKS: in_chunks,
+    }
+    return next((cause for cause, holds in causes.items() if holds), UNKNOWN)
+
+
+TABLES: Final = {"large": large, "longest_calls": longest_calls}

@@ -5,7 +5,8 @@
     python -m kernels.transfers.advise --export answers.json --machine my-box
 
 The answer is the simplest call within 5 % of the fastest, in the measured cell or between its
-neighbours. Without such cells, the command says so and names the nearest one.
+neighbours. Without such cells, the command says so and names the nearest one. Pieces lie in a pool
+of host memory that the GPU's translations cover.
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ from analysis.api.study import (
     find_study,
     load_config,
     program,
+    require_known,
 )
 from analysis.api.tables import fresh_rows, link_rates, machines
 
 from .answering import ANY, LAYOUTS, Measured, Place, as_file, measured
-from .chart_parts import binary
 from .kinds import MEMORIES
 from .measured import DIRECTIONS
-from .pools import read_pools
 
 STUDY: Final = Path(__file__).parent.name
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -63,15 +63,8 @@ def parse_size(text: str) -> int:
     return size
 
 
-def parse_pool(text: str) -> int:
-    """Parse bytes with a unit, such as `188MiB`. ArgumentTypeError otherwise."""
-    if text.isdecimal():
-        expected = "expected bytes with a unit such as 188 MiB or 40 GiB"
-        raise argparse.ArgumentTypeError(f"{expected}, got {text}")
-    return parse_size(text)
-
-
 def parse_count(text: str) -> int:
+    """Parse a number of pieces. ArgumentTypeError otherwise."""
     if not re.fullmatch("[0-9]{1,15}", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
     return int(text)
@@ -83,10 +76,8 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
     parser.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
     for side in ("host", "device"):
-        parser.add_argument(
-            f"--{side}", choices=LAYOUTS, default="scattered", help="layout there (scattered)"
-        )
-    parser.add_argument("--pool", type=parse_pool, help="host memory that scattered pieces lie in")
+        about = "layout there (scattered)"
+        parser.add_argument(f"--{side}", choices=LAYOUTS, default="scattered", help=about)
     parser.add_argument("--busy", action="store_true", help="the stream has unfinished work")
     parser.add_argument("--memory", choices=[ANY, *MEMORIES], default="pinned", help="(pinned)")
     parser.add_argument("--machine", default="all", help="name of a machine in the results (all)")
@@ -97,53 +88,35 @@ def command_line() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = command_line().parse_args()
-    if not arguments.size and not arguments.export:
+    size, count, layouts = arguments.size, arguments.count, (arguments.host, arguments.device)
+    if not size and not arguments.export:
         raise FieldError("--size", "bytes such as 4096, 4KiB or 16MiB", None)
     study = find_study(STUDY)
     assert study.limit is not None
     results = arguments.results or load_config({}).results
-    known = [name for name in machines(results) if (results / name / study.name).is_dir()]
-    if arguments.machine not in ("all", *known):
-        raise FieldError("--machine", f"one of {known}", arguments.machine)
     found = measured(study, fresh_rows(results, study), link_rates(results, study.limit))
-    wanted = known if arguments.machine == "all" else [arguments.machine]
-    names = [name for name in wanted if name in {place.machine for place in found}]
-    if not names:
-        raise HotpathError(f"{study.name}: no fresh results on {arguments.machine}")
+    known = [name for name in machines(results) if name in {place.machine for place in found}]
+    if arguments.machine != "all":
+        require_known("--machine", arguments.machine, known)
+        known = [arguments.machine]
     if arguments.export:
-        if len(names) > 1:
-            raise FieldError("--machine", f"one of {names} to export", arguments.machine)
-        write_whole(arguments.export, json.dumps(as_file(found, names[0])) + "\n")
-    if arguments.size:
-        answers, refused = [], []
-        for name in names:
-            try:
-                answers += _answer(arguments, found, name, results)
-            except HotpathError as error:
-                refused.append(error)
-        if not answers:
-            raise refused[0]
-        print(*answers, *refused, sep="\n")
-
-
-def _answer(
-    arguments: argparse.Namespace, found: dict[Place, Measured], machine: str, results: Path
-) -> list[str]:
-    """The lines for one machine, with the reason if it has no answer."""
-    size, count = arguments.size, arguments.count
-    layouts = arguments.host, arguments.device
+        if len(known) != 1:
+            raise FieldError("--machine", f"one of {known} to export", arguments.machine)
+        write_whole(arguments.export, json.dumps(as_file(found, known[0])) + "\n")
+    if not size:
+        return
     if count == 1 or layouts == ("packed", "packed"):
         size, count, layouts = size * count, 1, ("packed", "packed")
-    place = Place(machine, arguments.memory, arguments.direction, *layouts, arguments.busy)
-    if arguments.pool is not None and place.host == "scattered":
-        if arguments.pool < size * count:
-            raise FieldError("--pool", f"at least {binary(size * count)}", binary(arguments.pool))
-        pools = read_pools(results, find_study(STUDY))
-        if refused := pools.refusal(machine, size, count, arguments.pool):
-            raise HotpathError(f"{machine}: {refused}")
-    if place not in found:
-        raise HotpathError(f"{machine}, {place}: not measured, with pieces of any size")
-    return [*lines(found[place], size, count)]
+    answers, refused = list[str](), list[HotpathError]()
+    for name in known:
+        place = Place(name, arguments.memory, arguments.direction, *layouts, arguments.busy)
+        try:
+            answers += lines(found.get(place, Measured(place, {}, {})), size, count)
+        except HotpathError as error:
+            refused.append(error)
+    if not answers:
+        raise next(iter(refused), HotpathError(f"{study.name}: no fresh results"))
+    print(*answers, *refused, sep="\n")
 
 
 if __name__ == "__main__":

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.api.quantities import digits, quantity, ratio, whole
+from analysis.api.quantities import binary, digits, extent, quantity, ratio, whole
 from analysis.api.study import Study
 from analysis.api.tables import NEAR, WITHIN, Answer, Point, Spans, all_answers, answer, nearest
 
-from .calls import in_words, simplest_first
-from .chart_parts import binary
-from .kinds import MEMORIES
-from .measured import CALLER, METRIC, moves
+from .kinds import MEMORIES, memory_of, method_of
+from .measured import METRIC, moves
 
 LAYOUTS: Final = ("packed", "pitched", "scattered")
 ANY: Final = "any"
@@ -28,8 +26,51 @@ FORMAT: Final = "hotpath-transfers-answers"
 VERSION: Final = 1
 MULTIPLE: Final = 16
 """Bytes. Several pieces of a size that is no multiple of these were not measured."""
+IN_WORDS: Final = {
+    "loop": "one cudaMemcpyAsync per piece",
+    "2d": "one cudaMemcpy2DAsync",
+    "batch": "one cudaMemcpyBatchAsync for all pieces",
+    "packed": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "list_packed_1": "pack the pieces by one CPU thread, then one cudaMemcpyAsync",
+    "list_packed": "pack the pieces by all CPU threads, then one cudaMemcpyAsync",
+    "graph": "a CUDA graph of copies, one after the other",
+    "gather": "our copy kernel on all SMs",
+    "gather_8": "our copy kernel with eight thread blocks",
+    "bulk": "our kernel of bulk copies (TMA)",
+}
+"""Calls by method, the simplest first: calls of the driver, then code on the CPU, then kernels. One
+without an entry for pieces of a list has that for rows of a matrix."""
+OF_MEMORY: Final = {
+    "pageable": "from pageable memory",
+    "write_combined": "from write-combined memory",
+    "registered": "from memory registered after allocation",
+    "registered_huge": "from registered huge pages",
+}
 LEAST_RATE: Final = 1e7
 """Lower rates, in B/s, are not shown in GB/s."""
+
+
+def in_words(variant: str) -> str:
+    """The call of a variant in words, with its memory unless that is plain pinned memory."""
+    memory = memory_of(variant)
+    call = IN_WORDS.get(_method(variant), variant)
+    return f"{call}, {OF_MEMORY[memory]}" if memory in OF_MEMORY else call
+
+
+def simplest_first(variants: Iterable[str]) -> list[str]:
+    """Ways in the order of IN_WORDS, equal calls in the order of their memory."""
+    methods = [*IN_WORDS]
+
+    def place(variant: str) -> tuple[int, int, str]:
+        return methods.index(_method(variant)), MEMORIES.index(memory_of(variant)), variant
+
+    return sorted(variants, key=place)
+
+
+def _method(variant: str) -> str:
+    """The key of a variant in IN_WORDS."""
+    method = method_of(variant)
+    return method if method in IN_WORDS else method.removeprefix("list_")
 
 
 class Place(NamedTuple):
@@ -83,8 +124,9 @@ class Measured:
 
     def in_words(self, found: Answer) -> list[str]:
         """The answer, the cells that it comes from, and what else to know."""
-        time = f"{self.time(found, found.way)}, " if len(found.corners) == 1 else ""
-        lines = [f"Use {in_words(found.way)}: {time}{self.rate(found, found.way)}."]
+        _, time, rate, _, _ = self.row(found, found.way)
+        figures = f"{time}, {rate}" if len(found.corners) == 1 else rate
+        lines = [f"Use {in_words(found.way)}: {figures}."]
         lines.append(f"Measured: {', '.join(map(pieces, found.corners))}.")
         lines += found.remarks(in_words)
         if found.not_everywhere:
@@ -94,23 +136,21 @@ class Measured:
 
     def row(self, found: Answer, way: str) -> list[str]:
         """The cells of a way in the order of COLUMNS."""
+        seconds = found.seconds[way]
+        cells = zip(found.corners, seconds, strict=True)
+        rates = [math.prod(at) / time for at, time in cells]
+        rate = " to ".join(dict.fromkeys(map(rate_text, (min(rates), max(rates)))))
         returns = [self.returns.get(point, {}).get(way, math.nan) for point in found.corners]
-        cost = "" if any(map(math.isnan, returns)) else _range(returns, _seconds)
+        cost = "" if any(map(math.isnan, returns)) else extent(returns, "s")
         over = ratio(found.over_fastest(way))
-        return [in_words(way), self.time(found, way), self.rate(found, way), cost, over]
-
-    def time(self, found: Answer, way: str) -> str:
-        return _range(found.seconds[way], _seconds)
-
-    def rate(self, found: Answer, way: str) -> str:
-        cells = zip(found.corners, found.seconds[way], strict=True)
-        return _range([math.prod(at) / seconds for at, seconds in cells], rate_text)
+        return [in_words(way), extent(seconds, "s"), rate, cost, over]
 
     def cell(self, point: Point) -> str:
         """A measured cell with its answer: `256 × 4 KiB in 20.5 µs, by one cudaMemcpyAsync`."""
         found = answer({point: self.times[point]}, self.simplest_first, point)
         assert found is not None
-        return f"{pieces(point)} in {self.time(found, found.way)}, by {in_words(found.way)}"
+        way, time, *_ = self.row(found, found.way)
+        return f"{pieces(point)} in {time}, by {way}"
 
     def refusal(self, size: int, count: int) -> str:
         """Says that a question has no answer, and names the nearest measured cell."""
@@ -130,18 +170,17 @@ def measured(
     """The measured times of all situations; `links` is the rate of each machine's link in B/s."""
     found: dict[Place, Measured] = {}
     for row in moves(study, summary).to_dict("records"):
-        point = int(row["size"]), int(row["count"])
+        machine, point = row["machine"], (int(row["size"]), int(row["count"]))
         host, device = ("packed", "packed") if point[1] == 1 else (row["host"], row["device"])
-        seconds = row["median"]
-        if row["metric"] == METRIC:
-            seconds = max(seconds, math.prod(point) / links.get(row["machine"], math.inf))
+        is_whole, seconds = row["metric"] == METRIC, row["median"]
+        least = math.prod(point) / links.get(machine, math.inf) if is_whole else 0.0
         # Write-combined memory is slow to read by the CPU, so it is no answer for any memory.
-        memories = [row["memory"], ANY] if row["memory"] != "write_combined" else [row["memory"]]
+        memories = [row["memory"], *([ANY] if row["memory"] != "write_combined" else [])]
         for memory in memories:
-            place = Place(row["machine"], memory, row["direction"], host, device, bool(row["busy"]))
+            place = Place(machine, memory, row["direction"], host, device, bool(row["busy"]))
             here = found.setdefault(place, Measured(place, defaultdict(dict), defaultdict(dict)))
-            by_point = here.returns if row["metric"] == CALLER else here.times
-            by_point[point][row["variant"]] = seconds
+            by_point = here.times if is_whole else here.returns
+            by_point[point][row["variant"]] = max(seconds, least)
     return {place: here for place, here in found.items() if here.times}
 
 
@@ -163,19 +202,11 @@ def _table(here: Measured) -> dict[str, Any]:
                 "way": one.way,
                 "call": in_words(one.way),
                 "cells": one.corners,
-                "seconds": {
-                    way: [float(f"{s:.4g}") for s in one.seconds[way]] for way in one.seconds
-                },
+                "seconds": {w: [float(f"{s:.4g}") for s in one.seconds[w]] for w in one.seconds},
             }
             for one in answers
         ],
     }
-
-
-def known_memories(found: Mapping[Place, Measured]) -> list[str]:
-    """The kinds of memory with an answer, ANY last."""
-    known = {place.memory for place in found}
-    return [memory for memory in (*MEMORIES, ANY) if memory in known]
 
 
 def pieces(point: Point) -> str:
@@ -186,12 +217,3 @@ def pieces(point: Point) -> str:
 def rate_text(rate: float) -> str:
     """A rate in B/s, in GB/s unless it is low."""
     return f"{digits(rate / 1e9)} GB/s" if rate >= LEAST_RATE else quantity(rate, "B/s")
-
-
-def _seconds(seconds: float) -> str:
-    return quantity(seconds, "s")
-
-
-def _range(values: Sequence[float], written: Any) -> str:
-    ends: Iterator[str] = map(written, (min(values), max(values)))
-    return " to ".join(dict.fromkeys(ends))

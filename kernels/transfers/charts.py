@@ -1,28 +1,57 @@
-"""Charts of this study: the crossover map, the fitted lines, and the price of memory."""
+"""Charts of this study: the fastest way in each cell, the fitted lines, and when pinning pays."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
 
-from analysis.api.charts import Chart, StudyFacts, steps_chart
-from analysis.api.study import Study
+import altair as alt
+import numpy as np
+import pandas as pd
 
-from .chart_lines import fits_chart, lines_chart
-from .chart_map import map_chart
-from .chart_prices import break_even_chart, price_chart
+from analysis.api.charts import (
+    Chart,
+    Select,
+    StudyFacts,
+    colour,
+    fresh_figures,
+    line_chart,
+    log_scale,
+    map_chart,
+    present,
+    samples_addresses,
+    si_axis,
+    steps_chart,
+)
+from analysis.api.model import PREDICTED
+from analysis.api.quantities import INTERVAL, binary, quantity, quantity_interval, ratio
+from analysis.api.study import Floats, Study
 
-ONE_PIECE = {"size", "count", "direction"}
+from .answering import ANY
+from .kinds import MEMORIES, memory_of, method_of
+from .measured import DIRECTIONS, METRIC, PLACE_KEYS, moves
+
+LOOP: Final = "loop"
+METHODS: Final = (LOOP, "packed", "batch", "graph", "gather")
+"""Ways for pieces at any places."""
+MIN_SIZES: Final = 4
+"""Of a fitted line: two for the line, and two to assess the fit."""
+SMALL_BYTES: Final = 24_576
+"""To the device, copies up to this size take less device time than the latency of larger ones. They
+are no part of that line."""
+OF_HOLDING: Final = ("allocate_time", "register_time", "free_time")
+"""The times that memory costs once."""
+BY_DIRECTION: Final = Select("direction", "direction", "h2d")
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """Charts by their names on the page; None without data."""
     return {
         "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
-        "map": map_chart(facts),
-        "lines": lines_chart(facts),
-        "fits": fits_chart(facts),
-        "price": price_chart(facts),
-        "break_even": break_even_chart(facts),
+        "map": fastest_ways(facts),
+        "lines": lines(facts),
+        "break_even": break_even(facts),
     }
 
 
@@ -30,7 +59,205 @@ def at_headline(study: Study) -> Study:
     """The study reduced to variants that move the headline's piece, and to cases of one piece."""
     variants = []
     for variant in study.variants:
-        single = [c for c in variant.cases if set(c.values) == ONE_PIECE and c["count"] == 1]
-        if study.headline in {case.id for case in single}:
-            variants.append(replace(variant, cases=tuple(single)))
+        single = [c for c in variant.cases if {*c.values} == {"size", "count", "direction"}]
+        cases = tuple(case for case in single if case["count"] == 1)
+        if study.headline in {case.id for case in cases}:
+            variants.append(replace(variant, cases=cases))
     return replace(study, variants=tuple(variants))
+
+
+def map_table(facts: StudyFacts) -> pd.DataFrame:
+    """The fastest way in each cell of size and count with measurements of at least two ways.
+
+    One row per machine, direction, kind of memory (or any), size and count, of pitched pieces that
+    become packed, on an idle stream.
+    """
+    rows = moves(facts.study, facts.summary)
+    rows = rows.assign(method=rows["variant"].map(method_of))
+    rows = rows[(rows["metric"] == METRIC) & rows["method"].isin(METHODS)]
+    for key, value in PLACE_KEYS.items():
+        rows = rows[rows[key] == value]
+    cell = ["machine", "direction", "memory", "size", "count"]
+    rows = pd.concat([rows.assign(memory=ANY), rows]).sort_values("median", kind="stable")
+    rank = rows.groupby(cell).cumcount()
+    after = rows.loc[rank == 1, [*cell, "variant", "median", "ci_low"]]
+    loop = rows.loc[rows["method"] == LOOP, [*cell, "median"]].drop_duplicates(cell)
+    found = rows[rank == 0].merge(after, on=cell, suffixes=("", "_next")).sort_values(cell)
+    found = found.merge(loop, how="left", on=cell, suffixes=("", "_loop"))
+    times = found["median"], found["ci_low"], found["ci_high"]
+    gain = found["median_loop"] / found["median"]
+    return found.assign(
+        size_text=found["size"].map(binary),
+        time=[quantity(seconds, "s") for seconds in found["median"]],
+        interval=[*map(partial(quantity_interval, unit="s"), *times)],
+        rate=(found["size"] * found["count"] / found["median"] / 1e9).map("{:.3g}".format),
+        by=(found["median_next"] / found["median"]).map(ratio),
+        loop=[ratio(one) if one > 1 else "" for one in gain],
+        surely=np.where(found["ci_high"] < found["ci_low_next"], "yes", "no"),
+        href=samples_addresses(found),
+    )
+
+
+def fastest_ways(facts: StudyFacts) -> Chart | None:
+    """Size over count. The colour is the fastest way, the text its speed relative to the loop,
+    which is what most programs use; faint if it is not surely the fastest."""
+    table = map_table(facts)
+    if table.empty:
+        return None
+    columns = {
+        "variant": "fastest",
+        "time": "time",
+        "interval": INTERVAL,
+        "rate": "GB/s",
+        "loop": "times as fast as the loop",
+        "variant_next": "next",
+        "by": "times as fast as the next",
+        "surely": "intervals apart",
+    }
+    sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
+    legend = alt.Legend(title=None, values=present(METHODS, table["method"]))
+    return map_chart(
+        alt.X("count:O", title="pieces", axis=alt.Axis(labelAngle=0, orient="top")),
+        alt.Y("size_text:N", sort=sizes, title="size of a piece"),
+        colour("method", METHODS, legend),
+        table.assign(figure=table["method"] + "\n" + table["loop"]),
+        "the fastest way of moving pieces in each cell of size and count, and how many times as"
+        " fast as one copy per piece it is.",
+        columns,
+        [Select("memory", "memory", "pinned"), BY_DIRECTION],
+        opacity=alt.condition("datum.surely === 'yes'", alt.value(1), alt.value(0.75)),
+        cell_px=34,
+    )
+
+
+def single_copies(facts: StudyFacts) -> pd.DataFrame:
+    """Figures of loops of one piece, by each clock that describes them, and their `memory`."""
+    rows = fresh_figures(facts, "gpu_time", "host_time")
+    rows = rows[rows["variant"].isin([f"{kind}_{LOOP}" for kind in MEMORIES])]
+    rows = rows[(rows["count"] == 1) & rows["direction"].isin(DIRECTIONS)]
+    # If the CPU takes part in a copy, the time between events does not describe it.
+    by_cpu = rows["variant"].isin([v.name for v in facts.study.variants if v.host_work])
+    rows = rows[(rows["metric"] == "host_time") | ~by_cpu]
+    return rows.assign(memory=rows["variant"].map(memory_of))
+
+
+class Line(NamedTuple):
+    """Time as a linear function of size: `latency` in s, and `bandwidth` in B/s."""
+
+    latency: float
+    bandwidth: float
+
+    def seconds(self, size: Floats) -> Floats:
+        """The line's times [sizes] for sizes in bytes."""
+        return self.latency + size / self.bandwidth
+
+
+def fit_line(size: Floats, seconds: Floats) -> Line | None:
+    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None for too few sizes.
+
+    Least squares of the logarithms of times, so that relative errors count alike at every size.
+    """
+    from scipy.optimize import curve_fit  # here, as it is slow to import and few fit a line
+
+    if len(set(size.tolist())) < MIN_SIZES:
+        return None
+
+    def logs(size: Floats, latency: float, bandwidth: float) -> Floats:
+        return np.asarray(np.log(Line(np.exp(latency), np.exp(bandwidth)).seconds(size)))
+
+    start = np.log([seconds.min(), size.max() / seconds.max()])
+    solved, _ = curve_fit(logs, size, np.log(seconds), start, method="trf", x_scale="jac")
+    return Line(*(float(one) for one in np.exp(solved)))
+
+
+def lines(facts: StudyFacts) -> Chart | None:
+    """Times of one copy over its size as points, and the fitted lines, by kind of memory."""
+    parts = [pd.DataFrame()]
+    groups = single_copies(facts).groupby(["metric", "direction", "machine", "variant"])
+    for (metric, direction, _, name), rows in groups:
+        sizes, seconds = (rows[column].to_numpy(float) for column in ("size", "median"))
+        is_small = (sizes <= SMALL_BYTES) & ((metric, direction) == ("gpu_time", "h2d"))
+        if (line := fit_line(sizes[~is_small], seconds[~is_small])) is None:
+            continue
+        rows = rows.assign(
+            clock=facts.study.clock_of(facts.study.variant(str(name)), str(metric)),
+            latency=quantity(line.latency, "s"),
+            bandwidth=quantity(line.bandwidth, "B/s"),
+            half_size=quantity(line.latency * line.bandwidth, "B"),
+        )
+        parts += [rows, rows.assign(median=line.seconds(sizes), state=PREDICTED)]
+    axis = alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'")
+    return line_chart(
+        pd.concat(parts),
+        alt.X("size:Q", title="size", scale=log_scale(), axis=axis),
+        alt.Y("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
+        "memory",
+        MEMORIES,
+        "time over the size of one piece and the line a + n/b fitted to it, by kind of memory.",
+        {
+            **{name: name for name in ("memory", "latency", "bandwidth")},
+            "short": "time",
+            "half_size": "size at half the bandwidth",
+        },
+        [BY_DIRECTION, Select("clock", "clock", facts.study.metrics["host_time"].label)],
+    )
+
+
+def break_even_table(facts: StudyFacts) -> pd.DataFrame:
+    """Number of `copies` after which memory has paid for itself, compared with pageable memory.
+
+    One row per machine, kind, size and direction: the extra cost of allocating and freeing, divided
+    by the time that each copy saves. NaN for a kind whose copies save nothing.
+    """
+    of_memory, of_copy = ["machine", "memory", "size"], ["machine", "size", "direction"]
+    parts = fresh_figures(facts, *OF_HOLDING)
+    parts = parts[parts["variant"].str.endswith("_price")]
+    parts = parts.assign(memory=parts["variant"].map(memory_of))
+    once = parts.groupby(of_memory)["median"].sum()
+    table = single_copies(facts)
+    table = table[table["metric"] == "host_time"].join(once.rename("cost"), on=of_memory)
+    plain = table[table["memory"] == "pageable"].set_index(of_copy)[["median", "cost"]]
+    table = table[table["memory"] != "pageable"].join(plain.add_suffix("_plain"), on=of_copy)
+    extra, saved = table["cost"] - table["cost_plain"], table["median_plain"] - table["median"]
+    copies = (extra.clip(lower=0) / saved).where(saved > 0)
+    return table.assign(
+        size_text=table["size"].map(binary),
+        copies=copies,
+        label=copies.map(copies_text),
+        extra=[quantity(one, "s") if one > 0 else "nothing" for one in extra],
+        saved=[quantity(one, "s") if one > 0 else "nothing" for one in saved],
+    ).loc[extra.notna() & saved.notna()]
+
+
+def copies_text(copies: float) -> str:
+    """A number of copies to break even: whole, `at once` for none, `never` for NaN."""
+    if np.isnan(copies):
+        return "never"
+    return f"{np.ceil(copies):,.0f}" if copies > 0 else "at once"
+
+
+def break_even(facts: StudyFacts) -> Chart | None:
+    """A row for each kind of memory, a column for each size: copies to break even, as text,
+    because most counts are small."""
+    table = break_even_table(facts)
+    if table.empty:
+        return None
+    sizes = [binary(size) for size in sorted(set(table["size"]))]
+    bare = alt.Axis(domain=False, ticks=False, grid=False, labelAngle=0)
+    top = alt.Axis(**bare.to_dict(), orient="top")
+    words = alt.Chart().mark_text()
+    words = words.encode(
+        x=alt.X("size_text:N", sort=sizes, title="copies to break even, by size", axis=top),
+        y=alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=bare),
+        text="label:N",
+    )
+    what = "copies after which memory of each kind and size has paid for itself against pageable"
+    columns = {
+        "memory": "memory",
+        "size_text": "size",
+        "label": "copies",
+        "extra": "costs more",
+        "saved": "saved by a copy",
+    }
+    drawing = words.properties(height=alt.Step(24))
+    return Chart(drawing, table, f"{what} memory.", columns, [BY_DIRECTION])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from analysis.api.charts import (
     FormTable,
@@ -15,12 +14,12 @@ from analysis.api.charts import (
     machines_by_evidence,
     number,
 )
-from analysis.api.tables import Answer, link_rates
+from analysis.api.tables import link_rates
 
-from .answering import COLUMNS, Measured, Place, known_memories, measured
+from .answering import ANY, COLUMNS, Measured, Place, measured
+from .kinds import MEMORIES
 
-START = Place("", "pinned", "h2d", "scattered", "scattered", False)
-NO_SCRIPT_COLUMNS = ("machine", "call", "situation")
+START = Place("")
 
 
 @lru_cache(maxsize=1)
@@ -38,15 +37,16 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     found = answering(facts)
     if not found:
         return {"adviser": None}
-    layouts = sorted({_layout(place): place.layout for place in found}.items(), reverse=True)
+    layouts = sorted({choices(place)["layout"]: place.layout for place in found}.items())
+    known = {place.memory for place in found}
     fields = [
         choice("machine", {at.machine: facts.inputs.called(at.machine) for at in found}),
         number("size", "size of a piece", "16 KiB", "bytes"),
         number("count", "pieces of a request", "1024"),
-        choice("layout", dict(layouts), _layout(START)),
+        choice("layout", dict(layouts[::-1]), choices(START)["layout"]),
         choice("direction", {at.direction: at.direction for at in found}, "h2d"),
         choice("stream", {"idle": "idle", "busy": "busy"}),
-        choice("memory", {one: one for one in known_memories(found)}, "pinned"),
+        choice("memory", {one: one for one in (*MEMORIES, ANY) if one in known}, START.memory),
     ]
     tables = [_table(place, here) for place, here in found.items()]
     rows = [
@@ -56,29 +56,24 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
         for point in sorted(here.times)
     ]
     data = form_data("What is moved", fields, ["size", "count"], COLUMNS, tables)
-    return {"adviser": Widget(data, NO_SCRIPT_COLUMNS, rows, is_form=True)}
+    return {"adviser": Widget(data, ("machine", "call", "situation"), rows)}
 
 
 def choices(place: Place) -> dict[str, str]:
     """The choices of the form that lead to a situation, without the machine."""
     return {
-        "layout": _layout(place),
+        "layout": f"{place.host}-{place.device}",
         "direction": place.direction,
         "stream": "busy" if place.is_busy else "idle",
         "memory": place.memory,
     }
 
 
-def _layout(place: Place) -> str:
-    return f"{place.host}-{place.device}"
-
-
 def _table(place: Place, here: Measured) -> FormTable:
-    def written(found: Answer) -> dict[str, Any]:
-        rows = [[*here.row(found, way), f"studies/transfers/#{way}"] for way in found.seconds]
-        return {"lines": here.in_words(found), "rows": rows}
-
     cells = [(point, here.cell(point)) for point in here.times]
     answers, spans = here.all_answers()
-    where = {"machine": place.machine, **choices(place)}
-    return FormTable(where, spans, [written(one) for one in answers], cells, here.multiple)
+    where, written = {"machine": place.machine, **choices(place)}, []
+    for found in answers:
+        rows = [[*here.row(found, way), f"studies/transfers/#{way}"] for way in found.seconds]
+        written.append({"lines": here.in_words(found), "rows": rows})
+    return FormTable(where, spans, written, cells, here.multiple)

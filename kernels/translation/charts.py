@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
@@ -10,133 +9,98 @@ import pandas as pd
 
 from analysis.api.charts import (
     BASIS_COLUMNS,
-    MARK_PX,
     Chart,
     Select,
     StudyFacts,
-    colour,
-    faded_if_stale,
+    dot_chart,
     line_chart,
     log_scale,
-    row_chart,
 )
+from analysis.api.quantities import binary
 
 STREAMING: Final = {"rows": "plain", "rows_streaming": "streaming hints"}
 ADDRESSES: Final = ("4 KiB", "64 KiB", "64 KiB, ascending", "512 KiB", "2 MiB")
 """Distances between addresses that are drawn."""
 ROWS: Final = ("128 B", "512 B", "656 B", "1024 B", "4096 B")
 """Sizes of rows that are drawn."""
+MANY_ROWS: Final = 2048
+PER_US: Final = "million reads per second"
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`reach`, `latency`, `kinds` and `pools`, as far as measured."""
     points = facts.points
     points = points[points["seconds"].notna()]
+    reads = reads_of(points, "independent_lines")
+    names_memory = reads["case_memory"].notna()
+    latency = alt.Y("ns:Q", title="time of a read, ns", scale=alt.Scale(zero=False))
+    dependent = reads_of(points, "dependent_lines")
+    dependent = dependent[dependent["case_memory"].isna()]
+    rate = alt.Y("reads_per_us:Q", title=PER_US, scale=log_scale())
     return {
-        "reach": _reach(facts, reads_of(points, "independent_lines")),
-        "latency": _latency(facts, reads_of(points, "dependent_lines")),
-        "kinds": _kinds(facts, reads_of(points, "independent_lines", by_memory=True)),
-        "pools": _pools(facts, rows_of(points)),
+        "reach": _over_count(reads[~names_memory], rate, "rate of independent reads"),
+        "latency": _over_count(dependent, latency, "time of dependent reads"),
+        "kinds": kinds(reads[names_memory]),
+        "pools": pools(points),
     }
 
 
-def reads_of(points: pd.DataFrame, variant: str, *, by_memory: bool = False) -> pd.DataFrame:
-    """Points of a variant, in the cases that name the memory or in the others: millions of reads
-    per second, ns per read, and the distance of the addresses as text."""
-    found = points[(points["variant"] == variant) & (points["case_memory"].notna() == by_memory)]
-    random = found["case_order"] == "random"
-    apart = found["case_stride_kib"].map(_binary).astype(object)  # also if there are no rows
+def reads_of(points: pd.DataFrame, variant: str) -> pd.DataFrame:
+    """Points of a variant: millions of reads per second, ns per read, and the distance of the
+    addresses as text."""
+    found = points[points["variant"] == variant]
+    apart = [binary(kib * 2**10) for kib in found["case_stride_kib"]]
+    order = found["case_order"].map({"random": ""}).fillna(", ascending")
+    each = found["seconds"] / found["case_reads"]
     return found.assign(
-        reads_per_us=found["case_reads"] / found["seconds"] / 1e6,
-        ns=found["seconds"] / found["case_reads"] * 1e9,
-        addresses=apart.where(random, apart + ", ascending"),
+        reads_per_us=1e-6 / each, ns=each * 1e9, addresses=pd.Series(apart, found.index) + order
     ).sort_values(["case_stride_kib", "case_order"], ascending=[True, False])
 
 
-def rows_of(points: pd.DataFrame) -> pd.DataFrame:
-    """Points of the gathers of many random rows: pool size in GiB, and row size as text."""
-    found = points[
-        points["variant"].isin(list(STREAMING))
-        & (points["case_order"] == "random")
-        & (points["case_rows"] > 2048)
-    ]
-    return found.assign(
-        pool_gib=found["case_pool_mib"] / 1024,
-        row=found["case_row_bytes"].map(lambda size: f"{size:.0f} B"),
-        hints=found["variant"].map(STREAMING),
-    ).sort_values(["hints", "case_row_bytes"])
+def _over_count(rows: pd.DataFrame, y: alt.Y, what: str) -> Chart | None:
+    """`y` over the number of addresses, a line for each distance between them."""
+    scale = alt.Scale(type="log", base=2, nice=False)
+    x = alt.X("case_count:Q", title="addresses", scale=scale)
+    what = f"{what} over the number of addresses, a line for each distance between them."
+    columns = {"addresses": "addresses", **BASIS_COLUMNS}
+    return line_chart(rows, x, y, "addresses", ADDRESSES, what, columns)
 
 
-def _reach(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """The rate over the number of addresses, a line for each distance between them."""
-    y = alt.Y("reads_per_us:Q", title="million reads per second", scale=log_scale())
-    return _over_count(facts, rows, y, "rate of independent reads")
-
-
-def _latency(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """The same for the time of a read on which the next one depends."""
-    y = alt.Y("ns:Q", title="time of a read, ns", scale=alt.Scale(zero=False))
-    return _over_count(facts, rows, y, "time of dependent reads")
-
-
-def _over_count(facts: StudyFacts, rows: pd.DataFrame, y: alt.Y, what: str) -> Chart | None:
-    if rows.empty:
-        return None
-    x = alt.X("case_count:Q", title="addresses", scale=alt.Scale(type="log", base=2, nice=False))
-    description = (
-        f"{facts.study.title}: {what} over the number of addresses, a line for each distance"
-        " between them."
-    )
-    return _lines(rows, x, y, "addresses", ADDRESSES, description)
-
-
-def _kinds(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
+def kinds(rows: pd.DataFrame) -> Chart | None:
     """A row a kind of memory: the rate by number of addresses."""
-    if rows.empty:
-        return None
-    kinds = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
-    counts = [f"{count:,.0f}" for count in sorted(rows["case_count"].unique())]
-    rows = rows.assign(addresses=rows["case_count"].map(lambda count: f"{count:,.0f}"))
-    marks = alt.Chart().mark_point(filled=True, size=70, yOffset=MARK_PX)
-    marks = marks.encode(
-        x=alt.X("reads_per_us:Q", title="million reads per second", scale=log_scale()),
-        color=colour("addresses", counts, alt.Legend(title="addresses")),
-        opacity=faded_if_stale(),
+    memories = [name for name in dict.fromkeys(rows["case_memory"]) if name != "device"]
+    count = rows["case_count"].map("{:,.0f}".format)
+    return dot_chart(
+        rows.assign(addresses=count),
+        alt.X("reads_per_us:Q", title=PER_US, scale=log_scale()),
+        "case_memory",
+        [*memories, "device"],
+        "rate of independent reads by kind of memory and number of addresses.",
+        BASIS_COLUMNS,
+        by="addresses",
+        names=list(dict.fromkeys(count[rows["case_count"].sort_values().index])),
+        legend="addresses",
     )
-    description = (
-        f"{facts.study.title}: rate of independent reads by kind of memory and number of addresses."
+
+
+def pools(points: pd.DataFrame) -> Chart | None:
+    """The rate of many random rows over the size of the pool, a line for each size of a row."""
+    rows = points[points["variant"].isin(list(STREAMING)) & (points["case_order"] == "random")]
+    rows = rows[rows["case_rows"] > MANY_ROWS]
+    rows = rows.assign(
+        pool_gib=rows["case_pool_mib"] / 1024,
+        row=rows["case_row_bytes"].map("{:.0f} B".format),
+        hints=rows["variant"].map(STREAMING),
+    ).sort_values(["hints", "case_row_bytes"])
+    scale = alt.Scale(type="log", base=2, nice=False)
+    return line_chart(
+        rows,
+        alt.X("pool_gib:Q", title="pool, GiB", scale=scale),
+        alt.Y("rate:Q", title="payload, GB/s"),
+        "row",
+        ROWS,
+        "payload rate of rows at random places over the size of the pool, a line for each size of"
+        " a row.",
+        {"row": "row", **BASIS_COLUMNS},
+        [Select("hints", "loads")],
     )
-    drawing = row_chart("case_memory", [*kinds, "device"], marks)
-    return Chart(drawing, rows, description, BASIS_COLUMNS)
-
-
-def _pools(facts: StudyFacts, rows: pd.DataFrame) -> Chart | None:
-    """The rate over the size of the pool, a line for each size of a row."""
-    if rows.empty:
-        return None
-    x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2, nice=False))
-    y = alt.Y("rate:Q", title="payload, GB/s")
-    description = (
-        f"{facts.study.title}: payload rate of rows at random places over the size of the pool, a"
-        " line for each size of a row."
-    )
-    select = Select("hints", "loads")
-    return _lines(rows, x, y, "row", ROWS, description, ["hints"], [select])
-
-
-def _lines(
-    rows: pd.DataFrame,
-    x: alt.X,
-    y: alt.Y,
-    line: str,
-    order: Sequence[str],
-    description: str,
-    by: Sequence[str] = (),
-    selects: Sequence[Select] = (),
-) -> Chart:
-    drawing, rows = line_chart(rows, x, y, line, order, by=["machine", *by])
-    return Chart(drawing, rows, description, {line: line, **BASIS_COLUMNS}, selects)
-
-
-def _binary(kib: float) -> str:
-    return f"{kib / 1024:.0f} MiB" if kib >= 1024 else f"{kib:.0f} KiB"

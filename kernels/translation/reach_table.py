@@ -49,16 +49,14 @@ class ReachKeys(Keys):
 
 
 class Agreement(NamedTuple):
-    """A figure of the study, and of the probe with a pool of `pool_bytes`. `is_current` tests that
-    today's source ran."""
+    """A figure of the study, and of the probe whose `output` is of a pool of `pool_bytes`."""
 
-    pool_bytes: int
     machine: str
+    output: Path
+    pool_bytes: int
     name: str
-    unit: str
     by_study: float
     by_probe: float
-    is_current: bool
 
 
 def agreements(facts: StudyFacts, outputs: Path = OUTPUTS) -> list[Agreement]:
@@ -67,15 +65,15 @@ def agreements(facts: StudyFacts, outputs: Path = OUTPUTS) -> list[Agreement]:
     for machine in facts.inputs.machines:
         known = _of_study(facts, machine)
         for path, probe in probes(outputs / machine).items():
-            figures = {HELD: (probe["held"], "1"), WALKS: (probe["walks_per_s"], "1/s")}
+            figures = {HELD: probe["held"], WALKS: probe["walks_per_s"]}
             for pool, measured, predicted, _ in probe["pools"]:
                 name = _gather(probe["row_bytes"], pool)
-                figures[name] = measured, "B/s"
-                figures[f"{name}, predicted"] = (predicted if probe["held"] else None), "B/s"
-            place, current = (probe["pool_bytes"], machine), is_current(path)
+                figures[name] = measured
+                figures[f"{name}, predicted"] = predicted if probe["held"] else None
+            place = machine, path, probe["pool_bytes"]
             found += [
-                Agreement(*place, name, unit, known[name], value, current)
-                for name, (value, unit) in figures.items()
+                Agreement(*place, name, known[name], value)
+                for name, value in figures.items()
                 if name in known and value is not None
             ]
     return found
@@ -128,16 +126,16 @@ def reach(facts: StudyFacts) -> PageTable:
             facts.inputs.called(one.machine),
             f"{one.pool_bytes / 2**30:g} GiB",
             one.name,
-            *(_written(value, one.unit) for value in (one.by_study, one.by_probe)),
+            *(_written(one.name, value) for value in (one.by_study, one.by_probe)),
             signed_percent(one.by_probe / one.by_study - 1),
-            "" if one.is_current else "by an earlier version of the file",
+            "" if is_current(one.output) else "by an earlier version of the file",
         ]
         for one in agreements(facts)
     ]
     return PageTable(columns, rows, "No machine has both.", [columns[1], *columns[3:6]])
 
 
-def _written(value: float, unit: str) -> str:
-    if unit == "1/s":
+def _written(name: str, value: float) -> str:
+    if name == WALKS:
         return f"{digits(value / 1e6)} million/s"
-    return whole(value) if unit == "1" else quantity(value, unit)
+    return whole(value) if name == HELD else quantity(value, "B/s")

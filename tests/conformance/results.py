@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,6 @@ from analysis.results.store.records import Counter, Event
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant
-from analysis.toolchain.derived import derive_tables, read_derived
-from analysis.toolchain.modules import load_python, module_path
-from tests.compiled import module_file, toolchain
 from tests.linked import TRUE
 from tests.roots import make_inputs, settled
 from tests.synthetic import (
@@ -113,18 +109,6 @@ def measured(study: Study, root: Path) -> StudyFacts:
     link = dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values())
     fit = pd.DataFrame(link, NAMES).assign(cases=1, runs=1)
     parameters = parameter_table({"box": fit})
-    derived = {}
-    if (study.folder / "tables.py").exists():
-        (root / "derived").mkdir()
-        modules = root / "modules"
-        (modules / study.name).mkdir(parents=True)
-        for name in getattr(load_python(study, "tables"), "STEPS", ()):
-            variant = study.variant(name)
-            built = module_file(study, variant, optimisation="-O1")
-            shutil.copy(built, module_path(modules, study, variant))
-        absent = derive_tables(study, modules, root / "derived")
-        assert not absent or toolchain().libfabric is None, absent
-        derived = {study.name: read_derived(root / "derived")}
     runs = [
         run.model_copy(update={"host": run.host.model_copy(update={"cores": 16})})
         for run in inputs.runs
@@ -133,7 +117,6 @@ def measured(study: Study, root: Path) -> StudyFacts:
         inputs.with_tables(model_parameters=parameters),
         machines={"box": {**inputs.machines["box"], "cores": 16}},
         runs=runs,
-        derived=derived,
     )
     return StudyFacts(inputs, study)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 NAMES = [name for name, study in STUDIES.items() if (study.folder / "widgets.py").exists()]
 PAGE = """<!doctype html><title>{name}</title>
-<figure class="hp-widget" data-widget="{name}" data-script="{name}.js"
+<figure class="hp-widget" data-widget="{name}" data-root="./"
   data-source="{name}.widget.json"><p class="hp-note"></p>
   <div class="hp-view">table</div></figure>
-<script type="module">import {{ watchWidgets }} from "./widgets.js"; watchWidgets();</script>"""
+<script type="module">import {{ watchForms }} from "./form.js"; watchForms();</script>"""
 EXPECTED = {
     "bytes": "expected bytes such as 4096, 24 KiB or 40 GiB, got “x”.",
     "count": "expected a whole number of at least 1, got “x”.",
@@ -92,9 +93,8 @@ def test_every_form_answers_in_measured_cells_and_refuses_others(
 ) -> None:
     facts = measured(STUDIES[study], tmp_path)
     site = tmp_path / "site"
-    site.mkdir()
+    shutil.copytree(ROOT / "docs" / "assets", site)
     write_widgets(facts, site)
-    (site / "widgets.js").write_text((ROOT / "docs" / "assets" / "widgets.js").read_text())
     for name, form in study_widgets(facts).items():
         assert form is not None
         data: Any = form.data

@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +29,7 @@ from tests.repository import STUDIES
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON_TABLES = {"steps"}
 OF_MORE = {
-    *("page_table_reads", "reach", "misses", "predicted_links", "stated_links"),
+    *("page_table_reads", "reach", "predicted_links", "stated_links"),
     *("agreement", "repeatability", "measuring"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
@@ -105,8 +104,7 @@ def test_without_results_nothing_is_drawn_and_tables_are_sentences(name: str) ->
     for table_name, table in tables_of(name).items():
         made = table(nothing)
         assert made.empty_text and (not made.rows or table_name in OF_MORE)
-    of_code = replace(nothing.inputs, derived={nothing.study.name: {}})
-    drawn: dict[str, Chart | None] = study_charts(StudyFacts(of_code, nothing.study))
+    drawn: dict[str, Chart | None] = study_charts(nothing)
     of_results = {one for one, chart in drawn.items() if chart is not None}
     assert of_results <= {"timeline", "steps", "cases"}, "charts of no results"
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.results.tables.rows import runs_text
 from analysis.site.facts.inputs import load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import case_id
 from analysis.toolchain.modules import load_python
-from kernels.hot_set import graph_table, page_tables, policy_chart, share_table
-from kernels.pinning import longest_calls as LONGEST
-from kernels.pinning import page_tables as WAITS
+from kernels.hot_set import cells, page_tables
+from kernels.hot_set.charts import policy_table
+from kernels.pinning import page_tables as PINNING
+from kernels.pool_gather.charts import packing_cores
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
 
-HOT_SET = STUDIES["hot_set"]
-NVLINK, TIER = (load_python(STUDIES["peers"], name) for name in ("nvlink", "tier"))
-GIVEN, BLOCK, SHARED = "ceiling_misses_alone", "v3_block_per_request", share_table.SHARING
+HOT_SET, POOL = STUDIES["hot_set"], STUDIES["pool_gather"]
+PEERS = load_python(STUDIES["peers"], "charts")
+GIVEN, BLOCK = "ceiling_misses_alone", "v3_block_per_request"
 Rows = Mapping[tuple[str, str, str], float]
 
 
@@ -39,12 +37,9 @@ def times(seconds: Mapping[tuple[str, int], float]) -> Rows:
     return {(name, usual_case(n), "host_time"): time for (name, n), time in seconds.items()}
 
 
-def facts_of(folder: Path, rows: Rows, by_run: Sequence[str] = ()) -> StudyFacts:
-    """A machine called box that has measured these values of (variant, case, metric) of hot_set,
-    the figures of the runs as in `by_run`."""
+def facts_of(folder: Path, rows: Rows) -> StudyFacts:
+    """A machine called box that has measured these values of (variant, case, metric) of hot_set."""
     measured = pd.DataFrame([measured_row(HOT_SET, *at, value) for at, value in rows.items()])
-    if by_run:
-        measured["by_run"] = by_run
     nothing = load_inputs(folder, folder, {HOT_SET.name: HOT_SET})
     return StudyFacts(nothing.with_tables(summary=measured), HOT_SET)
 
@@ -56,119 +51,88 @@ def last(table: Any) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("all_rows", "expected"),
-    [
-        (15e-6, "at no measured hit rate, up to 99.9 %"),
-        (60e-6, "above 50.0 %"),
-        (120e-6, "at every measured hit rate, down to 0.0 % (One kernel, a block per request)"),
-    ],
+    ("all_rows", "expected"), [(15e-6, "slower"), (60e-6, "faster"), (20e-6, "undecided")]
 )
-def test_a_hot_set_pays_from_the_hit_rate_at_which_it_takes_less(
+def test_a_hot_set_is_faster_only_if_the_intervals_are_apart(
     all_rows: float, expected: str, tmp_path: Path
 ) -> None:
-    # 20 µs without misses, and 40 µs for each 1,024 of them.
-    steps = {(BLOCK, misses): 20e-6 + misses / 1024 * 40e-6 for misses in (2, 410, 2048)}
-    rows = times({**steps, (GIVEN, 2048): all_rows, (GIVEN, 410): 1e-6})
-    assert last(page_tables.hit_rates(facts_of(tmp_path, rows)))[-1] == expected
+    rows = times({(BLOCK, 410): 20e-6, (GIVEN, 2048): all_rows, (GIVEN, 410): 1e-6})
+    found = last(page_tables.hit_rates(facts_of(tmp_path, rows)))
+    seconds = f"{all_rows * 1e6:.2f} µs"
+    assert found == ["40 GiB", "1", "80.0 %", seconds, f"20.00 µs, {expected}"]
+
+
+def test_blocks_are_compared_with_scattered_rows_of_the_same_variant(tmp_path: Path) -> None:
+    rows = times({(BLOCK, 2048): 100e-6, (GIVEN, 2048): 90e-6})
+    together = (BLOCK, usual_case(2048, layout="pages_64"), "host_time")
+    found = last(page_tables.blocks(facts_of(tmp_path, {**rows, together: 50e-6})))
+    assert found[-2:] == ["50.00 µs", "2.00×"]
 
 
 def test_the_time_of_a_policy_follows_from_its_bytes(tmp_path: Path) -> None:
     fetched = {"lru": 164e3, "clock": 180.4e3, "random": 196.8e3, "belady": 82e3}
     case = "topk=2048,slots=4096,trace=kept_0.9"
     rows = {(f"policy_{policy}", case, "fetched"): size for policy, size in fetched.items()}
-    rows |= times({(BLOCK, 410): 20e-6, (BLOCK, 2048): 20e-6 + 1638 * 10e-9})
-    facts = facts_of(tmp_path, rows)
-    shown = ["82.0 kB", "2.00×", "2.20×", "2.40×", "1.250 µs"]
-    assert last(page_tables.policies(facts))[2:] == shown
-    beyond = policy_chart.policy_table(facts).set_index("policy")["beyond"].to_dict()
-    assert beyond == pytest.approx({"LRU": 1, "CLOCK": 1.2, "random": 1.4})
-
-
-def test_a_chosen_share_is_compared_with_the_best_given_one(tmp_path: Path) -> None:
-    case = usual_case(2048)
-    seconds = {case: 42e-6, f"{case},share_32nds=0": 50e-6, f"{case},share_32nds=8": 40e-6}
-    rows = {(SHARED, case, "host_time"): time for case, time in seconds.items()}
-    found = last(share_table.shares(facts_of(tmp_path, rows)))
-    assert found[2:] == ["40 GiB", "8/32", "40.00 µs", "42.00 µs", "1.050×"]
-
-
-def test_a_control_repeats_the_best_share_of_the_other_runs(tmp_path: Path) -> None:
-    # The best share of run 1 is 0, that of the others 8, so the control fails in one run of three.
-    case = usual_case(2048)
-    by_share = {
-        case: (40e-6, 42e-6, 60e-6),
-        f"{case},share_32nds=0": (38e-6, 50e-6, 50e-6),
-        f"{case},share_32nds=8": (41e-6, 40e-6, 40e-6),
-    }
-    rows = {(SHARED, case, "host_time"): median(runs) for case, runs in by_share.items()}
-    facts = facts_of(tmp_path, rows, [runs_text(runs) for runs in by_share.values()])
-    found = last(share_table.repeated_shares(facts))
-    assert found == ["3", "33 %", "1.053×", "67 %", "1.000×"]
+    steps = times({(BLOCK, 410): 20e-6, (BLOCK, 2048): 20e-6 + 1638 * 10e-9})
+    table = policy_table(facts_of(tmp_path, {**rows, **steps})).set_index("policy")
+    assert table["beyond"].to_dict() == pytest.approx({"LRU": 1, "CLOCK": 1.2, "random": 1.4})
+    assert table["label"]["LRU"] == "100 %, 1.250 µs" and table["short"]["LRU"] == "164 kB"
 
 
 def test_steps_of_a_graph_are_held_against_their_misses_alone(tmp_path: Path) -> None:
-    graph = usual_case(2, layers=60)
-    seconds = dict(zip((GIVEN, *graph_table.STEPS), (240e-6, 1200e-6, 780e-6, 312e-6), strict=True))
+    graph, names = usual_case(2, layers=60), (GIVEN, *page_tables.GRAPH_STEPS)
+    seconds = dict(zip(names, (240e-6, 1200e-6, 780e-6, 312e-6), strict=True))
     rows = {(name, graph, "gpu_time"): time for name, time in seconds.items()}
-    found = last(graph_table.added_times(facts_of(tmp_path, rows)))
+    found = last(page_tables.added_times(facts_of(tmp_path, rows)))
     assert found == ["2", "40 GiB", "4.000 µs", "16.00 µs", "9.000 µs", "1.200 µs", "1.30×"]
 
 
-LONG = LONGEST.LongestCall(
-    seconds=0.01,
-    alone_s=0.0002,
-    chunk_s=0.009,
-    in_chunks=1.0,
-    in_one=0.9,
-    end_gap_s=0.00005,
-    touching=0.0,
-    queued=0.0,
-)
+def test_no_answer_is_faster_than_the_misses_alone(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, times({(GIVEN, 2048): 40e-6, (BLOCK, 2048): 10e-6}))
+    assert cells.link(facts) == {"box": pytest.approx(2048 * 656 / 40e-6)}
+    point = 1, 40960 * 2**20, 2048
+    assert cells.times_by_machine(facts)["box"][point] == {BLOCK: pytest.approx(40e-6)}
+
+
+LONG = {
+    "seconds": 0.01,
+    "alone_s": 0.0002,
+    "in_chunks": 1.0,
+    "in_one": 0.9,
+    "end_gap": 0.00005,
+    "touching": 0.0,
+    "queued": 0.0,
+}
 
 
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        ({}, LONGEST.ONE_CHUNK),
-        ({"seconds": 0.006}, LONGEST.SHORT),
-        ({"in_one": 0.4}, LONGEST.MORE_CHUNKS),
-        ({"in_one": 0.4, "end_gap_s": 0.001}, LONGEST.UNKNOWN),
-        ({"in_one": 0.1, "in_chunks": 0.5}, LONGEST.UNKNOWN),
-        ({"queued": 0.6}, LONGEST.NO_CORE),
-        ({"queued": None}, LONGEST.ONE_CHUNK),
-        ({"alone_s": 0.009}, LONGEST.SLOW_ALONE),
-        ({"in_one": 0.0, "in_chunks": 0.1, "touching": 0.9}, LONGEST.TOUCHING),
+        ({}, PINNING.ONE_CHUNK),
+        ({"seconds": 0.006}, PINNING.SHORT),
+        ({"in_one": 0.4}, PINNING.MORE_CHUNKS),
+        ({"in_one": 0.4, "end_gap": 0.001}, PINNING.UNKNOWN),
+        ({"in_one": 0.1, "in_chunks": 0.5}, PINNING.UNKNOWN),
+        ({"queued": 0.6}, PINNING.NO_CORE),
+        ({"queued": math.nan}, PINNING.ONE_CHUNK),
+        ({"alone_s": 0.009}, PINNING.SLOW_ALONE),
+        ({"in_one": 0.0, "in_chunks": 0.1, "touching": 0.9}, PINNING.TOUCHING),
     ],
 )
 def test_the_cause_is_the_first_that_explains_the_call(
     change: dict[str, float], cause: str
 ) -> None:
-    assert replace(LONG, **change).cause == cause
+    assert PINNING.cause(dict(LONG | change)) == cause
 
 
 @pytest.mark.parametrize(
-    ("longest_s", "chunk_s", "cause"),
-    [
-        (0.006, 0.008, ""),
-        (0.007, 0.0065, WAITS.ONE_CHUNK),
-        (0.007, 0.004, WAITS.TWO_CHUNKS),
-        (0.01, 0.004, WAITS.LONGER),
-    ],
+    ("variant", "cores", "packing"),
+    [("packed_by_cpu", 16, 14), ("packed_by_cpu", 2, 1), ("packed_by_8", 16, 8)],
 )
-def test_the_cause_is_the_fewest_chunks_that_explain_the_wait(
-    longest_s: float, chunk_s: float, cause: str
+def test_seven_of_eight_cores_pack_or_as_many_as_the_variant_allows(
+    variant: str, cores: int, packing: int
 ) -> None:
-    assert WAITS.Wait(longest_s, chunk_s).cause == cause
-
-
-def test_the_model_of_nvlink_is_found_again() -> None:
-    true = NVLINK.NvLink(400e9, 16.0, 4e-6)
-    sizes = [(size, rows) for size in (16, 128, 656, 4096) for rows in (512, 8192, 131072)]
-    work = np.array([NVLINK.work_of(*one) for one in sizes])
-    found = NVLINK.fit(work, true.seconds(work))
-    assert found.rate == pytest.approx(true.rate, rel=0.03)
-    assert found.header_bytes == pytest.approx(true.header_bytes, abs=3)
-    assert found.start_up == pytest.approx(true.start_up, rel=0.03)
+    assert packing_cores(POOL.variant(variant), cores) == packing
 
 
 def test_a_tier_lies_between_the_host_and_the_peer() -> None:
@@ -176,7 +140,7 @@ def test_a_tier_lies_between_the_host_and_the_peer() -> None:
         {"machine": "box", "case": "a", "variant": name, "rate": rate}
         for name, rate in {"pulled": 400.0, "from_host": 50.0}.items()
     ]
-    rates = TIER.tier(pd.DataFrame(points)).set_index(["way", "share"])["rate"]
-    ways = TIER.AFTER, TIER.AT_ONCE
+    rates = PEERS.tier_rates(pd.DataFrame(points)).set_index(["way", "share"])["rate"]
+    ways = PEERS.IN_TURN, PEERS.AT_ONCE
     for share, expected in {0: [50, 50], 0.5: [800 / 9, 100], 1: [400, 400]}.items():
         assert [rates[way, share] for way in ways] == pytest.approx(expected)

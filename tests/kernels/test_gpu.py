@@ -238,7 +238,7 @@ def test_a_closed_gather_and_a_set_that_is_not_there_are_refused(stream: int) ->
 
 
 def samples_of(study: str, name: str, values: Values, stream: int) -> dict[str, Any]:
-    """What a variant measures by itself, after a launch that is right."""
+    """Samples of metrics that the study takes itself, after a verified launch."""
     operation = on_gpu(STUDIES[study], STUDIES[study].variant(name), values)
     assert outcome(operation, stream) is None
     return dict(operation.own_samples(stream, 2))

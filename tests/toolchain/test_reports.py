@@ -16,7 +16,6 @@ from analysis.base.records import write_records
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.derived import ABSENT
 from analysis.toolchain.ptxas import COLUMNS, KernelResources, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
@@ -87,23 +86,19 @@ def test_committed_tables_are_of_the_committed_code(study: Study) -> None:
 def test_tables_are_kept_until_their_code_changes(tmp_path: Path) -> None:
     shutil.copytree(CALLS.folder, tmp_path / CALLS.name)
     study = load_study(tmp_path / CALLS.name / "study.yaml")
-    code, derived, kept = tmp_path / "code", tmp_path / "derived", tmp_path / "kept"
-    files = [*(code / name for name in CODE_TABLES), derived / "layout.csv", derived / ABSENT]
+    code, kept = tmp_path / "code", tmp_path / "kept"
+    files = [code / name for name in CODE_TABLES]
     for path in [*files, kept / "of_older_code.csv"]:
         path.parent.mkdir(exist_ok=True)
         path.write_text("{}\n")
-    keep(study, code, derived, kept)
+    keep(study, code, kept)
     assert {path.name for path in kept.iterdir()} == {*(path.name for path in files), MADE_OF}
     assert set(json.loads((kept / MADE_OF).read_text())["compilers"]) == {"nvcc", "cxx"}
-    source, tables = study.variant("compiled").path, study.folder / "tables.py"
+    source = study.variant("compiled").path
     before = source.read_text()
     for text, expected in (("// a comment", True), ("int unused = 1;", False), ("", True)):
         source.write_text(f"{before}\n{text}\n")
         assert is_kept(study, kept) is expected, text
-    tables.write_text("TABLES = {'layout': None}\n")
-    assert not is_kept(study, kept)
-    tables.unlink()
-    assert is_kept(study, kept)
     for text in ("not JSON", "[]", "{}"):
         (kept / MADE_OF).write_text(text)
         assert not is_kept(study, kept)

@@ -107,12 +107,11 @@ def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: Rules) -> None:
             if name in OF_MODULES:
                 found = {path for path in found if not READERS.fullmatch(path)}
             lacking[name] = found - set(rule["inputs"])
-    for rule_name, module in (("charts", "charts"), ("derive", "tables")):
-        for study in STUDIES.values():
-            folder = study.folder.relative_to(ROOT)
-            found = set(imported(".".join([*folder.parts, module]), set()))
-            known = {str(path.relative_to(ROOT)) for path in study_files(study)}
-            lacking[study.name] = found - known - set(rules[rule_name]["inputs"])
+    for study in STUDIES.values():
+        folder = study.folder.relative_to(ROOT)
+        found = set(imported(".".join([*folder.parts, "charts"]), set()))
+        known = {str(path.relative_to(ROOT)) for path in study_files(study)}
+        lacking[study.name] = found - known - set(rules["charts"]["inputs"])
     assert len(lacking) >= 14 + len(STUDIES)
     assert {name: files for name, files in lacking.items() if files} == {}
 
@@ -122,7 +121,7 @@ CODE = ("python.py", "workload.py", "compiled.cpp", "study.yaml", *BUILT)
 READ = {
     "bindings": BUILT,
     "module": ("compiled.cpp", *BUILT),
-    **dict.fromkeys(("derive", "measure_pending", "measure_variant", "summarise_study"), CODE),
+    **dict.fromkeys(("measure_pending", "measure_variant", "summarise_study"), CODE),
     "profile_study": ("kernel.cu", *CODE),
     **dict.fromkeys(("charts", "report"), ("charts.py", *CODE)),
 }

@@ -6,7 +6,7 @@ import shlex
 from analysis.measure.cpu_cache import LIBRARY
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
-from analysis.toolchain.compiled import MADE_OF, is_kept
+from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import find_cxx, find_toolchain
 from analysis.toolchain.libfabric import find_libfabric, has_needed_libfabric
 from analysis.toolchain.packages import package_versions
@@ -26,7 +26,6 @@ CODE_TABLES = [TABLES / name for name in COMPILER_TABLES]
 SUFFIXES = {"resources": ".ptxas.csv", "machine_code": ".sass.csv"}
 """Of tables beside a module. JOIN puts those of all modules together."""
 JOIN = "awk 'FNR > 1 || NR == 1' < /dev/null"
-DERIVED = TABLES / "derived"
 
 
 def is_buildable(variant):
@@ -119,31 +118,6 @@ def kept_marks(wildcards):
     ]
 
 
-def derived(studies):
-    """The folders of derived tables of those studies that have some."""
-    return [
-        DERIVED / name
-        for name, study in studies.items()
-        if name in SHOWN and (study.folder / "tables.py").exists()
-    ]
-
-
-def derive_sources(wildcards):
-    """The kept tables of a study, or else its modules."""
-    if not has_kept(wildcards.study):
-        return modules_of(wildcards.study)
-    # The other kept files describe the compiled code itself.
-    kept = sources(f"{COMPILED}/{wildcards.study}/*.*")
-    return [path for path in kept if not path.endswith((MADE_OF, *COMPILER_TABLES))]
-
-
-def derive_command(wildcards, input, output):
-    if has_kept(wildcards.study):
-        return f"mkdir -p {output} && cp -t {output} {shlex.join(input.tables)}"
-    program = f"{shlex.quote(PYTHON)} -m analysis.toolchain.derived {wildcards.study}"
-    return f"{program} --modules {MODULES} --out {output}"
-
-
 # Used by every measurement, see analysis/measure/cpu_cache.py.
 rule cpu_cache:
     input:
@@ -226,31 +200,9 @@ rule code_table:
         "{JOIN} {input} > {output} 2> {log}"
 
 
-# Tables that a study's tables.py derives from its code and its built modules.
-rule derive:
-    input:
-        lambda wildcards: files_of(wildcards.study),
-        CORE,
-        API,
-        TOOLCHAIN_CODE,
-        tables=derive_sources,
-    output:
-        directory(DERIVED / "{study}"),
-    log:
-        "build/logs/derive/{study}.log",
-    priority: 1
-    params:
-        compilers=lambda wildcards: has_kept(wildcards.study) or compilers(wildcards),
-        files=lambda wildcards: digest(files_of(wildcards.study)),
-        command=derive_command,
-    shell:
-        "({params.command}) 2> {log}"
-
-
 # Renews the repository's tables of a study whose code has changed.
 rule keep_code:
     input:
-        lambda wildcards: derived({wildcards.study: study_of(wildcards)}),
         CORE,
         TOOLCHAIN_CODE,
         resources=lambda wildcards: code_tables([wildcards.study], "resources"),
@@ -266,4 +218,4 @@ rule keep_code:
         "(mkdir -p {params.code} && {JOIN} {input.resources} > {params.code}/resources.csv"
         " && {JOIN} {input.code} > {params.code}/machine_code.csv"
         " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
-        " --derived {DERIVED}/{wildcards.study} --out {COMPILED}/{wildcards.study}) 2> {log}"
+        " --out {COMPILED}/{wildcards.study}) 2> {log}"

@@ -22,7 +22,6 @@ rule charts:
     input:
         SUMMARY_TABLES,
         CODE_TABLES,
-        derived(SHOWN),
         # Captures are drawn, and code decides whether results are stale.
         RESULT_FILES,
         STUDIES,
@@ -55,7 +54,6 @@ rule report:
         COMMON_CHARTS,
         SAMPLES,
         [CHARTS / study for study in CONFIG.known],
-        derived(SHOWN),
         # Pages offer the samples and show the sources.
         RESULT_FILES,
         STUDIES,

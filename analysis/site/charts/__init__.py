@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -31,11 +32,16 @@ def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """Charts of a study by the name its page embeds them by, None where there is nothing to draw.
 
     `charts(facts)` of a study's charts.py may add charts, or replace a common one by its name.
-    See `theme.Chart` for what a chart consists of.
+    See `theme.Chart` for what a chart consists of; its description follows the study's title.
     """
     module = load_if_any(facts, "charts")
     added: Mapping[str, Chart | None] = module.charts(facts) if module else {}
-    return {name: make(facts) for name, make in COMMON.items() if name not in added} | {**added}
+    made = {name: make(facts) for name, make in COMMON.items() if name not in added} | {**added}
+    title = facts.study.title
+    return {
+        name: chart and replace(chart, description=f"{title}: {chart.description}")
+        for name, chart in made.items()
+    }
 
 
 def draw_study(inputs: Inputs, name: str, folder: Path) -> None:

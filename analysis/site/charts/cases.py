@@ -48,8 +48,6 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
     steps.sort(key=lambda name: -int(wins.get(name, 0)))
     names = [*ceilings[:1], *steps[: MAX_LINES - 1]]
     rows = points[points["variant"].isin(names)]
-    if rows.empty:
-        return None
     label = swept.removeprefix(CASE_PREFIX).replace("_", " ")
     scale = log_scale() if rows[swept].min() > 0 else alt.Scale()
     x = alt.X(f"{swept}:Q", title=label, scale=scale)
@@ -57,8 +55,6 @@ def cases_chart(facts: StudyFacts) -> Chart | None:
     y = alt.Y(f"{value}:Q", title=title)
     if value == "seconds":
         y = y.scale(log_scale()).axis(si_axis("s"))
-    by = ["machine", *others]
-    drawing, rows = line_chart(rows, x, y, "variant", names, by=by, intervals=True)
-    description = f"{facts.study.title}: {title} over {label}, a line a variant."
-    columns = {**BASIS_COLUMNS, "title": "what"}
-    return Chart(drawing, rows, description, columns, case_selects(rows, others, facts))
+    description = f"{title} over {label}, a line a variant."
+    columns, selects = {**BASIS_COLUMNS, "title": "what"}, case_selects(rows, others, facts)
+    return line_chart(rows, x, y, "variant", names, description, columns, selects, intervals=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -11,7 +11,15 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.results.model.judge import PREDICTED
-from analysis.site.charts.theme import HEIGHT_PX, MAX_LINES, colour, faded_if_stale, present
+from analysis.site.charts.theme import (
+    HEIGHT_PX,
+    MAX_LINES,
+    Chart,
+    Select,
+    colour,
+    faded_if_stale,
+    present,
+)
 
 LABEL_PX: Final = 16
 """Minimum distance of two names at the ends of lines."""
@@ -30,23 +38,27 @@ def line_chart(
     y: alt.Y,
     line: str,
     order: Sequence[str],
+    description: str,
+    columns: Mapping[str, str],
+    selects: Sequence[Select] = (),
     *,
-    by: Sequence[str] = ("machine",),
     max_gap: float = MAX_GAP,
     intervals: bool = False,
     beneath: Sequence[Any] = (),
-) -> tuple[Any, pd.DataFrame]:
-    """A line for each of `order` in the column `line`, at most MAX_LINES.
+) -> Chart | None:
+    """A line for each of `order` in the column `line`, at most MAX_LINES; None without rows.
 
-    Returns the drawing, and the table with the columns that it needs beside those of `table`.
     Rows whose `state` is PREDICTED are a dashed line without points; the measured points of the
     same name then have no line.
 
-    by: columns whose values are drawn in one picture at a time: those of the selects
     max_gap: largest factor between neighbouring values that a line crosses, if x is logarithmic
     intervals: whether to draw `<y>_low` to `<y>_high`, clipped as by `clipped`
     beneath: layers to draw first
     """
+    if table.empty:
+        return None
+    machine = ["machine"] if "machine" in table else []
+    by = [*machine, *(select.column for select in selects)]
     names = present(order, table[line])
     if len(names) > MAX_LINES:
         raise FieldError(f"lines by {line}", f"at most {MAX_LINES}", ", ".join(names))
@@ -54,7 +66,7 @@ def line_chart(
     table = table[table[line].isin(names)].reset_index(drop=True).sort_values(along)
     table = table.assign(state=table.get("state", "measured"))
     table = _with_stretches(table, along, [*by, line], max_gap if _is_log(x) else np.inf)
-    groups = table.groupby(list(by), dropna=False) if by else [((), table)]
+    groups = table.groupby(by, dropna=False) if by else [((), table)]
     heights = [_label_heights(rows, value, line, is_log=_is_log(y)) for _, rows in groups]
     table = table.assign(label_at=pd.concat([*heights, pd.Series(dtype=float)])).sort_index()
     base = alt.Chart().encode(x=x, y=y, color=colour(line, names))
@@ -69,14 +81,15 @@ def line_chart(
         layers.append(dashed.encode(detail="state:N", **silent))
     layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **silent))
     if intervals:
-        table = clipped(table, value, list(by))
+        table = clipped(table, value, by)
         layers.append(measured.mark_rule().encode(y="begin:Q", y2="reach:Q"))
     layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
     labels = base.transform_filter("isValid(datum.label_at)")
     labels = labels.mark_text(align="left", dx=8, fontWeight="bold")
     at = {"x": alt.value("width"), "y": alt.Y("label_at:Q"), "text": f"{line}:N"}
     layers.append(labels.encode(**at, **silent))
-    return alt.layer(*layers).properties(height=HEIGHT_PX), table
+    drawing = alt.layer(*layers).properties(height=HEIGHT_PX)
+    return Chart(drawing, table, description, columns, selects)
 
 
 def _is_log(channel: Any) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import altair as alt
-import pandas as pd
 
 from analysis.base.quantities import quantity, signed_percent
 from analysis.results.model.judge import JUDGED_WITHIN, LINK
 from analysis.results.model.terms import TERMS
-from analysis.site.charts.theme import HEIGHT_PX, Chart, colour, log_scale, present
+from analysis.site.charts.theme import HEIGHT_PX, Chart, band, colour, log_scale, present
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
@@ -39,8 +38,6 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         href=samples_addresses(table),
     )
     within = max(JUDGED_WITHIN.get(term, 0) for term in (LINK, *table["binding"]))
-    band = alt.Chart(pd.DataFrame({"low": [-within], "high": [within]}))
-    band = band.mark_rect(style="band", opacity=0.13).encode(y="low:Q", y2="high:Q")
     legend = alt.Legend(title="bound by")
     points = alt.Chart().mark_point(size=45)
     points = points.encode(
@@ -49,6 +46,6 @@ def model_chart(facts: StudyFacts) -> Chart | None:
         color=colour("binding", present(TERMS, table["binding"]), legend),
         opacity=alt.condition("datum.judged === 1", alt.value(1), alt.value(0.35)),
     )
-    description = f"{facts.study.title}: measured over predicted time, over the predicted rate."
-    drawing = alt.layer(band, points).properties(height=HEIGHT_PX)
+    description = "measured over predicted time, over the predicted rate."
+    drawing = alt.layer(band("y", -within, within), points).properties(height=HEIGHT_PX)
     return Chart(drawing, table, description, COLUMNS)

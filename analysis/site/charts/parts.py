@@ -7,15 +7,24 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
+from analysis.base.quantities import quantity
 from analysis.site.charts.rows import MARK_PX, row_chart
-from analysis.site.charts.theme import Chart, colour, faded_if_stale, present
+from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, present
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
 PART_COLUMNS = [
     *("machine", "variant", "name", "role", "case", "part", "order"),
-    *("seconds", "whole", "share", "percent", "state", "href"),
+    *("seconds", "whole", "share", "time", "all_parts", "percent", "state", "href"),
 ]
+
+PART_WORDS = {
+    **{name: name for name in ("part", "variant", "time")},
+    "all_parts": "all parts",
+    "percent": "share",
+    "state": "state",
+}
+"""Columns of the tooltip."""
 
 
 def part_rows(facts: StudyFacts) -> pd.DataFrame:
@@ -37,6 +46,8 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
         seconds=rows["median"],
         whole=whole,
         share=share,
+        time=[quantity(one, "s") for one in rows["median"]],
+        all_parts=[quantity(one, "s") for one in whole],
         percent=[f"{100 * one:.1f} %" for one in share],
         order=rows["metric"].map(order),
         part=rows["metric"].map({metric.name: metric.label for metric in parts}),
@@ -53,12 +64,13 @@ def part_chart(
     rows: pd.DataFrame,
     x: alt.X,
     description: str,
-    columns: Mapping[str, str],
+    columns: Mapping[str, str] = PART_WORDS,
+    selects: Sequence[Select] = (),
     *,
     row: str = "variant",
     order: Sequence[str] = (),
     name: str = "name",
-    figure: str = "",
+    figure: str = "all_parts",
 ) -> Chart | None:
     """A stacked bar for each `row`, as `row_chart` has it, each part in the colour that it has in
     every chart of the study. None without rows."""
@@ -68,7 +80,10 @@ def part_chart(
     legend = alt.Legend(title=None, values=present(labels, rows["part"]))
     bars = alt.Chart().mark_bar(height=11, yOffset=MARK_PX)
     bars = bars.encode(
-        x=x, color=colour("part", labels, legend), order="order:Q", opacity=faded_if_stale()
+        x=x.stack("zero"),
+        color=colour("part", labels, legend),
+        order="order:Q",
+        opacity=faded_if_stale(),
     )
     drawing = row_chart(row, order or facts.study.variant_names, bars, name=name, figure=figure)
-    return Chart(drawing, rows, description, {"part": "part", **columns, "percent": "share"})
+    return Chart(drawing, rows, description, columns, selects)

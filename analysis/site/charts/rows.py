@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
+import pandas as pd
+
+from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, present
 
 ROW_PX: Final = 34
 """Height of a row: a line of words, and a mark below it."""
@@ -15,6 +18,8 @@ NAME_PX: Final = 6
 """Distance of words from it, upwards."""
 FIGURE_PX: Final = 85
 """Room for a figure: names are cut before it."""
+LONG_NAME: Final = 20
+"""Names in a legend are one below the other if one has more letters."""
 
 
 def row_chart(
@@ -49,3 +54,47 @@ def row_chart(
     return alt.layer(*through, *(layer.encode(y=row) for layer in rows)).properties(
         height=alt.Step(ROW_PX)
     )
+
+
+def dot_chart(
+    table: pd.DataFrame,
+    x: alt.X,
+    row: str,
+    order: Sequence[str],
+    description: str,
+    columns: Mapping[str, str],
+    selects: Sequence[Select] = (),
+    *,
+    by: str = "",
+    names: Sequence[str] = (),
+    legend: str | None = None,
+    interval: Sequence[str] = (),
+    name: str = "",
+    figure: str = "",
+    through: Sequence[Any] = (),
+) -> Chart | None:
+    """Dots in the rows of `row_chart`, faint if stale; None for an empty `table`.
+
+    order: values of the column `row` from above; if empty, as in `table`
+    by: column whose values, `names` or else as in `table`, have colours, in a legend of this title
+    interval: columns with the ends of a rule through each dot
+    """
+    if table.empty:
+        return None
+    base = alt.Chart().encode(x=x)
+    if by:
+        names = names or list(dict.fromkeys(table[by]))
+        shown = present(names, table[by])
+        about = alt.Legend(title=legend, values=shown)
+        if max(map(len, shown), default=0) > LONG_NAME:
+            about.columns = 1
+        base = base.encode(color=colour(by, names, about))
+    dots = base.mark_point(filled=True, size=60, opacity=0.95, yOffset=MARK_PX)
+    marks = [dots.encode(opacity=faded_if_stale()) if "state" in table else dots]
+    if interval:
+        rule = base.mark_rule(strokeWidth=1.4, yOffset=MARK_PX)
+        low, high = interval
+        marks.insert(0, rule.encode(x=f"{low}:Q", x2=f"{high}:Q"))
+    order = order or list(dict.fromkeys(table[row]))
+    drawing = row_chart(row, order, *marks, name=name, figure=figure, through=through)
+    return Chart(drawing, table, description, columns, selects)

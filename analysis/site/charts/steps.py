@@ -74,7 +74,7 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
     marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
     drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
     what = "payload rate in GB/s" if is_rate else "time"
-    description = f"{facts.study.title}: {what} of every variant in one case, with its {INTERVAL}."
+    description = f"{what} of every variant in one case, with its {INTERVAL}."
     return Chart(drawing, points, description, BASIS_COLUMNS, case_selects(points, keys, facts))
 
 

@@ -33,8 +33,7 @@ def timeline_chart(facts: StudyFacts) -> Chart | None:
     lanes = sorted(set(events["lane"]), key=lambda lane: (lane != HOST, len(lane), lane))
     first = events[events["machine"] == events["machine"].iloc[0]]
     goal = first.loc[first["variant"] == facts.study.goal, "title"]
-    what = f"calls of the host and work of the GPU over time, at most {MAX_EVENTS} events."
-    description = f"{facts.study.title}: {what}"
+    description = f"calls of the host and work of the GPU over time, at most {MAX_EVENTS} events."
     select = Select("title", "variant", next(iter(goal), None))
     return Chart(event_bars(events, lanes), events, description, EVENT_COLUMNS, [select])
 

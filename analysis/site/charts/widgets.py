@@ -4,23 +4,17 @@ table for readers without scripts."""
 from __future__ import annotations
 
 import json
-import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
-from analysis import ROOT
-from analysis.base.errors import FieldError
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
 SUFFIX: Final = ".page_table.json"
-FORM: Final = ROOT / "docs" / "assets" / "form.js"
-_IMPORTED: Final = re.compile(r'^import .* from "\./([\w-]+\.js)";$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -37,15 +31,12 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Widget:
-    """`data` is JSON for `show(root, data, name)` of the study's <name>.js, or of FORM.
-
-    `columns` and `rows` are the table that readers without scripts see.
-    """
+    """A form: `data` is JSON for assets/form.js, by `form_data`; `columns` and `rows` are the table
+    that readers without scripts see."""
 
     data: object
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    is_form: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ def form_data(
     columns: Sequence[str],
     tables: Sequence[FormTable],
 ) -> dict[str, object]:
-    """Data of a widget that FORM shows; `axes` are names of number fields. The browser only looks
+    """Data of a widget; `axes` are names of number fields. The browser only looks
     up the answers that `all_answers` made."""
     of_tables = [asdict(table) for table in tables]
     return {"label": label, "fields": fields, "axes": axes, "columns": columns, "tables": of_tables}
@@ -127,25 +118,13 @@ def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
 
 
 def write_widgets(facts: StudyFacts, folder: Path) -> None:
-    """Write the widgets of a study to the folder of its charts. FieldError without a script."""
+    """Write the widgets of a study to the folder of its charts."""
     for name, widget in study_widgets(facts).items():
         if widget is None:
             continue
-        script = FORM if widget.is_form else facts.study.folder / f"{name}.js"
-        if not script.is_file():
-            raise FieldError(f"widget {name}", f"a script {script.name}", "no such file")
-        for module in _modules(script):
-            shutil.copy(module, folder / (f"{name}.js" if module == script else module.name))
         (folder / f"{name}.widget.json").write_text(json.dumps(widget.data, allow_nan=False))
         rows = [dict(zip(widget.columns, row, strict=True)) for row in widget.rows]
         (folder / f"{name}.table.json").write_text(json.dumps(rows))
-
-
-def _modules(script: Path) -> Iterator[Path]:
-    """The script, and the modules beside it that it imports."""
-    yield script
-    for name in _IMPORTED.findall(script.read_text(encoding="utf-8")):
-        yield from _modules(script.with_name(name))
 
 
 def widget_rows(folder: Path, name: str) -> list[dict[str, str]]:

@@ -32,7 +32,6 @@ from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_
 from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study
 from analysis.study.source import fingerprint
-from analysis.toolchain.derived import read_absent, read_derived
 from analysis.toolchain.ptxas import KernelResources
 from analysis.toolchain.sass import VariantCode, read_code
 
@@ -58,8 +57,7 @@ class Inputs:
     """Tables of the summary stage, their sources, and the current studies.
 
     The tables have the rows of `analysis.results.tables.rows`, but `summary` those of MeasuredRow;
-    `resources` has KernelResources, and `machine_code` is by study and variant. `derived` are the
-    tables of each study's tables.py by name, and `absent` the reasons for missing ones. `machines`
+    `resources` has KernelResources, and `machine_code` is by study and variant. `machines`
     describes the host of each machine's newest run, `refused` has the reasons for what was left
     out, by its path under `results`.
     """
@@ -69,8 +67,6 @@ class Inputs:
     tables: Mapping[str, pd.DataFrame]
     resources: pd.DataFrame
     machine_code: Mapping[tuple[str, str], VariantCode]
-    derived: Mapping[str, Mapping[str, pd.DataFrame]]
-    absent: Mapping[str, Mapping[str, str]]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     runs: Sequence[RunFile]
@@ -190,7 +186,6 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
             "run `snakemake -c 8 summary`"
         )
     of_cell = ["machine", "study", "variant", "case"]
-    of_code = {name: tables / "derived" / name for name in studies}
     hosts = {machine: newest_host(results / machine, bad) for machine in known}
     return Inputs(
         studies=studies,
@@ -198,8 +193,6 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         tables=made | {"summary": made["summary"].merge(made["runs"], how="left", on=of_cell)},
         resources=read_table(tables / "resources.csv", KernelResources),
         machine_code=read_code(tables / "machine_code.csv"),
-        derived={name: read_derived(folder) for name, folder in of_code.items()},
-        absent={name: read_absent(folder) for name, folder in of_code.items()},
         refused=refused,
         machines={machine: host.described() for machine, host in hosts.items() if host},
         runs=runs,

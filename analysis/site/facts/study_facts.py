@@ -215,10 +215,6 @@ class StudyFacts:
         state = CAPTURED if taken.is_fresh else STALE
         return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
 
-    def derived(self, table: str) -> pd.DataFrame | None:
-        """A table of the study's tables.py; None where it is absent."""
-        return self.inputs.derived[self.study.name].get(table)
-
     def resources(self, variant: str) -> list[KernelResources]:
         """Compiler reports of the variant's kernels, one per kernel."""
         table = self.inputs.resources

@@ -60,25 +60,28 @@ def figure(
         case lacks
     """
     facts = page.facts
-    study = facts.study
-    case = _case(facts, variant, keys)
-    machine = machine or page.machine
-    names = [metric] if metric else study.metrics_for(study.variant(variant))
-    require_known("metric", names[0], list(study.metrics))
-    rows = (facts.find(machine, variant, case.id, name) for name in names)
-    row = next(filter(None, rows), None)
-    if row is None:
-        raise page.missing(f"a figure of {variant} in {case.id} on {machine or 'any machine'}")
+    case, row = _measured_row(page, variant, metric, machine, keys)
     payload = delivered_bytes(case, row.metric)
     if payload and facts.are_rates and not as_time:
         shown = speed(payload, row.median)
         interval = _rate_interval(facts, case, row, payload)
     else:
-        known = study.metrics[row.metric]
+        known = facts.study.metrics[row.metric]
         shown = _three_digits(known.write(row.median))
         interval = known.write_interval(row.median, row.ci_low, row.ci_high)
         interval = spread(row, interval, known.write)
     return _linked(page, data_of(shown, row), row, interval)
+
+
+@macro()
+def runs(
+    page: Page, variant: str, metric: str = "", *, machine: str = "", **keys: CaseValue | None
+) -> str:
+    """The runs and hosts that a figure is based on, such as `5 runs, 4 hosts`.
+
+    variant, metric, machine, keys: as of `figure`
+    """
+    return basis_phrase(_measured_row(page, variant, metric, machine, keys)[1])
 
 
 @macro()
@@ -220,6 +223,23 @@ def _known_claim(facts: StudyFacts, claim: str) -> Claim:
     claims = {known.id: known for known in facts.study.claims}
     require_known("claim", claim, claims)
     return claims[claim]
+
+
+def _measured_row(
+    page: Page, variant: str, metric: str, machine: str, keys: Mapping[str, CaseValue | None]
+) -> tuple[Case, MeasuredRow]:
+    """A case and its row of the summary, by `metric` or else the clock that compares the variant;
+    MissingError without one."""
+    facts = page.facts
+    case = _case(facts, variant, keys)
+    machine = machine or page.machine
+    names = [metric] if metric else facts.study.metrics_for(facts.study.variant(variant))
+    require_known("metric", names[0], list(facts.study.metrics))
+    rows = (facts.find(machine, variant, case.id, name) for name in names)
+    row = next(filter(None, rows), None)
+    if row is None:
+        raise page.missing(f"a figure of {variant} in {case.id} on {machine or 'any machine'}")
+    return case, row
 
 
 def _case(facts: StudyFacts, variant: str, keys: Mapping[str, CaseValue | None]) -> Case:

@@ -104,6 +104,29 @@ def _fact(value: Any, unit: str) -> str:
 
 
 @macro()
+def hosts(page: Page) -> Markup:
+    """Every host of a machine: its runs, driver, cores and memory."""
+    rows = []
+    runs = sorted(page.inputs.runs, key=lambda run: (run.machine, run.host.id, run.begun))
+    for (machine, name), group in groupby(runs, lambda run: (run.machine, run.host.id)):
+        of_host = list(group)
+        host, days = of_host[-1].host, [run.begun[:10] for run in of_host]
+        rows.append(
+            {
+                "machine": page.inputs.called(machine),
+                "host": code(name),
+                "studies": str(len({run.study for run in of_host})),
+                "runs": str(len(of_host)),
+                "days": " to ".join(dict.fromkeys([days[0], days[-1]])),
+                "driver": _fact(host.driver, ""),
+                "cores": _fact(host.cores, ""),
+                "memory": _fact(host.memory_bytes, "B"),
+            }
+        )
+    return table(rows)
+
+
+@macro()
 def provenance(page: Page) -> Markup:
     """Every run of every machine: commit, compiler, number of variants."""
     return table(

@@ -3,7 +3,7 @@ journeys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -14,6 +14,8 @@ STUDIES: Final = "studies"
 """The folder of the pages of studies."""
 JOURNEYS: Final = "Journeys"
 """The group of those studies that mkdocs.yml does not list."""
+OUTSIDE: Final = "Outside the menu"
+"""The group of pages that are linked from where they are needed."""
 
 Group = tuple[str, Sequence[str]]
 """A title and its pages; a page by itself has no title."""
@@ -29,20 +31,13 @@ def navigation(pages: Path) -> list[Group]:
     found = {path.relative_to(pages).as_posix() for path in pages.glob(f"{STUDIES}/*.md")}
     others = sorted(found - known)
     extended = [(name, [*group, *(others if name == JOURNEYS else [])]) for name, group in listed]
-    return _only(extended, lambda page: (pages / page).exists())
-
-
-def sidebar(groups: Iterable[Group], pages: Path) -> list[str | dict[str, Sequence[str]]]:
-    """The menu as mkdocs has it, without the pages that the mkdocs.yml in the folder `pages` keeps
-    out of it."""
-    names = read_yaml(pages / CONFIGURATION).get("not_in_nav", "").split()
-    shown = _only(groups, lambda page: f"/{page}" not in names)
-    return [{name: group} if name else group[0] for name, group in shown]
-
-
-def _only(groups: Iterable[Group], is_kept: Callable[[str], bool]) -> list[Group]:
-    kept = [(name, [*filter(is_kept, group)]) for name, group in groups]
+    kept = [(name, [page for page in group if (pages / page).exists()]) for name, group in extended]
     return [(name, group) for name, group in kept if group]
+
+
+def sidebar(groups: Iterable[Group]) -> list[str | dict[str, Sequence[str]]]:
+    """The menu as mkdocs has it, without the group OUTSIDE."""
+    return [{name: group} if name else group[0] for name, group in groups if name != OUTSIDE]
 
 
 def study_groups(groups: Iterable[Group], studies: Iterable[str]) -> dict[str, list[str]]:

@@ -52,7 +52,7 @@ def build_site(
     whole = site.with_name(f".{site.name}.partial")
     listed = navigation(pages)
     groups = study_groups(listed, studies)
-    settings = {"docs_dir": str(docs), "site_dir": str(whole), "nav": sidebar(listed, pages)}
+    settings = {"docs_dir": str(docs), "site_dir": str(whole), "nav": sidebar(listed)}
 
     def make(known: Inputs) -> Staged:
         staged = stage(known, groups, pages, tables, charts, docs, published)
@@ -92,12 +92,13 @@ def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> 
 
 
 def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
-    """List `faults` at the end of the home page of the built `site`."""
+    """List `faults`, folded, at the end of the home page of the built `site`."""
     if not faults:
         return
     home = site / "index.html"
-    listed = element("h2", "What these pages lack", id="faults")
+    title = element("summary", element("h2", f"What these pages lack: {len(faults)}", id="faults"))
     lines = (element("li", plain(fault.sentence(inputs))) for fault in faults)
-    listed += element("ul", *lines, class_="hp-faults")
+    listed = element("ul", *lines, class_="hp-faults")
+    listed = element("details", title, listed, class_="hp-section")
     text, end, rest = home.read_text().rpartition("</article>")
     home.write_text(Markup("").join(map(Markup, (text, listed, end, rest))))

@@ -97,7 +97,7 @@ def _texts(facts: StudyFacts, variant: Variant) -> Iterator[str]:
     """The variant's idea, why it is faster, what study.yaml sets, and why it was skipped."""
     if variant.name in facts.unreached:
         yield f"Skipped on every machine: {facts.unreached[variant.name]}."
-    yield variant.idea
+    yield from variant.idea.splitlines()
     for name, reason in variant.beats.items():
         yield f"Faster than `{name}`: {reason}"
     if settings := setting_difference(facts.study, variant):

@@ -3,7 +3,7 @@ that the study computes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import mode
 from typing import Any, Final
@@ -48,7 +48,7 @@ def table(page: Page, name: str, **options: Any) -> Markup:
 
     name: `steps`, the running table of steps; or a function of TABLES in the study's page_tables.py
     options: of `steps`: `names`, the variants, or else `roles`, one or several of `step`,
-        `reference`, `ceiling` and `beyond`; and `changes`, what a variant changes, by its name
+        `reference`, `ceiling` and `beyond`
     """
     if name == "steps":
         return steps(page, **options)
@@ -68,13 +68,11 @@ def steps(
     page: Page,
     names: Sequence[str] = (),
     roles: Sequence[str] = ("step", "beyond"),
-    changes: Mapping[str, str] | None = None,
 ) -> Markup:
-    """The running table: what each variant changes, by default the first sentence of its idea; its
-    figure, share of the limit, and gain. Without `names`, it has all of some `roles` that a machine
-    could run."""
-    facts, changed, machine = page.facts, changes or {}, page.machine
-    for name in [*names, *changed]:
+    """The running table: the first paragraph of each variant's idea, its figure, share of the
+    limit, and gain. Without `names`, it has all of some `roles` that a machine could run."""
+    facts, machine = page.facts, page.machine
+    for name in names:
         require_known("variant", name, facts.study.variant_names)
     variants = [facts.study.variant(name) for name in names] or [
         one for one in facts.study.with_role(*roles) if one.name not in facts.unreached
@@ -98,7 +96,7 @@ def steps(
         rows.append(
             {
                 "step": link(f"#{variant.name}", variant.title),
-                "what changes": prose(changed.get(variant.name) or variant.idea.partition(". ")[0]),
+                "what changes": prose(variant.idea.partition("\n")[0]),
                 "figure": _figure(facts, variant, time, usual) if time else "",
                 "of the limit": "" if share is None else percent(share),
                 **(_gain(facts, variant, time, before) if time else {}),
@@ -253,8 +251,6 @@ def missing(facts: StudyFacts) -> Markup:
         }
         for (machine, kind, reason, cases), group in groupby(found, key=lambda one: one[:4])
     ]
-    absent = facts.inputs.absent[facts.study.name].items()
-    rows += [{"missing": f"table {name} of the code", "reason": why} for name, why in absent]
     return html.table(rows)
 
 

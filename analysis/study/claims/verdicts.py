@@ -31,7 +31,7 @@ class NotTested(Exception):
 
 
 class Missing(NotTested):
-    """Evidence is missing: it was not measured, not captured, or not derived. A machine that cannot
+    """Evidence is missing: it was not measured or not captured. A machine that cannot
     give it, and results of other code, are a plain NotTested."""
 
     def __init__(self, what: str) -> None:

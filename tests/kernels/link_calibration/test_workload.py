@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from kernels.common.random_bytes import random_bytes
-from kernels.link_calibration import other_links
+from kernels.link_calibration import page_tables
 from tests.repository import STUDIES
 
 WORKLOADS = load_python(STUDIES["link_calibration"], "workload")
@@ -54,15 +53,13 @@ def test_random_bytes_take_every_value_at_every_place() -> None:
 def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> None:
     study = next(iter(calibrated.studies.values()))
     unknown = StudyFacts(calibrated, study)
-    assert other_links.calibrated_machine(unknown) is None
-    assert not other_links.predicted_links(unknown).rows and other_links.stated_links(unknown).rows
+    assert page_tables.calibrated_chip(unknown) is None
+    assert not page_tables.predicted_links(unknown).rows and page_tables.stated_links(unknown).rows
     host = {**calibrated.machines["box"], "pcie_generation": 5, "pcie_width": 16}
     facts = StudyFacts(replace(calibrated, machines={"box": host}), study)
-    known = other_links.calibrated_machine(facts)
-    assert known is not None and known.link.name == "pcie5_x16"
-    held = other_links.held_against(facts)
-    assert {one.link.name for one in held if one.is_calibrated} == {"pcie5_x16"}
-    for one in held:
-        assert one.predicted <= one.link.packet_rate
-        assert one.difference == pytest.approx(one.published.rate / one.predicted - 1)
-    assert len(other_links.predicted_links(facts).rows) == len(held)
+    known = page_tables.calibrated_chip(facts)
+    assert known is not None and known[1].name == "pcie5_x16"
+    held, shown = page_tables.predictions(facts), page_tables.predicted_links(facts).rows
+    assert {row[0] for row in shown if row[5] == "measured here"} == {known[1].title}
+    assert all(predicted <= link.packet_rate for link, _, predicted in held)
+    assert len(shown) == len(held)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator import __main__ as command
-from allocator.lib.snapshot import Recording, SnapshotError, read_snapshot
+from allocator.lib.snapshot import Recording, read_snapshot
 from analysis.api.study import HotpathError
 from tests.kernels.phases.modules import MIB, built
 
@@ -157,7 +157,7 @@ def test_a_bad_snapshot_is_refused_in_one_line(
     path: Path, snapshot: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path.write_bytes(pickle.dumps(snapshot))
-    with pytest.raises(SnapshotError) as error:
+    with pytest.raises(HotpathError) as error:
         read_snapshot(path)
     shown = str(error.value)
     assert shown.count("\n") == 0 and len(shown) < 700 and shown.startswith(f"{path}: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,14 @@ from hypothesis import strategies as st
 from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
 from kernels.transfers.advise import main
-from kernels.transfers.answering import ANY, Measured, Place, measured
-from kernels.transfers.calls import simplest_first
+from kernels.transfers.answering import ANY, Measured, Place, measured, simplest_first
+from kernels.transfers.charts import fit_line
 from kernels.transfers.kinds import MEMORIES, memory_of, method_of
-from kernels.transfers.line import fit_line
 from kernels.transfers.measured import moves
-from kernels.transfers.pools import Gather, Pools, reach_bytes
 from tests.repository import STUDIES
 from tests.synthetic import write_machine
 
 TRANSFERS = STUDIES["transfers"]
-GIB = 2**30
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -78,9 +74,7 @@ def test_a_cell_has_its_time_and_all_ways_and_between_cells_are_ranges(advise: A
     [
         ("--size 8KiB --count 9999", "box.*not measured: .* The nearest measured cell: "),
         ("--size 1001 --count 16", "box.*All measured sizes are multiples of 16 B"),
-        ("--size 4KiB --memory registered", "box.*not measured, with pieces of any size"),
-        ("--size 4KiB --count 16 --pool 40GiB", "box.*lists in a pool of 40 GiB"),
-        ("--size 4KiB --count 16 --pool 1KiB", "--pool: expected at least 64 KiB, got '1 KiB'"),
+        ("--size 4KiB --memory registered", "box.*registered memory.*not measured: 1 × 4 KiB$"),
         ("--size 4KiB --machine nosuch", r"--machine: expected one of \['box'\], got 'nosuch'"),
     ],
 )
@@ -163,38 +157,7 @@ SIZES = np.array([1, 65536, 2**20, 2**24, 2**26], dtype=float)
 
 
 @given(latency=st.floats(1e-6, 1e-4), bandwidth=st.floats(1e9, 1e11))
-def test_an_exact_line_is_found_and_a_misfit_is_one_to_either_side(
-    latency: float, bandwidth: float
-) -> None:
-    seconds = latency + SIZES / bandwidth
-    line = fit_line(SIZES, seconds)
-    assert line is not None and line.misfit < 1e-4
-    assert line.latency.value == pytest.approx(latency, rel=1e-4)
-    assert line.bandwidth.value == pytest.approx(bandwidth, rel=1e-4)
-    for factor in (0.5, 2.0):
-        bent = seconds * np.where(SIZES == 2**20, factor, 1)
-        found = fit_line(SIZES, bent)
-        assert found is not None
-        assert found.misfit == pytest.approx(np.abs(found.seconds(SIZES) / bent - 1).max())
+def test_an_exact_line_is_found(latency: float, bandwidth: float) -> None:
+    line = fit_line(SIZES, latency + SIZES / bandwidth)
+    assert line == pytest.approx((latency, bandwidth), rel=1e-4)
     assert fit_line(SIZES[:3], SIZES[:3]) is None
-
-
-def test_the_reach_is_found_and_a_pool_beyond_it_is_refused() -> None:
-    def row_seconds(*pools: float) -> dict[tuple[int, int], float]:
-        """Seconds of a row: its bytes, or the walks of those that the translations miss."""
-        return {
-            (int(pool * GIB), size): max(size / 50e9, 4e-8 * (1 - 0.6 / pool))
-            for pool in pools
-            for size in (128, 656, 1024)
-        }
-
-    assert reach_bytes(row_seconds(0.2, 1, 2, 4, 16, 40)) == pytest.approx(0.6 * GIB, rel=0.01)
-    assert math.isnan(reach_bytes(row_seconds(0.2, 0.5, 1))), "one pool with page walks"
-    reaches = Pools({"one": 2.0, "two": 3.0}, [])  # a machine without one has the smallest
-    assert (reaches.reach("two"), reaches.reach("three")) == (3.0, 2.0)
-    pools = Pools({"box": GIB}, [Gather("box", "way", 656, 2048, 40 * GIB, 5e-5)])
-    assert pools.refusal("box", 656, 2048, GIB) == ""
-    refusal = pools.refusal("box", 656, 2048, 40 * GIB)
-    assert refusal.startswith("not measured: lists in a pool of 40 GiB, beyond the 1024 MiB that")
-    assert refusal.endswith("2048 × 656 B from 40 GiB in 50.00 µs, by way")
-    assert Pools({}, []).refusal("box", 1024, 1024, 2**20) == "", "the pieces fill it"

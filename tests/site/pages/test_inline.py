@@ -51,6 +51,7 @@ def test_a_figure_follows_the_samples_and_names_its_basis(inputs: Inputs) -> Non
     figure = shown("figure", on(inputs, "box"), "vectors")
     assert ">2.00 GB/s<" in figure
     assert 'title="box; 95 % interval: ' in figure and "; 3 runs, 3 hosts; " in figure
+    assert shown("runs", on(inputs, "box"), "vectors") == "3 runs, 3 hosts"
     assert 'href="../../data/?samples.case=' in figure and "#box-copy-vectors" in figure
     other = shown("figure", on(inputs, "other-box"), "vectors", as_time=True)
     assert 'title="other-box; ' in other and "s</a>" in other and "GB/s" not in other

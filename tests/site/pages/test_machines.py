@@ -13,7 +13,7 @@ from tests.roots import make_inputs, make_root, settled, without_data
 from tests.site.pages.conftest import page_in
 from tests.synthetic import COPY, at_rates, write_machine
 
-NAMES = ("freshness", "machine_table", "provenance", "machine_pairs", "samples")
+NAMES = ("freshness", "hosts", "machine_table", "provenance", "machine_pairs", "samples")
 
 
 @pytest.fixture(scope="module")

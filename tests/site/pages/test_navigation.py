@@ -14,23 +14,23 @@ def test_pages_keep_their_order_and_others_come_last_among_the_journeys(tmp_path
     (tmp_path / "studies").mkdir()
     (tmp_path / "mkdocs.yml").write_text(
         "nav: [index.md, gone.md, {Journeys: [studies/b.md]}, {Empty: [studies/no.md]},"
-        " {Rest: [studies/c.md, data.md]}]\nnot_in_nav: |\n  /studies/b.md\n  /data.md\n"
+        " {Rest: [studies/c.md]}, {Outside the menu: [data.md]}]\n"
     )
     for name in ("index", "data", "studies/a", "studies/b", "studies/c"):
         (tmp_path / f"{name}.md").write_text("")
     listed = navigation(tmp_path)
     journeys = (JOURNEYS, ["studies/b.md", "studies/a.md"])
-    assert listed == [("", ["index.md"]), journeys, ("Rest", ["studies/c.md", "data.md"])]
+    rest = ("Rest", ["studies/c.md"])
+    assert listed == [("", ["index.md"]), journeys, rest, ("Outside the menu", ["data.md"])]
     groups = study_groups(listed, ["a", "b", "c", "without_a_page"])
     assert groups == {JOURNEYS: ["b", "a", "without_a_page"], "Rest": ["c"]}
-    menu = ["index.md", {JOURNEYS: ["studies/a.md"]}, {"Rest": ["studies/c.md"]}]
-    assert sidebar(listed, tmp_path) == menu
+    assert sidebar(listed) == ["index.md", dict([journeys]), dict([rest])]
 
 
 def test_every_page_outside_the_menu_has_a_link_and_every_study_its_place() -> None:
     listed = navigation(ROOT / "docs")
     pages = [page for _, group in listed for page in group]
-    menu = str(sidebar(listed, ROOT / "docs"))
+    menu = str(sidebar(listed))
     texts = "".join((ROOT / "docs" / page).read_text() for page in pages)
     for page in (page for page in pages if page not in menu):
         assert re.search(rf"[(/]{re.escape(Path(page).name)}[)#]", texts), page
