@@ -113,6 +113,12 @@ def emulated() -> list[tuple[str, Variant]]:
     ]
 
 
+def directions(variant: Variant) -> list[dict[str, Any]]:
+    """Values with each direction of pieces that the variant's cases have."""
+    found = {case.values.get("direction") for case in variant.cases} & {"h2d", "d2h"}
+    return [{"direction": one} for one in sorted(map(str, found))] or [{}]
+
+
 def draw_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw as few sets of rows as there may be: one row would take a million."""
     for draws in DRAWS:

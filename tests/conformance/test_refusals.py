@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from analysis.base.errors import FieldError
-from tests.conformance.emulated import bound, draw_few
+from tests.conformance.emulated import bound
 from tests.kernels.cuda import Cuda
-from tests.kernels.cuda import fake as fake
 
 ROWS = {"row_bytes": 512, "offset_bytes": 0, "constants": {"total_bytes": 9 * 512}}
 # Values of the case and, under "constants", of the study; and the error.
@@ -72,14 +71,12 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     [(*of, *refused) for of, every in REFUSED.items() for refused in every],
 )
 def test_what_makes_no_sense_is_one_error(
-    fake: Cuda,
-    monkeypatch: pytest.MonkeyPatch,
+    host: Cuda,
     study: str,
     variant: str,
     values: dict[str, Any],
     message: str,
 ) -> None:
-    draw_few(monkeypatch)
     case = {key: value for key, value in values.items() if key != "constants"}
     with pytest.raises(FieldError, match=message):
         bound(study, variant, case, **values.get("constants", {}))

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation
 from analysis.study import Variant
-from kernels.common import shared_pool
 from kernels.common.arrays import Bytes
 from tests.conformance.binding import outcome
-from tests.conformance.emulated import EMULATED, bound, draw_few, emulated
+from tests.conformance.emulated import EMULATED, bound, directions, emulated
 from tests.kernels.cuda import Cuda
-from tests.kernels.cuda import fake as fake
-from tests.kernels.peers import fake_torch
-from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
 VARIANTS = [pytest.param(*pair, id=f"{pair[0]}-{pair[1].name}") for pair in emulated()]
 
 
-@pytest.fixture(autouse=True)
-def _with_torch_and_few_sets(fake: Cuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_torch.install(monkeypatch)
-    draw_few(monkeypatch)
-    monkeypatch.setattr(shared_pool, "cores", lambda: [0, 1, 0])
-
-
-def directions(variant: Variant) -> list[dict[str, Any]]:
-    """Values with each direction of pieces that the variant's cases have."""
-    found = {case.values.get("direction") for case in variant.cases} & {"h2d", "d2h"}
-    return [{"direction": one} for one in sorted(map(str, found))] or [{}]
-
-
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
-def test_a_launch_is_right_and_none_is_not(study: str, variant: Variant) -> None:
+def test_a_launch_is_right_and_none_is_not(host: Cuda, study: str, variant: Variant) -> None:
     for small in range(len(EMULATED[study].cases)):
         for values in directions(variant):
             operation = bound(study, variant.name, values, small=small)
@@ -45,50 +27,6 @@ def test_a_launch_is_right_and_none_is_not(study: str, variant: Variant) -> None
             assert {*operation.own_samples(0, 1)} <= {*STUDIES[study].metrics}
             operation.poison()
             assert operation.check() is not None
-
-
-ON_HOST: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "duplex": {"in_turn": [{}], "at_once": [{}]},
-    "pool_gather": {name: [{}] for name in ("packed_by_cpu", "ceiling_copy_engine")},
-    "transfers": {
-        "pinned_loop": [{"direction": "both", "count": 1}, {}],
-        **{f"pinned_{name}": [{}] for name in ("packed", "batch", "list_loop")},
-        "pinned_list_packed": [{"threads": 1}, {"threads": 5}],
-    },
-}
-"""Variants whose host code is compiled, with values of their cases."""
-ON_HOST_LONG: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "pool_gather": {name: [{}] for name in ("packed_past_caches", "packed_by_2")},
-    "transfers": {
-        **{f"pinned_{name}": [{}] for name in ("2d", "graph")},
-        "pinned_list_packed_1": [{"threads": 1}],
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("study", "name", "values"),
-    [
-        pytest.param(study, name, values, marks=[pytest.mark.long] if of is ON_HOST_LONG else [])
-        for of in (ON_HOST, ON_HOST_LONG)
-        for study, variants in of.items()
-        for name, values in variants.items()
-    ],
-)
-def test_host_code_moves_every_byte(study: str, name: str, values: list[dict[str, Any]]) -> None:
-    module, variant = stubbed(STUDIES[study], name), STUDIES[study].variant(name)
-    for small in range(len(EMULATED[study].cases)):
-        for value in (way | one for way in directions(variant) for one in values):
-            operation = bound(study, name, value, module, small=small)
-            for _ in range(3):
-                assert outcome(operation) is None
-                assert operation.check() is None
-                if variant.host_work and operation.settle:
-                    operation.settle()
-            for part in getattr(operation, "targets", [operation]):
-                part.poison()
-                assert operation.check() is not None
-                operation.launch(0)
 
 
 def one_bit(memory: Bytes, before: Bytes, written: np.ndarray) -> None:
@@ -134,10 +72,10 @@ def spoiled(cuda: Cuda, operation: Operation, spoil: Callable[..., None]) -> lis
 
 
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
-def test_a_spoiled_output_fails(fake: Cuda, study: str, variant: Variant) -> None:
+def test_a_spoiled_output_fails(host: Cuda, study: str, variant: Variant) -> None:
     # Only in memory of CUDA's, the spoiled output is seen.
     is_held = variant.name.startswith(("pinned", "write_combined"))
     values = directions(variant)[0 if is_held else -1]
     for spoil in SPOILS:
-        found = spoiled(fake, bound(study, variant.name, values), spoil)
+        found = spoiled(host, bound(study, variant.name, values), spoil)
         assert found and None not in found, spoil.__name__

@@ -1,10 +1,12 @@
-"""Fixtures of tests on a GPU."""
+"""Fixtures of tests on a GPU, and without one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+
+from tests.kernels.cuda import fake as fake
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,6 @@ from kernels.common import host_memory, large_pool
 from kernels.common.arrays import bytes_at
 from kernels.common.outputs import POISON, wrong_byte, wrong_row
 from tests.kernels.cuda import Cuda, install
-from tests.kernels.cuda import fake as fake
 
 MIB = 2**20
 SIZE = 5 * MIB + 48

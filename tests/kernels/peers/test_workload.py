@@ -14,7 +14,6 @@ from kernels.common import large_pool
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
 from tests.kernels.cuda import Cuda
-from tests.kernels.cuda import fake as fake
 from tests.kernels.peers import fake_torch
 from tests.repository import STUDIES
 

@@ -1,6 +1,6 @@
 // A source that behaves like a driver and its streams at their worst: memory runs out and is not
-// taken back, streams lag, end, and come back under the same handle, and inside a capture most calls
-// are refused.
+// taken back, streams lag, end, and come back under the same handle, and inside a capture most
+// calls are refused.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,6 @@
 #include "mapping.h"
 #include "stream_order.h"
 #include "stream_source.h"
-
-// The real driver would end the process here, or do something that nobody asked for.
-struct Crash : std::logic_error {
-  using std::logic_error::logic_error;
-};
 
 constexpr Stream kPerThread = 2;  // cudaStreamPerThread: a different stream in each thread
 
@@ -110,7 +105,9 @@ class StreamWork {
   std::map<Id, Work> streams_;
 };
 
-// One device, whatever the index. Programs and allocators may call it from several threads.
+// One device, whatever the index. Programs and allocators may call it from several threads. It
+// throws std::logic_error where the real driver would end the process, or do something that nobody
+// asked.
 class HostileSource : public StreamSource {
  public:
   using Id = StreamWork::Id;
@@ -234,12 +231,13 @@ class HostileSource : public StreamSource {
     capturing_[live(stream, "cudaStreamBeginCapture")] = !is_relaxed;
   }
 
-  // Throws Crash if a forbidden call has ended the capture.
+  // Throws std::logic_error if a forbidden call has ended the capture.
   void end_capture(Stream stream) {
     const Lock lock(mutex);
     capturing_.erase(live(stream, "cudaStreamEndCapture"));
     if (!invalid_.empty() && capturing_.empty()) {
-      throw Crash("cudaStreamEndCapture: the capture was ended by " + std::exchange(invalid_, ""));
+      throw std::logic_error("cudaStreamEndCapture: the capture was ended by " +
+                             std::exchange(invalid_, ""));
     }
   }
 
@@ -350,7 +348,7 @@ class HostileSource : public StreamSource {
     }
     const auto found = handles_.find(stream);
     if (found == handles_.end()) {
-      throw Crash(call + " of a stream that has ended: segmentation fault");
+      throw std::logic_error(call + " of a stream that has ended: segmentation fault");
     }
     return found->second;
   }
@@ -366,12 +364,8 @@ class HostileSource : public StreamSource {
 
   void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
 
-  static uint64_t next_serial() {
-    static std::atomic<uint64_t> last{0};
-    return ++last;
-  }
-
-  const uint64_t serial_ = next_serial();
+  static inline std::atomic<uint64_t> sources_{0};
+  const uint64_t serial_ = ++sources_;
   const size_t capacity_;
   SourceCounts counts_;
   HostSource memory_{SIZE_MAX};  // addresses, which come back

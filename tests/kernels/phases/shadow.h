@@ -11,19 +11,15 @@
 
 constexpr size_t kKiB = size_t{1} << 10, kMiB = size_t{1} << 20, kGiB = size_t{1} << 30;
 
-// A violation: expected and got.
-struct Fault : std::logic_error {
-  using std::logic_error::logic_error;
-};
-
+// Throws what was expected and what came.
 inline void require(bool holds, const std::string& expected, const std::string& got) {
   if (!holds) {
-    throw Fault("expected " + expected + ", got " + got);
+    throw std::logic_error("expected " + expected + ", got " + got);
   }
 }
 
-// A program on a GPU: it allocates, works on streams, frees and captures. Throws Fault if it gets
-// memory that it must not have. Threads may act at once, each on separate allocations.
+// A program on a GPU: it allocates, works on streams, frees and captures. Throws std::logic_error
+// if it gets memory that it must not have. Threads may act at once, each on separate allocations.
 class Shadow {
  public:
   static constexpr int kDevice = 1;  // not 0, so that a call that ignores it is noticed

@@ -18,7 +18,6 @@ from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
 from tests.conformance.binding import outcome
-from tests.kernels.cuda import fake as fake
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 from tests.waiting import wait_for

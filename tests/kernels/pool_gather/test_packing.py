@@ -14,7 +14,6 @@ from analysis.toolchain.compile import OPTIMISATION, defines
 from kernels.common import shared_pool
 from tests.compiled import changed_kernels, object_file, program, toolchain
 from tests.conformance.emulated import bound, draw_few
-from tests.kernels.cuda import fake as fake
 from tests.kernels.stubbed import LATE, YIELDING, runtime, stubbed
 from tests.repository import STUDIES
 

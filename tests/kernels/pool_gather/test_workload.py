@@ -21,7 +21,6 @@ from tests.compiled import QUICK, module
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
 from tests.kernels.cuda import Cuda, array_of
-from tests.kernels.cuda import fake as fake
 from tests.repository import STUDIES
 
 POOL = STUDIES["pool_gather"]

@@ -17,7 +17,6 @@ from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.conformance.binding import outcome
-from tests.kernels.cuda import fake as fake
 from tests.repository import STUDIES
 
 STUDY = STUDIES["training"]

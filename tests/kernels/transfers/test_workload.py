@@ -17,7 +17,6 @@ from kernels.common.moves.workload import MARK_BYTES
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound
 from tests.kernels.cuda import Cuda, array_of
-from tests.kernels.cuda import fake as fake
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 

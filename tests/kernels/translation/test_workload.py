@@ -14,7 +14,6 @@ from analysis.toolchain.modules import load_python
 from kernels.common.large_pool import LargePool
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound
-from tests.kernels.cuda import fake as fake
 from tests.repository import STUDIES
 
 TRANSLATION = STUDIES["translation"]

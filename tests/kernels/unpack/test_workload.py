@@ -15,7 +15,6 @@ from analysis.toolchain.modules import load_python
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound
 from tests.kernels.cuda import Cuda
-from tests.kernels.cuda import fake as fake
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
