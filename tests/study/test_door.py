@@ -26,7 +26,7 @@ def folders_used(text: str, file: Path) -> Iterator[str]:
 
 
 def test_studies_import_from_the_door_only() -> None:
-    """None from another's folder, but for layers that are made of one layer's operators."""
+    """And none from the folder of another, but for layers that are made of one layer's operators."""
     code = (".py", ".h", ".cpp", ".cu")
     files = [path for top in TOPS for path in top.rglob("*") if path.suffix in code]
     assert len(files) > 200
