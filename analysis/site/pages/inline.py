@@ -22,7 +22,7 @@ from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import ClaimRow, RatioRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
 from analysis.site.facts.basis import basis_phrase, in_few, is_headline, spread
-from analysis.site.facts.claims import UNDECIDED, written_interval
+from analysis.site.facts.claims import PUBLISHED, UNDECIDED, written_interval
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.points import shortest_time
@@ -141,13 +141,16 @@ def measured(page: Page, claim: str) -> Markup:
 def verdict(page: Page, *claims: str) -> Markup:
     """Marks behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested; linked to the
     ledger. One for claims that all machines decide alike, else one for each machine, with its name.
+    Machines without any figure of the study have none.
 
     claims: ids of the claims that the sentence rests on
     """
+    measured_on = {PUBLISHED, *(machine for machine, *_ in page.facts.measured)}
     by_verdicts: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in claims:
         _known_claim(page.facts, name)
         rows = page.facts.verdicts.by_claim.get(name, [])
+        rows = [row for row in rows if row.machine in measured_on]
         shown = {page.inputs.called(row.machine): page.facts.verdicts.shown(row) for row in rows}
         by_verdicts.setdefault((*shown.items(),), []).append(name)
     marks = [mark for shown, names in by_verdicts.items() for mark in _marks(page, names, shown)]

@@ -38,8 +38,7 @@ def test_steps_show_what_each_gains_over_the_one_before(
     rows = rows_of(shown)
     names = [variant.name for variant in measured.study.with_role("step", "beyond")]
     assert re.findall(r'<td><a href="#(\w+)">', shown) == names
-    vectors = dict(zip(names, rows, strict=True))["vectors"]
-    assert vectors[1] == measured.study.variant("vectors").idea
+    assert rows[names.index("vectors")][1] == measured.study.variant("vectors").idea
     verdicts = [row[-2] if "write-up" in shown else row[-1] for row in rows]
     assert {"✓ faster", "✗ slower", "= same", "?"} <= {*verdicts}
     assert "<caption>box; case" in shown and "3 runs, 3 hosts" in shown
