@@ -30,8 +30,7 @@ from analysis.study.config import Grid, load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules, module_path
-from tests.second_clock.cells import CELLS
-from tests.second_clock.clock import BothClocks, Compared, build
+from tests.second_clock.clock import CELLS, BothClocks, Compared, build
 
 KNOWN = list(dict.fromkeys(timed.study for timed in CELLS))
 GRID = Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5)

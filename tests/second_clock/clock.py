@@ -1,4 +1,4 @@
-"""The second clock from Python, and the engine's visit to a cell between two of its own."""
+"""The cells that both clocks time, and the engine's visit to one within two of the second clock."""
 
 from __future__ import annotations
 
@@ -6,21 +6,60 @@ import ctypes
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from analysis.base.errors import HotpathError
+from analysis.base.expression import evaluate
 from analysis.base.gpu import Gpu
 from analysis.measure.cell import Cell, TimeDevice
 from analysis.measure.rig import Bound
 from analysis.measure.round import Bench, RoundJob
+from analysis.study import Case, Study, parse_case
 from analysis.toolchain.compile import run
 from analysis.toolchain.compilers import Toolchain
-from tests.second_clock.cells import CELLS, TOLERANCE, Timed
 
 SOURCE = Path(__file__).parent / "second_clock.cu"
 ADDRESS = ctypes.c_void_p
 TIMES = {"gpu_time": "device_time", "host_time": "host_time"}
 """Functions of the second clock by metric."""
+TOLERANCE: Final = {"gpu_time": 0.03, "host_time": 0.05}
+"""Largest difference between the medians of the two clocks, as a share, by metric."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A variant and case, which need not be in study.yaml, and the metrics to compare."""
+
+    study: str
+    variant: str
+    case: str
+    metrics: tuple[str, ...] = ("gpu_time", "host_time")
+
+    def cell(self, study: Study) -> Cell:
+        """The engine's cell of this variant and case."""
+        variant, values = study.variant(self.variant), parse_case(self.case)
+        payload = evaluate(variant.payload, {**variant.constants, **values})
+        return Cell(variant, Case(values, payload, "full"))
+
+
+_GATHER = "bs=128,topk=2048,draw=with_replacement"
+_FEW = "bs=1,topk=512,draw=with_replacement"
+_HOT_SET = "requests=1,topk=2048,slots=4096,misses={misses},pool_mib=188,layout=scattered"
+
+CELLS: Final = (
+    Timed("method", "empty_kernel", "bytes=0"),
+    # Its reset rests for milliseconds, after which host times of one process differ by a fifth.
+    Timed("method", "copy_written_here", "bytes=98304", ("gpu_time",)),
+    Timed("h2d_gather", "v4_grid_stride", _GATHER),
+    Timed("h2d_gather", "ceiling_sm_copy", _GATHER),
+    # Behind a held stream, a copy engine polls, so that device times of short copies vary.
+    Timed("h2d_gather", "ceiling_copy_engine", _FEW, ("host_time",)),
+    Timed("h2d_gather", "batch_memcpy", _FEW, ("host_time",)),
+    Timed("unpack", "descriptors_in_place", "chunks=8,kib=512,fragment=4096,src=0,dst=0"),
+    Timed("hot_set", "v5_several_blocks", _HOT_SET.format(misses=16)),
+    Timed("hot_set", "v5_several_blocks", _HOT_SET.format(misses=410)),
+    Timed("pool_gather", "loads_first", "rows=2048,pool_mib=40960,layout=scattered"),
+)
 
 
 def build(toolchain: Toolchain, arch: str, folder: Path) -> Path:
@@ -41,28 +80,20 @@ class SecondClock:
         for name in ("flush", *TIMES.values()):
             getattr(self._library, name).restype = ctypes.c_double
 
-    def device_time(self, bound: Bound) -> float:
-        """Time between events around one launch in a held stream, after its reset."""
-        self._reset(bound)
-        return self._call("device_time", *self._addresses(bound), ADDRESS(bound.stream))
-
-    def host_time(self, bound: Bound) -> float:
-        """Time of one launch and its wait, after its reset; what the CPU reads is in no cache."""
-        self._reset(bound)
-        self._call("flush", ADDRESS(bound.stream))
-        if bound.variant.host_work and bound.operation.settle:
-            bound.operation.settle()
-        return self._call("host_time", *self._addresses(bound), ADDRESS(bound.stream))
-
-    def _reset(self, bound: Bound) -> None:
-        if bound.operation.reset:
-            bound.operation.reset(bound.stream)
+    def time(self, metric: str, bound: Bound) -> float:
+        """Time of one launch after its reset: between events around it in a held stream, or of it
+        and its wait, while what the CPU reads is in no cache."""
+        operation: Any = bound.operation
+        if operation.reset:
+            operation.reset(bound.stream)
             bound.wait()
-
-    def _addresses(self, bound: Bound) -> list[ctypes.c_void_p]:
-        """Of the C function that does the work once, and of its argument."""
-        launcher: Any = bound.operation.launcher
-        return [*map(ADDRESS, launcher.addresses)]
+        if metric == "host_time":
+            self._call("flush", ADDRESS(bound.stream))
+            if bound.variant.host_work and operation.settle:
+                operation.settle()
+        # Of the C function that does the work once, of its argument, and of the stream.
+        addresses = *operation.launcher.addresses, bound.stream
+        return self._call(TIMES[metric], *map(ADDRESS, addresses))
 
     def _call(self, name: str, *arguments: Any) -> float:
         seconds: float = getattr(self._library, name)(*arguments)
@@ -101,13 +132,13 @@ class BothClocks(Bench):
     def _take_samples(
         self, cell: Cell, bound: Bound, first_launch_s: float, time_device: TimeDevice | None
     ) -> None:
-        metrics = next(one.metrics for one in CELLS if one.is_of(cell))
+        case = cell.variant.name, cell.case.id
+        metrics = next(one.metrics for one in CELLS if (one.variant, one.case) == case)
         count = self.sample_count(cell, first_launch_s)
 
         def samples(metric: str) -> list[float]:
             """`count` times after two that are discarded."""
-            take = getattr(self._clock, TIMES[metric])
-            return [take(bound) for _ in range(2 + count)][2:]
+            return [self._clock.time(metric, bound) for _ in range(2 + count)][2:]
 
         # Half of the samples on either side of the engine's, because hosts drift.
         before = {metric: samples(metric) for metric in metrics}

@@ -9,8 +9,7 @@ import pytest
 from tests.compiled import ARCH, toolchain
 from tests.repository import STUDIES
 from tests.second_clock.__main__ import KNOWN, compare_all, table
-from tests.second_clock.cells import CELLS, TOLERANCE
-from tests.second_clock.clock import SecondClock, build
+from tests.second_clock.clock import CELLS, TOLERANCE, SecondClock, build
 
 
 @pytest.mark.gpu
