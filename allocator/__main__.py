@@ -1,20 +1,28 @@
-"""Replay a recording of PyTorch's memory on PyTorch's allocator and on this project's.
+"""Replay a recording of PyTorch's memory on PyTorch's allocator and on this project's, or build the
+latter as a package that plugs it into PyTorch.
 
 python -m allocator replay snapshot.pickle
+python -m allocator install FOLDER
 """
 
 from __future__ import annotations
 
+import json
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from allocator.lib.patterns import Pattern
 from allocator.lib.replay import streams
 from allocator.lib.snapshot import Recording, read_snapshot
-from analysis.api.code import load_module
+from analysis.api.code import load_module, run
 from analysis.api.study import Study, fail_in_one_line, find_study, program
 
+PLUGGED_STUDY: Final = "training"
+PACKAGE: Final = "hotpath_allocator"
 TORCH: Final = "torch_caching"
 OURS: Final = "p5_dropin"
 HOST_BYTES: Final = 2**50
@@ -27,8 +35,31 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("replay", help="replay a file of _dump_snapshot")
     command.add_argument("snapshot", type=Path, help="file of torch.cuda.memory._dump_snapshot")
-    for line in report(parser.parse_args().snapshot):
+    command.set_defaults(lines=lambda given: report(given.snapshot))
+    command = commands.add_parser("install", help=f"write the Python package {PACKAGE}")
+    command.add_argument("folder", type=Path, help="a folder of sys.path")
+    command.set_defaults(lines=lambda given: install(given.folder / PACKAGE))
+    given = parser.parse_args()
+    for line in given.lines(given):
         print(line)
+
+
+def install(package: Path) -> Iterator[str]:
+    """Build the allocator for this machine's PyTorch into the Python package `package`."""
+    study = find_study(PLUGGED_STUDY)
+    variant = study.variant(OURS)
+    package.mkdir(parents=True, exist_ok=True)
+    settings = {"flags": variant.flags, "needs": variant.needs}
+    with TemporaryDirectory() as folder:
+        bindings = Path(folder) / "bindings.o"
+        compiler = [sys.executable, "-m", "analysis.toolchain.compile"]
+        run([*compiler, str(study.bindings_path), "--out", str(bindings)])
+        module = Path(folder) / "variant.so"
+        settings_of = ["--settings", json.dumps(settings), "--bindings", str(bindings)]
+        run([*compiler, str(variant.path), *settings_of, "--out", str(module)])
+        shutil.copy(module, package / module.name)
+    shutil.copy(Path(__file__).with_name("plugged.py"), package / "__init__.py")
+    yield f"{package}: import {package.name}; {package.name}.install()"
 
 
 def report(path: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ TRUE = Parameters(
     copy_engine_start_up=2e-6,
     **asdict(UNCALIBRATED),
 )
+KNOWN = replace(
+    TRUE,
+    held_entries=8192,
+    walk=14e-9,
+    held_regions=512,
+    region_walk=10e-9,
+    region_wait=100e-9,
+    table_miss=14e-9,
+    row_cache=48 * 2**20,
+)
+"""With a walker."""
 MIB = 2**20
 
 

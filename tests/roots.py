@@ -16,9 +16,8 @@ import vl_convert
 
 from analysis import ROOT
 from analysis.results.tables.links import collect_fits
-from analysis.results.tables.of_study import study_tables
+from analysis.results.tables.of_study import put_together, study_tables
 from analysis.results.tables.rows import runs_text
-from analysis.results.tables.together import put_together
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.check import Fault

@@ -34,7 +34,7 @@ from analysis.measure.plan import (
 )
 from analysis.measure.publish import publish
 from analysis.measure.run import Host, import_once, imported, run_rounds
-from analysis.results.store.copying import require_same_kind
+from analysis.results.check import require_same_kind
 from analysis.results.store.runs import read_study
 from analysis.study import Study
 from analysis.study.config import Config, changed, load_config

@@ -3,8 +3,8 @@
     python -m analysis.measure.bench h2d_gather v3_loads_first --bs 128 --topk 2048 --iters 10
     ncu python -m analysis.measure.bench h2d_gather v3_loads_first --single-launch
 
-The variant's case keys and the study's constants are its options; their defaults are the headline
-case, or the variant's first one where it does not have that.
+The variant's case keys are its options; their defaults are the headline case, or the variant's
+first one where it does not have that.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import argparse
 import os
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -28,61 +27,43 @@ from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.rig import Bound, Rig
-from analysis.study import Case, CaseValue, Study, Variant, case_id, discover
+from analysis.study import Case, Study, Variant, case_id, discover
 from analysis.study.config import load_config
 from analysis.toolchain.arch import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 PROGRAM: Final = "python -m analysis.measure.bench"
+WARM_UP_LAUNCHES: Final = 2
 
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
-    """The command line of a variant: its case keys and constants, and how often to launch."""
+    """The command line of a variant: its case keys, and how often to launch."""
     name = f"{PROGRAM} {study.name} {variant.name}"
     parser = argparse.ArgumentParser(prog=name, description=variant.title)
-
-    def number(key: str, least: int, default: int | None, text: str) -> None:
+    default = variant.case(study.headline) or variant.cases[0]
+    for key, value in default.values.items():
+        known = sorted({str(case[key]) for case in variant.cases if key in case.values})
+        kind = {"type": at_least(0)} if isinstance(value, int) else {"choices": known}
         option = "--" + key.replace("_", "-")
-        parser.add_argument(option, type=at_least(least), default=default, help=text)
-
-    values = default_values(study, variant)
-    for key, value in values.items():
-        if isinstance(value, int):
-            number(key, 0, value, f"default: {value}")
-        else:
-            known = sorted({str(case[key]) for case in variant.cases if key in case.values})
-            parser.add_argument(f"--{key}", choices=known, default=value, help=f"default: {value}")
-    for key, value in study.constants.items():
-        if key not in values:
-            number(key, 1, None, f"default: {value}, or the variant's")
-    number("iters", 1, 10, "timed launches (10)")
-    number("warmup", 0, 2, "launches before them (2)")
-    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
+        parser.add_argument(option, **kind, default=value, help=f"default: {value}")
+    parser.add_argument("--iters", type=at_least(1), default=10, help="timed launches (10)")
     parser.add_argument("--single-launch", action="store_true", help="once, for a profiler")
+    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
+    parser.set_defaults(keys=list(default.values))
     return parser
 
 
-def default_values(study: Study, variant: Variant) -> Mapping[str, CaseValue]:
-    """The study's headline case if the variant has it, else its first case."""
-    return (variant.case(study.headline) or variant.cases[0]).values
-
-
-def case_of(
-    study: Study, variant: Variant, arguments: argparse.Namespace
-) -> tuple[Case, dict[str, int]]:
-    """The case and constants that the command line asks for; they need not be in study.yaml.
-    FieldError where they make no payload."""
-    asked = vars(arguments)
-    values: dict[str, CaseValue] = {key: asked[key] for key in default_values(study, variant)}
-    given = {key: asked[key] for key in study.constants if asked.get(key) is not None}
-    constants = {**variant.constants, **given}
+def case_of(variant: Variant, arguments: argparse.Namespace) -> Case:
+    """The case that the command line asks for; it need not be in study.yaml. FieldError where it
+    makes no payload."""
+    values = {key: vars(arguments)[key] for key in arguments.keys}
     try:
-        payload = evaluate(variant.payload, {**constants, **values})
+        payload = evaluate(variant.payload, {**variant.constants, **values})
     except ValueError as error:
         raise FieldError("payload_bytes", f"a whole number ({error})", case_id(values)) from error
     if payload < 0:
         raise FieldError("payload_bytes", "a number of at least 0", payload)
-    return Case(values, payload, "full"), constants
+    return Case(values, payload, "full")
 
 
 def main(words: Sequence[str]) -> None:
@@ -94,9 +75,7 @@ def main(words: Sequence[str]) -> None:
     study = studies[words[0]]
     variant = study.variant(words[1] if len(words) > 1 else "")
     arguments = options(study, variant).parse_args(words[2:])
-    case, constants = case_of(study, variant, arguments)
-    config = load_config(arguments.config)
-    variant = replace(variant, constants=constants)
+    case, config = case_of(variant, arguments), load_config(arguments.config)
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
         opened = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
@@ -122,7 +101,7 @@ def main(words: Sequence[str]) -> None:
         if wrong := bound.check():
             raise HotpathError(f"wrong output: {wrong}")
         print("output: every byte verified")
-        for _ in range(arguments.warmup):
+        for _ in range(WARM_UP_LAUNCHES):
             bound.launch()
         _report(study, bound, case, arguments.iters)
 

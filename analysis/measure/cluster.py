@@ -3,9 +3,9 @@
 python -m analysis.measure.cluster measure MACHINE RUN --config JSON
 python -m analysis.measure.cluster merge MACHINE --config JSON
 
-`measure` is for the node. It runs the ordinary pipeline in a copy of the sources, where modules are
-built, what is pending is found out and results are written: nodes share no file. Run `n` measures
-what has fewer than `n` fresh runs. `merge` copies the runs of a machine into the results.
+`measure` is for the node. It runs the ordinary pipeline in a copy of the sources: nodes share no
+file. Run `n` measures what has fewer than `n` fresh runs. `merge` copies the runs of a machine into
+the results.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import remove, write_whole
+from analysis.measure.bring import copy_runs
 from analysis.measure.machine import COMMIT_VARIABLE, commit_of
-from analysis.results.store.copying import copy_runs
 from analysis.results.store.runs import discard_superfluous
 from analysis.study.config import Config, Machine, load_config
 
@@ -38,14 +38,15 @@ def tree_of(machine: str, run: int) -> Path:
     return BUILD / "machines" / machine / str(run)
 
 
-def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int) -> None:
+def measure(config: Config, overrides: Mapping[str, Any], machine: Machine, run: int) -> None:
     """Measure on this node what the run still lacks. HotpathError if something failed."""
-    gpus = _machine(config, machine).gpus  # no others that the node has
-    of_this_run = {"machine": machine, "machines": [], "runs": run}
-    of_this_run |= {"gpu": list(range(gpus))} if gpus else {}
-    copy_sources(tree := tree_of(machine, run))
-    if (known := config.results / machine).is_dir():  # it measures what they lack
-        results = tree / config.results.relative_to(ROOT) / machine
+    of_this_run = {"machine": machine.name, "machines": [], "runs": run}
+    if machine.gpus:  # no others that the node has
+        of_this_run["gpu"] = list(range(machine.gpus))
+    copy_sources(tree := tree_of(machine.name, run))
+    known = config.results / machine.name
+    if known.is_dir():  # it measures what they lack
+        results = tree / known.relative_to(ROOT)
         shutil.copytree(known, results, symlinks=True, dirs_exist_ok=True)
     # A scheduler may have bound its one task to one of the CPUs; the whole node is ours.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
@@ -56,16 +57,9 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: str, run: int
     # The commit is that of the sources, and of nothing where they differ from it.
     commit = commit_of(ROOT)
     named = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
-    print(f"{machine}: run {run} on {os.uname().nodename}", flush=True)
+    print(f"{machine.name}: run {run} on {os.uname().nodename}", flush=True)
     if subprocess.run(command, cwd=tree, env={**os.environ, **named}, check=False).returncode:
-        raise HotpathError(f"{machine}: run {run} failed, see above and {tree}/build/logs")
-
-
-def _machine(config: Config, name: str) -> Machine:
-    """A machine in the configuration; FieldError lists the configured ones."""
-    known = {machine.name: machine for machine in config.machines}
-    require_known("machine", name, sorted(known))
-    return known[name]
+        raise HotpathError(f"{machine.name}: run {run} failed, see above and {tree}/build/logs")
 
 
 def copy_sources(tree: Path) -> None:
@@ -80,16 +74,16 @@ def copy_sources(tree: Path) -> None:
     shutil.copytree(ROOT, tree, symlinks=True, ignore=not_copied, dirs_exist_ok=True)
 
 
-def merge(config: Config, machine: str) -> Iterator[str]:
+def merge(config: Config, machine: Machine) -> Iterator[str]:
     """Put what the nodes have measured into the machine's results, and delete what is superfluous
     then; a line for each run."""
-    for run in range(1, _machine(config, machine).runs + 1):
-        measured = tree_of(machine, run) / config.results.relative_to(ROOT)
+    for run in range(1, machine.runs + 1):
+        measured = tree_of(machine.name, run) / config.results.relative_to(ROOT)
         copied = copy_runs(measured, config.results, config.studies)
         names = ", ".join(f"{path.parent.name}/{path.name}" for path in copied)
-        yield f"{machine}: run {run}: {names or 'nothing new'}"
+        yield f"{machine.name}: run {run}: {names or 'nothing new'}"
     for study in config.studies.values():
-        discard_superfluous(config.results / machine / study.name, study)
+        discard_superfluous(config.results / machine.name / study.name, study)
 
 
 def main() -> None:
@@ -100,10 +94,12 @@ def main() -> None:
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
+    known = {machine.name: machine for machine in config.machines}
+    require_known("machine", arguments.machine, sorted(known))
     if arguments.what == "measure":
-        measure(config, arguments.config, arguments.machine, arguments.run)
+        measure(config, arguments.config, known[arguments.machine], arguments.run)
     else:
-        for line in merge(config, arguments.machine):
+        for line in merge(config, known[arguments.machine]):
             print(line)
 
 

@@ -1,13 +1,11 @@
-"""The journal of a run: what is finished of it, until it is in the results.
+"""The journal of a run: its finished rounds, until they are in the results.
 
 <build>/rounds/<machine>/<study>/<grid>-<host>/
-    journal.json                  the run's name, the commit and claims of its start, and a record
-                                  of each round, which makes it finished
-    round-00.csv                  the samples of a round
+    round-00.csv, round-00.json   the samples of a round, and its record, which makes it finished
     telemetry.csv                 of all rounds
 
-A crash costs at most the current round. The journal of a run that is in the results, or of another
-plan than today's command has, is of no use and removed.
+A crash costs at most the current round. Rounds of a run that is in the results, or of another plan
+than today's command has, are of no use and removed.
 """
 
 from __future__ import annotations
@@ -15,112 +13,85 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import ChainMap
+from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import Field
-
 from analysis import ROOT
-from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import remove, remove_together, write_whole
-from analysis.base.keys import UtcTime
+from analysis.base.files import remove_together, write_whole
+from analysis.base.keys import UtcTime, read
 from analysis.base.reading import read_bytes, read_json
 from analysis.measure.machine import commit_of, utc_now
 from analysis.measure.plan import Plan
 from analysis.measure.round import Visit
-from analysis.results.store.keys import (
-    Bounds,
-    Digest,
-    Disturbance,
-    Few,
-    Keys,
-    Look,
-    Natural,
-    RunName,
-    Stages,
-    Token,
-    name_of_run,
-)
+from analysis.results.store import keys
 from analysis.results.store.samples import Row, read_rows
 
 
-class RoundRecord(Keys):
-    """A finished round: number, start, end and seconds, the GPU's energy in joules if counted, the
-    host before and after it, new processes of others on the GPU, the checksum of its samples, its
-    visits to cells in their order, and the seconds of its stages."""
+class Begun(keys.Keys):
+    """What is known of a run since it began: the digest of its plan, its name, the commit, and the
+    bounds of claims."""
 
-    round: Few
+    plan: keys.Digest
+    run: keys.RunName
+    commit: keys.Token | None
+    dirty: bool | None
+    bounds: keys.Bounds
+
+
+class RoundRecord(keys.Disturbance):
+    """A finished round of a run: number, what disturbed it and its earlier tries, start and end,
+    the GPU's energy in joules if counted, the host before and after it, its visits to cells in
+    their order, the seconds of its stages, and the checksum of its samples."""
+
+    begun: Begun
+    repeated: list[list[str]]
     start: UtcTime
     end: UtcTime
-    seconds: float
     energy_j: float | None
-    before: Look
-    after: Look
-    newcomers: list[Natural]
-    samples_sha256: Digest
+    before: keys.Look
+    after: keys.Look
     visits: list[Visit]
-    stages_s: Stages
-
-
-class Begun(Keys):
-    """A run since it began: the digest of its plan, what run files keep of its start, its finished
-    rounds, and those that are measured again."""
-
-    plan: Digest
-    run: RunName
-    commit: Token | None
-    dirty: bool | None
-    bounds: Bounds
-    rounds: list[RoundRecord] = Field(default_factory=list)
-    repeated: list[Disturbance] = Field(default_factory=list)
+    stages_s: keys.Stages
+    samples_sha256: keys.Digest
 
 
 class Journal:
     """The finished rounds of a plan. A run without any begins now; a resumed one keeps its name."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.folder = plan.journal
+        self.plan, self.folder = plan, plan.journal
         self.telemetry_file = self.folder / "telemetry.csv"
-        self._file = self.folder / "journal.json"
-        self.begun = self._resumed() or self._begin()
-
-    def _resumed(self) -> Begun | None:
-        """The run with finished rounds that this plan can go on with. Any other is removed; a round
-        with damaged samples is measured again."""
-        try:
-            begun = keys.read(Begun, read_json(self._file), str(self._file))
-            if begun.plan != self.plan.digest:
-                raise HotpathError("its code or settings have changed")
-            begun.rounds = [record for record in begun.rounds if self._is_whole(record)]
-            if begun.rounds and not self._is_published(begun.run):
-                return begun
-        except HotpathError as error:
-            if self._file.exists():
-                name = self.plan.study.name
-                print(f"{name}: rounds of an interrupted run are dropped: {error}", flush=True)
+        self.records = {record.round: record for record in self._read()}
+        """The finished rounds by number."""
+        runs = {record.begun.run: record.begun for record in self.records.values()}
+        if len(runs) == 1 and not any(map(self._is_published, runs)):
+            (self.begun,) = runs.values()
+            return
+        self.records = {}
         if self.folder.exists():
             remove_together(self.folder)
-        return None
-
-    def _is_whole(self, record: RoundRecord) -> bool:
-        """Whether a round has the samples of its record; if not, a line says so."""
-        samples = self.round_file(record.round)
-        try:
-            if (got := digest_of(samples)) != record.samples_sha256:
-                raise FieldError(f"{samples}: checksum", "that of the record", got)
-        except HotpathError as error:
-            study = self.plan.study.name
-            print(f"{study}: a damaged round is measured again: {error}", flush=True)
-            return False
-        return True
-
-    def _begin(self) -> Begun:
-        while self._is_published(run := name_of_run(utc_now(), self.plan.place.host)):
+        while self._is_published(run := keys.name_of_run(utc_now(), plan.place.host)):
             time.sleep(0.1)  # two runs within a second
-        code, plan = commit_of(ROOT), self.plan
+        code = commit_of(ROOT)
         bounds = dict(ChainMap(*(plan.study.bounds_of(variant.name) for variant in plan.variants)))
-        return Begun(plan=plan.digest, run=run, commit=code.name, dirty=code.dirty, bounds=bounds)
+        self.begun = Begun(
+            plan=plan.digest, run=run, commit=code.name, dirty=code.dirty, bounds=bounds
+        )
+
+    def _read(self) -> Iterator[RoundRecord]:
+        """The rounds of today's plan that are whole. A line names each other one."""
+        for path in sorted(self.folder.glob("round-*.json")):
+            try:
+                record = read(RoundRecord, read_json(path), f"{path}")
+                if record.begun.plan != self.plan.digest:
+                    raise HotpathError(f"{path.name}: the code or settings have changed")
+                samples = self.round_file(record.round)
+                if (got := digest_of(samples)) != record.samples_sha256:
+                    raise FieldError(f"{samples}: checksum", "that of the record", got)
+                yield record
+            except HotpathError as error:
+                print(f"{self.plan.study.name}: a round is dropped: {error}", flush=True)
 
     def _is_published(self, run: str) -> bool:
         return (self.plan.results / f"{run}.json").exists()
@@ -130,39 +101,30 @@ class Journal:
         """The run's name."""
         return self.begun.run
 
-    @property
-    def records(self) -> list[RoundRecord]:
-        """The finished rounds, in the order of their numbers."""
-        return sorted(self.begun.rounds, key=lambda record: record.round)
-
     def round_file(self, number: int) -> Path:
         """The samples of a round."""
         return self.folder / f"round-{number:02}.csv"
 
-    def missing(self) -> list[int]:
-        """The numbers of the rounds that are still to be measured."""
-        finished = {record.round for record in self.begun.rounds}
-        return [number for number in range(self.plan.grid.rounds) if number not in finished]
-
-    def clear(self, number: int) -> None:
-        """Remove all files of a round that is to be measured."""
-        for file in self.folder.glob(f"{self.round_file(number).stem}.*"):
-            remove(file)
+    def to_measure(self) -> list[int]:
+        """The numbers of the missing rounds; without any, those of disturbed ones to repeat: fewer
+        than half of all, as another try is no better where more are disturbed."""
+        rounds = range(self.plan.grid.rounds)
+        disturbed = [number for number, record in sorted(self.records.items()) if record.why]
+        tries = sum(len(record.repeated) for record in self.records.values())
+        missing = [number for number in rounds if number not in self.records]
+        return missing or disturbed[: max((len(rounds) - 1) // 2 - tries, 0)]
 
     def finish(self, record: RoundRecord) -> None:
         """Keep a round whose samples are in its file."""
-        self.begun.rounds.append(record)
-        write_whole(self._file, self.begun.model_dump_json())
-
-    def repeat(self, entry: Disturbance) -> None:
-        """Count a disturbed round as missing again, and note why."""
-        self.begun.rounds = [one for one in self.begun.rounds if one.round != entry.round]
-        self.begun.repeated.append(entry)
-        write_whole(self._file, self.begun.model_dump_json())
+        path = self.round_file(record.round).with_suffix(".json")
+        write_whole(path, record.model_dump_json())
+        self.records[record.round] = record
 
     def rows(self) -> list[Row]:
         """The samples of all finished rounds."""
-        return [row for one in self.records for row in read_rows(self.round_file(one.round))]
+        return [
+            row for number in sorted(self.records) for row in read_rows(self.round_file(number))
+        ]
 
 
 def digest_of(path: Path) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from analysis import BUILD
+from analysis import BUILD, ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure.places import Place
@@ -121,11 +122,11 @@ def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Varian
         if GRIDS.index(about.grid) < GRIDS.index(grid):
             continue
         # A need that was not met then may be met now. What a workload skipped stays skipped.
+        fresh = about.fresh(codes)
         done = {
-            row.cell
-            for row in run.rows
-            if about.is_fresh(row.variant, codes.get(row.variant))
-            and (row.status != "skipped" or about.variants[row.variant].unmet == unmet[row.variant])
+            cell
+            for cell, is_measured in run.cells().items()
+            if cell[0] in fresh and (is_measured or about.variants[cell[0]].unmet == unmet[cell[0]])
         }
         for cell in done & lacking.keys():
             lacking[cell] -= 1 if about.rounds else runs  # one run that skips everything is enough
@@ -139,13 +140,11 @@ def wrong_variants(study: Study, place: Place) -> list[str]:
     """Variants that had a wrong output when this host last ran their present code."""
     codes = codes_of(study)
     newest: dict[tuple[str, str], bool] = {}
-    of_host = (run for run in place.runs(study) if run.about.host.id == place.host)
-    for run in of_host:
-        of_run: dict[tuple[str, str], bool] = {}
-        for row in run.rows:
-            if run.about.is_fresh(row.variant, codes.get(row.variant)) and row.status != "skipped":
-                of_run[row.cell] = of_run.get(row.cell, False) or row.status == "failed"
-        newest = of_run | newest
+    for run in place.runs(study):
+        fresh = run.about.fresh(codes) if run.about.host.id == place.host else ()
+        measured = [row for row in run.rows if row.variant in fresh and row.status != "skipped"]
+        failed = {row.cell for row in measured if row.status == "failed"}
+        newest = {row.cell: row.cell in failed for row in measured} | newest
     return sorted({variant for (variant, _), is_wrong in newest.items() if is_wrong})
 
 
@@ -157,8 +156,7 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
     taken = {
         (capture.about.kind, name)
         for capture in read_captures(place.folder / study.name)
-        for name, captured in capture.about.variants.items()
-        if captured.source_sha256 == codes.get(name)
+        for name in capture.about.fresh(codes)
     }
     return any(
         kind in variant.captures and (kind, variant.name) not in taken
@@ -169,3 +167,31 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
         and place.unmet(variant) is None
         for kind in kinds
     )
+
+
+def outcome(studies: Iterable[Study], places: Mapping[str, Place], since: float) -> Iterator[str]:
+    """A line for each study with runs that were published from `since` on, one for each reason to
+    skip something, and one for each folder of results."""
+    skipped: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    folders = set()
+    for study in studies:
+        place = places[study.name]
+        files = (place.folder / study.name).glob("*.json")
+        new = {file.stem for file in files if file.stat().st_mtime >= since}  # maybe begun before
+        runs = place.runs(study) if new else ()
+        rows = [row for run in runs if run.about.run in new for row in run.rows]
+        folders |= {place.folder} if rows else set()
+        for row in rows:
+            if row.status == "skipped":
+                skipped[row.reason].add((study.name, row.variant))
+        measured = {row.cell for row in rows if row.status == "ok"}
+        wrong = {row.cell for row in rows if row.status == "failed"}
+        if measured or wrong:
+            variants = len({variant for variant, _ in measured})
+            line = f"{study.name}: {variants} variants measured in {len(measured)} cells"
+            yield line + (f", wrong output in {len(wrong)}" if wrong else "")
+    for reason, names in sorted(skipped.items()):
+        of = ", ".join(sorted({study for study, _ in names}))
+        yield f"skipped: {len(names)} variants of {of}: {reason}"
+    for folder in sorted(folders):
+        yield f"results: {folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder}"

@@ -7,37 +7,23 @@ from __future__ import annotations
 
 import importlib
 import mmap
-import os
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-import psutil
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.run import ROUND_MODULES, imported
 from analysis.study.config import load_config
 
-LARGE_LIBRARY_BYTES: Final = 32 * 2**20
 POOL_BYTES: Final = 40 * 2**30
 """The `largest_pool_mib` that studies set. A larger pool is touched in part."""
 MAX_TOUCH_S: Final = 30.0
 """Time limit for touching memory; compiling everything takes longer."""
 PIECE_PAGES: Final = 2**14
 """Pages that are touched between two looks at the clock."""
-
-
-def read_libraries() -> None:
-    """Have the system read this process's large libraries as a whole. CUDA loads kernels lazily, so
-    importing a library does not read all of it."""
-    files = {mapped.path for mapped in psutil.Process().memory_maps() if ".so" in mapped.path}
-    for file in map(Path, files):
-        if file.is_file() and file.stat().st_size >= LARGE_LIBRARY_BYTES:
-            with file.open("rb") as library:
-                os.posix_fadvise(library.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
 def touch_memory(size: int) -> None:
@@ -67,7 +53,6 @@ def main() -> None:
     for name in (*ROUND_MODULES, *sorted(of_studies)):
         with suppress(ImportError):  # not installed
             importlib.import_module(name)
-    read_libraries()
     with suppress(GpuError), open_gpus(config.gpus):  # without a GPU, no pool is made
         from analysis.measure.memory import largest_pool
 

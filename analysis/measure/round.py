@@ -23,6 +23,7 @@ import numpy as np
 import pynvml
 
 from analysis.base.errors import FieldError, HotpathError, os_error_message, require_known
+from analysis.base.files import write_whole
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.keys import UtcTime
 from analysis.base.processes import end_with_parent
@@ -33,7 +34,7 @@ from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.store.keys import CaseId, Keys, Name, Stages, without_private
-from analysis.results.store.samples import Metric, Row, write_rows
+from analysis.results.store.samples import Metric, Row, to_text
 from analysis.study import Study, Variant
 from analysis.study.config import Grid
 from analysis.study.description import HOST_TIMES
@@ -121,7 +122,7 @@ def run_round(job: RoundJob, parent: Connection) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
-            write_rows(job.out, bench.rows(cells))
+            write_whole(job.out, to_text(bench.rows(cells)))
             parent.send(bench.stages(cells))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(error)

@@ -23,8 +23,8 @@ from analysis.measure.machine import utc_now
 from analysis.measure.plan import StudyError
 from analysis.measure.round import DUMP_STACKS, RoundJob, Visit, run_round
 from analysis.measure.telemetry import recording
-from analysis.results.disturbance import Watch, disturbances, reasons
-from analysis.results.store.keys import Disturbance, Look, Stages
+from analysis.results.disturbance import disturbances, reasons
+from analysis.results.store.keys import Look, Stages
 from analysis.results.store.samples import read_rows
 from analysis.study import Study, Variant
 from analysis.toolchain.compilers import Toolchain
@@ -79,26 +79,22 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
 
     StudyError if a round fails or takes too long; HotpathError if nothing more can be measured.
     """
-    plan, name, rounds = journal.plan, journal.plan.study.name, journal.plan.grid.rounds
-    if not plan.runnable or not journal.missing():
+    plan, rounds = journal.plan, journal.plan.grid.rounds
+    if not plan.runnable or not journal.to_measure():
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
     look, faults = conditions(), dict[tuple[str, str], str]()
     recorded = bool(plan.gpus) and plan.study.telemetry
     with recording(plan.gpus, journal.telemetry_file) if recorded else nullcontext():
-        while missing := journal.missing():
-            for place, number in enumerate(missing):
-                left_s = (len(missing) - place) * plan.budget_s / rounds + later_s
+        while numbers := journal.to_measure():
+            for place, number in enumerate(numbers):
+                left_s = (len(numbers) - place) * plan.budget_s / rounds + later_s
                 left = f"{left_s / 60:.0f} min" if left_s >= 60 else f"{left_s:.0f} s"
-                of = f"{of_studies}round {number + 1} of {rounds}"
-                print(f"{name}: {of}, about {left} left", flush=True)
+                of = f"{of_studies}round {number + 1} of {rounds}, about {left} left"
+                old = journal.records.get(number)
+                again = f"; it is repeated: {'; '.join(old.why)}" if old else ""
+                print(f"{plan.study.name}: {of}{again}", flush=True)
                 look = _run_one(journal, number, host, look, faults)
-            # Fewer than half of the rounds: where more are disturbed, another try is no better.
-            repeats = (rounds - 1) // 2 - len(journal.begun.repeated)
-            for entry in disturbed(journal)[: max(repeats, 0)]:
-                journal.repeat(entry)
-                why = "; ".join(entry.why)
-                print(f"{name}: round {entry.round + 1} is repeated: {why}", flush=True)
 
 
 def _run_one(
@@ -110,7 +106,6 @@ def _run_one(
     starts again without it.
     """
     plan, samples = journal.plan, journal.round_file(number)
-    journal.clear(number)
     energy, start, started = _energy_j(plan.gpus), utc_now(), time.monotonic()
     job = RoundJob(
         study=plan.study,
@@ -133,23 +128,27 @@ def _run_one(
         print(f"{error}; the round starts again without this cell", file=sys.stderr)
         return _run_one(journal, number, host, conditions(), faults)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
-    read_rows(samples)  # HotpathError for a value that no result may have
+    rows = read_rows(samples)  # HotpathError for a value that no result may have
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
+    newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
+    throttle = reasons(row.throttle for row in rows)
+    old = journal.records.get(number)
     record = RoundRecord(
+        begun=journal.begun,
         round=number,
+        repeated=[*old.repeated, old.why] if old else [],
+        why=[*disturbances(before, after, seconds, cores, newcomers, throttle)],
         start=start,
         end=end,
-        seconds=seconds,
         energy_j=None if energy is None or spent is None else spent - energy,
         before=before,
-        after=conditions(),
-        newcomers=sorted(others - {*host.others, pid}),
+        after=after,
         samples_sha256=digest_of(samples),
         visits=visits,
         stages_s=stages,
     )
     journal.finish(record)
-    return record.after
+    return after
 
 
 def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], Stages, int | None]:
@@ -206,19 +205,3 @@ def _energy_j(gpus: Sequence[Gpu]) -> float | None:
     """Joules of all GPUs in use since the driver was loaded; None if one does not report them."""
     known = [energy for gpu in gpus if (energy := gpu.energy_j()) is not None]
     return sum(known) if known and len(known) == len(gpus) else None
-
-
-def disturbed(journal: Journal) -> list[Disturbance]:
-    """The rounds of the journal that something disturbed."""
-    watched = [
-        Watch(
-            record.before.model_dump(),
-            record.after.model_dump(),
-            record.seconds,
-            record.newcomers,
-            reasons(row.throttle for row in read_rows(journal.round_file(record.round))),
-        )
-        for record in journal.records
-    ]
-    found = zip(journal.records, disturbances(watched, psutil.cpu_count() or 1), strict=True)
-    return [Disturbance(round=record.round, why=why) for record, why in found if why]

@@ -63,29 +63,28 @@ def record(gpus: Sequence[Gpu], out: Path, stop: Event) -> None:
             due = max(due + PERIOD_S, time.monotonic())
 
 
-def read_telemetry(path: Path, records: Sequence[RoundRecord]) -> list[Reading]:
-    """The readings in a file by `record` that fell into a visit to a cell of these rounds.
+def read_telemetry(path: Path, records: Iterable[RoundRecord]) -> tuple[list[Reading], int]:
+    """The readings in a file by `record` that fell into a visit to a cell of these rounds, and the
+    number of damaged lines, as a crash may leave them.
 
-    A visit lasts until the next one starts, the last of a round until its end. Damaged lines, as a
-    crash may leave them, are left out.
+    A visit lasts until the next one starts, the last of a round until its end.
     """
-    marks = sorted(
-        mark
-        for record in records
-        for mark in (
-            *((v.started_at, v.variant, v.case, f"{record.round}") for v in record.visits),
-            (record.end, "", "", ""),
-        )
-    )
+    marks = [("", "", "", "0")]
+    for each in records:
+        marks += [(v.started_at, v.variant, v.case, f"{each.round}") for v in each.visits]
+        marks.append((each.end, "", "", "0"))
+    marks.sort()
     starts = [start for start, *_ in marks]
-    found: list[Reading] = []
-    for line in path.read_text(errors="replace").splitlines():
+    found, damaged = list[Reading](), 0
+    text = path.read_text(errors="replace") if path.exists() else ""
+    for line in text.splitlines():
         fields = line.split(",")
-        at = bisect_right(starts, fields[0]) - 1
-        if at >= 0 and marks[at][1]:
-            with suppress(ValueError, FieldError):
-                found.append(parse_record(Reading, cells(Reading, [*marks[at][1:], *fields])))
-    return found
+        _, *cell = marks[bisect_right(starts, fields[0]) - 1]
+        try:
+            found.append(parse_record(Reading, cells(Reading, [*cell, *fields])))
+        except (ValueError, FieldError):
+            damaged += 1
+    return [reading for reading in found if reading.variant], damaged
 
 
 def with_clocks(rows: Iterable[Row], readings: Iterable[Reading]) -> Iterator[Row]:
@@ -99,12 +98,9 @@ def with_clocks(rows: Iterable[Row], readings: Iterable[Reading]) -> Iterator[Ro
     for reading in readings:
         seen[reading.variant, reading.case, reading.round].append(reading)
     for row in rows:
-        found = reasons([row.throttle, *(reading.throttle for reading in seen[row.key])])
-        counted = any(metric == "gpu_time" for metric, _ in row.values)
-        clocks = [
-            reading.sm_mhz
-            for reading in seen[row.key]
-            if reading.gpu == 0 and reading.sm_mhz is not None and not counted
-        ]
-        mhz = median(clocks) if clocks else row.sm_mhz
+        of_cell = seen[row.key]
+        found = reasons([row.throttle, *(reading.throttle for reading in of_cell)])
+        clocks = [one.sm_mhz for one in of_cell if one.gpu == 0 and one.sm_mhz is not None]
+        is_counted = any(metric == "gpu_time" for metric, _ in row.values)
+        mhz = median(clocks) if clocks and not is_counted else row.sm_mhz
         yield replace(row, throttle="|".join(sorted(found)), sm_mhz=mhz)

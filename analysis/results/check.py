@@ -10,43 +10,59 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.results.store.copying import require_same_kind
+from analysis.results.store import runs
 from analysis.results.store.keys import HostKeys
-from analysis.results.store.runs import (
-    FAULTS,
-    description_of,
-    newest_host,
-    read,
-    study_folders,
-)
 from analysis.study import Study, discover
+
+IDLE_GENERATION: Final = 3
+"""An idle link may report up to this PCIe generation, and train to a faster one under load."""
+
+
+def require_same_kind(
+    host: HostKeys, folder: Path, where: str, newest: HostKeys | None = None
+) -> None:
+    """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
+    another kind of GPU, number of GPUs or SMs, or PCIe link than `host`. What either does not know
+    differs from nothing."""
+    got, expected = _kind_of(host), _kind_of(newest or runs.newest_host(folder) or host)
+    for key in got.keys() & expected.keys():
+        if got[key] != expected[key]:
+            text = f"{expected[key]!r} as in {folder}; give another name, see --as"
+            raise FieldError(f"{where}: {key}", text, got[key])
+
+
+def _kind_of(host: HostKeys) -> dict[str, Any]:
+    """What is known of the kind of a machine, without the generation of an idle link."""
+    kind: dict[str, Any] = {"gpus": len(host.gpus)}
+    for gpu in host.gpus[:1]:
+        kind |= gpu.model_dump(include={"gpu", "sms", "pcie_width"}, exclude_none=True)
+        if (gpu.pcie_generation or 0) > IDLE_GENERATION:
+            kind["pcie_generation"] = gpu.pcie_generation
+    return kind
 
 
 def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]:
     """A line for each of `files` that is wrong, or that belongs to no run and no capture."""
-    described: dict[Path, None] = {}
+    new: dict[Path, None] = {}
     for path in files:
         try:
-            about = description_of(path)
-            if not about.exists():
-                raise HotpathError(f"{path}: expected {about.name} beside it, got none")
-            described[about] = None
+            new[runs.existing_description(path)] = None
         except HotpathError as error:
             yield visible(str(error))
-    newest: dict[Path, HostKeys] = {}
-    for about in described:
-        study, machine = about.parent, about.parents[1]
+    kinds: dict[Path, HostKeys] = {}
+    for about in new:
+        folder, machine = about.parent, about.parents[1]
         try:
-            if study not in study_folders(machine.parent):
-                raise FieldError(f"{study}", "a folder <machine>/<study>", study.name)
-            host = read(about, studies.get(study.name)).about.host
-            if machine not in newest:
-                newest[machine] = newest_host(machine, without=[*described]) or host
-            require_same_kind(host, machine, str(about), newest[machine])
-        except FAULTS as error:
+            if folder not in runs.study_folders(machine.parent):
+                raise FieldError(f"{folder}", "a folder <machine>/<study>", folder.name)
+            host = runs.read(about, studies.get(folder.name)).about.host
+            kind = kinds.setdefault(machine, runs.newest_host(machine, without=[*new]) or host)
+            require_same_kind(host, machine, f"{about}", kind)
+        except runs.FAULTS as error:
             is_foreseen = isinstance(error, HotpathError | OSError)
             yield visible(str(error) if is_foreseen else f"{about}: {error!r}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -55,16 +55,6 @@ class Collected:
     captures: list[Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-
-    def only(self, machine: str) -> Collected:
-        """The results of one machine."""
-        return replace(
-            self,
-            samples=self.samples[self.samples["machine"] == machine],
-            machines={machine: self.machines[machine]},
-            runs=[run for run in self.runs if run.machine == machine],
-            captures=[one for one in self.captures if one.about.machine == machine],
-        )
 
 
 def collect(
@@ -121,10 +111,8 @@ def collect(
 
 def _samples(run: Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
-    about, codes = run.about, codes_of(study)
-    fresh = {name: about.is_fresh(name, codes.get(name)) for name in about.variants}
-    table = frame(run.rows)
-    table["stale"] = ~table["variant"].map(fresh).astype(bool)
+    about, table = run.about, frame(run.rows)
+    table["stale"] = ~table["variant"].isin(about.fresh(codes_of(study)))
     if study:
         cases = [(v.name, case.id) for v in study.variants for case in v.cases]
         is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)

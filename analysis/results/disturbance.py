@@ -7,9 +7,10 @@ most half a core, and at most 0.2 % of the cores' time was stolen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
+
+from analysis.results.store.keys import Look
 
 SLOWDOWNS: Final = frozenset(
     {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
@@ -21,25 +22,6 @@ BUSY_CORES: Final = 1
 STEAL_SHARE: Final = 0.01
 """Share of all cores' time that the hypervisor may give to others: less than any difference that is
 called one."""
-Look = Mapping[str, float | None]
-"""The host at one moment, with the fields of `conditions.Conditions`."""
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Observations of a round: the host before and after it, its length, processes that came to the
-    GPU meanwhile, and reasons for lowered clocks."""
-
-    before: Look
-    after: Look
-    seconds: float
-    newcomers: Collection[int] = ()
-    throttle: Collection[str] = ()
-
-    def rise(self, name: str) -> float:
-        """The growth of a count of the host; 0 where it is unknown."""
-        before, after = self.before.get(name), self.after.get(name)
-        return 0.0 if before is None or after is None else after - before
 
 
 def reasons(throttle: Iterable[str]) -> set[str]:
@@ -52,21 +34,29 @@ def slowed_share(throttle: Sequence[str]) -> float:
     return sum(bool(SLOWDOWNS & reasons([row])) for row in throttle) / len(throttle)
 
 
-def disturbances(rounds: Iterable[Watch], cores: int) -> list[list[str]]:
-    """Disturbances of each round of one run on a host with `cores` cores, in words."""
-    return [list(_reasons(watch, cores)) for watch in rounds]
-
-
-def _reasons(watch: Watch, cores: int) -> Iterator[str]:
-    busy = cores * max(look.get("busy_share") or 0.0 for look in (watch.before, watch.after))
-    if busy > BUSY_CORES:
+def disturbances(
+    before: Look,
+    after: Look,
+    seconds: float,
+    cores: int,
+    newcomers: Collection[int] = (),
+    throttle: Collection[str] = (),
+) -> Iterator[str]:
+    """What disturbed a round, in words: from the host before and after it, which has `cores`, its
+    length, processes that came to the GPU meanwhile, and reasons for lowered clocks."""
+    if (busy := cores * max(before.busy_share or 0.0, after.busy_share or 0.0)) > BUSY_CORES:
         yield f"others kept {busy:.1f} cores busy"
-    share = watch.rise("steal_s") / (cores * watch.seconds)
-    if share > STEAL_SHARE:
+    stolen_s = _rise(before.steal_s, after.steal_s)
+    if (share := stolen_s / (cores * seconds)) > STEAL_SHARE:
         yield f"the hypervisor took {share:.1%} of the cores' time"
-    if (stops := watch.rise("throttled_periods")) > 0:
+    if (stops := _rise(before.throttled_periods, after.throttled_periods)) > 0:
         yield f"the CPU quota stopped this process in {stops:.0f} periods"
-    if watch.newcomers:
-        yield f"processes {sorted(watch.newcomers)} came to the GPU"
-    if slowed := sorted(SLOWDOWNS.intersection(watch.throttle)):
+    if newcomers:
+        yield f"processes {sorted(newcomers)} came to the GPU"
+    if slowed := sorted(SLOWDOWNS.intersection(throttle)):
         yield f"the GPU lowered its clocks: {', '.join(slowed)}"
+
+
+def _rise(before: float | None, after: float | None) -> float:
+    """The growth of a count; 0 where it is unknown."""
+    return 0.0 if before is None or after is None else after - before

@@ -30,11 +30,11 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "KEPT_RUNS": runs.KEPT_RUNS,
     "CSV_LIMIT_MIB": samples.CSV_LIMIT_BYTES // 2**20,
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
-    "MAX_FILES": runs.MAX_FILES,
     "SMALLEST": f"{keys.SMALLEST:g}",
     "LARGEST": f"{keys.LARGEST:g}",
     "ANSWER_WITHIN": answers.WITHIN,
     "LONGEST_S": f"{keys.LONGEST_S:,g}",
+    "MAX_FILES": runs.MAX_FILES,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,
 }
 """Those that pages speak of."""

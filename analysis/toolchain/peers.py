@@ -119,6 +119,14 @@ def sglang_kernel_operators() -> Any:
     return torch.ops.sgl_kernel
 
 
+def flash_mla_operators() -> Any:
+    """FlashMLA's operators, as the sglang-kernel wheel has them for `torch.ops`."""
+    import torch
+
+    _load_library(folder_of("sglang-kernel") / "sgl_kernel" / "flashmla_ops.abi3.so")
+    return torch.ops.sgl_kernel
+
+
 def _compiled(name: str, text: str, flags: Sequence[str], link: Sequence[str]) -> Path:
     """The shared library of this CUDA code, which is compiled once. HotpathError with the
     compiler's first error."""
@@ -183,7 +191,7 @@ def unusable(variant: Variant) -> str | None:
     """The reason why the packages of a variant cannot be used here, or None: one is not installed,
     does not compile or does not load. Each is loaded in a process of its own, once."""
     reason = unmet(variant.packages)
-    if reason or not variant.packages:
+    if reason or not variant.packages or variant.is_compiled:  # its packages are called elsewhere
         return reason
     return _reasons(variant.path.parent.name)[variant.name]
 
@@ -191,7 +199,7 @@ def unusable(variant: Variant) -> str | None:
 @cache
 def _reasons(study: str) -> Mapping[str, str | None]:
     """Why shipped operators of a study do not load, by variant."""
-    variants = [one for one in find_study(study).variants if one.packages]
+    variants = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
     with ThreadPoolExecutor() as threads:
         reasons = list(threads.map(lambda one: _try(study, one), variants))
     return {one.name: reason for one, reason in zip(variants, reasons, strict=True)}

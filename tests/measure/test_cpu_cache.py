@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,23 +65,6 @@ def test_the_clock_of_a_core_is_measured_and_a_missing_library_reported(
     assert core_clock_hz() is None
     with pytest.raises(HotpathError, match=r"cpu_cache\.so: not built; run: snakemake"):
         flush(np.zeros(1))
-
-
-def test_libraries_of_imported_modules_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: set[Path] = set()
-
-    def advise(file: int, start: int, size: int, advice: int) -> None:
-        assert (start, size, advice) == (0, 0, os.POSIX_FADV_WILLNEED)
-        read.add(Path(f"/proc/self/fd/{file}").resolve())
-
-    monkeypatch.setattr(os, "posix_fadvise", advise)
-    monkeypatch.setattr(read_ahead, "LARGE_LIBRARY_BYTES", 2**16)
-    monkeypatch.setattr(read_ahead, "imported", lambda study, variants: ["never_installed"])
-    monkeypatch.setattr(read_ahead, "POOL_BYTES", 2**20)
-    read_ahead.main()
-    numpys = Path(np.__file__).parent.resolve()
-    assert any(path.is_relative_to(numpys) and ".so" in path.name for path in read)
-    assert all(path.stat().st_size >= 2**16 for path in read)
 
 
 def test_memory_is_touched_and_freed() -> None:

@@ -145,32 +145,19 @@ def tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_a_checkout_has_a_commit_that_only_changed_code_makes_dirty(tree: Path) -> None:
+    """A kill leaves no lock, as the index stays as it is."""
     (tree / "results").mkdir()
     (tree / "results" / "box").write_text("")
+    index = (tree / ".git" / "index").read_bytes()
+    os.utime(tree / "code", (1, 1))
     found = commit_of(tree)
     assert found.name and len(found.name) == 40 and found.dirty is False
+    assert (tree / ".git" / "index").read_bytes() == index
     (tree / "code").write_text("2")
     assert commit_of(tree) == Commit(found.name, dirty=True)
 
 
-def test_a_kill_leaves_no_lock_as_the_index_stays_as_it_is(tree: Path) -> None:
-    index = (tree / ".git" / "index").read_bytes()
-    os.utime(tree / "code", (1, 1))
-    assert commit_of(tree).dirty is False
-    assert (tree / ".git" / "index").read_bytes() == index
-
-
-def test_the_environment_names_the_commit_of_a_copy(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(COMMIT_VARIABLE, "abc")
-    assert commit_of(tree) == Commit("abc", dirty=False)
-    monkeypatch.setenv(COMMIT_VARIABLE, "feature/x")
-    with pytest.raises(FieldError, match=f"^{COMMIT_VARIABLE}: .* got 'feature/x'"):
-        commit_of(tree)
-
-
-def test_an_unknown_commit_has_a_reason(
+def test_an_unknown_commit_has_a_reason_or_a_name(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A copy is not of the repository that it lies in."""
@@ -182,3 +169,8 @@ def test_an_unknown_commit_has_a_reason(
     assert "git config --global --add safe.directory" in capfd.readouterr().err
     monkeypatch.setenv("PATH", str(tree))
     assert commit_of(tree) == Commit()
+    monkeypatch.setenv(COMMIT_VARIABLE, "abc")
+    assert commit_of(tree) == Commit("abc", dirty=False)
+    monkeypatch.setenv(COMMIT_VARIABLE, "feature/x")
+    with pytest.raises(FieldError, match=f"^{COMMIT_VARIABLE}: .* got 'feature/x'"):
+        commit_of(tree)

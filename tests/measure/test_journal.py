@@ -30,9 +30,6 @@ from tests.measure.studies import (
 )
 from tests.synthetic import assert_measured_once
 
-pytestmark = pytest.mark.usefixtures("quick")
-NOISE = Disturbance(round=1, why=["noise"])
-
 
 @pytest.fixture
 def finished(quick: None, study: Study, place: Place) -> Plan:
@@ -40,40 +37,27 @@ def finished(quick: None, study: Study, place: Place) -> Plan:
     return measure(plan_of(study, place)).plan
 
 
-def folder_instead(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    (path / "inner").mkdir(parents=True)
+DAMAGE: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "no samples": ("round-01.csv", Path.unlink),
+    "other samples": ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99)),
+    "no record": ("round-01.json", lambda path: path.write_text("[]")),
+    "another key": ("round-01.json", lambda path: replace_in(path, '"spin_s"', '"spin"')),
+    "hidden text": ("round-01.json", lambda path: replace_in(path, "trouble", "t\0")),
+}
 
 
-DAMAGE: list[tuple[str, Callable[[Path], object], int]] = [
-    ("round-01.csv", lambda path: path.unlink(), 1),
-    ("round-01.csv", folder_instead, 1),
-    ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99), 1),
-    ("journal.json", lambda path: path.write_text("[]"), 3),
-    ("journal.json", lambda path: replace_in(path, '"spin_s"', '"spin"'), 3),
-    ("journal.json", lambda path: replace_in(path, "one", "o\0e"), 3),
-    ("journal.json", folder_instead, 3),
-]
-"""Files of a journal, their damage, and the number of rounds that it costs."""
-
-
-@pytest.mark.parametrize(("name", "damage", "costs"), DAMAGE)
-def test_damage_of_a_journal_costs_a_round_at_most_and_is_one_line(
-    finished: Plan,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    damage: Callable[[Path], object],
-    costs: int,
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_costs_a_round_and_is_a_line(
+    finished: Plan, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """Without its beginning, a journal is of no known run."""
-    damage(finished.journal / name)
+    file, damage = DAMAGE[name]
+    damage(finished.journal / file)
     rounds = measured_rounds(finished.study)
     capsys.readouterr()
     list(publish(measure(finished), host()))
-    assert measured_rounds(finished.study) == rounds + costs
-    said = capsys.readouterr().out.splitlines()
-    (line,) = [line for line in said if "damaged" in line or "dropped" in line]
-    assert name in line
+    assert measured_rounds(finished.study) == rounds + 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "dropped" in line]
+    assert file in line
     assert_measured_once(finished.results, finished.study.variant_names, GRID.rounds)
 
 
@@ -83,21 +67,22 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """And a round that is to be repeated is missing from then on."""
+    """A disturbed round is repeated by the same command, even if its first try was stopped."""
     test = Comparison(kind="speedup", of="one", over="trouble", case="n=1", at_least=1.0)
     claims = [Claim(id="it", says="So.", test=test) for _ in "01"]
     for claim, digit in zip(claims, "01", strict=True):
         claim._bounds = (digit * 12,)
     first, later = (plan_of(replace(study, claims=(claim,)), place) for claim in claims)
     begun = measure(first).begun
-    Journal(later).repeat(NOISE)
-    Journal(later).clear(1)  # as its second try does, which may be stopped
-    assert Journal(later).missing() == [1]
+    edit_json(first.journal / "round-01.json", lambda record: record.update(why=["noise"]))
+    assert Journal(later).to_measure() == [1]
     monkeypatch.setattr("analysis.measure.journal.commit_of", None)
     list(publish(measure(later), host()))
-    assert "dropped" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "dropped" not in printed and "left; it is repeated: noise" in printed
     about = only_run(place, study).about
-    assert (about.bounds, about.repeated) == ({"it": ["0" * 12]}, [NOISE])
+    assert about.bounds == {"it": ["0" * 12]}
+    assert about.repeated == [Disturbance(round=1, why=["noise"])]
     assert (about.run, about.commit) == (begun.run, begun.commit)
 
 
@@ -107,14 +92,14 @@ def test_rounds_of_other_code_are_dropped_in_a_line(
     """Another host and another grid have a journal of their own."""
     elsewhere = replace(finished, place=replace(finished.place, host="12345678"))
     for other in (elsewhere, replace(finished, grid=replace(GRID, name="full"))):
-        assert Journal(other).missing() == [0, 1, 2]
+        assert Journal(other).to_measure() == [0, 1, 2]
     source = finished.study.folder / "one.py"
     replace_in(source, '"""Fill at once."""', "# F.")
-    assert Journal(finished).missing() == []
+    assert Journal(finished).to_measure() == []
     assert "dropped" not in capsys.readouterr().out
     replace_in(source, "len(out)", "1 * len(out)")
-    assert Journal(finished).missing() == [0, 1, 2]
-    assert "dropped: its code or settings have changed" in capsys.readouterr().out
+    assert Journal(finished).to_measure() == [0, 1, 2]
+    assert "round-02.json: the code or settings have changed" in capsys.readouterr().out
     assert not finished.journal.exists()
 
 
@@ -132,7 +117,7 @@ def test_a_publication_that_was_stopped_is_completed_or_over(
     shutil.copytree(kept, finished.journal)
     is_over = "json" in files
     again = Journal(finished)
-    assert again.missing() == ([0, 1, 2] if is_over else [])
+    assert again.to_measure() == ([0, 1, 2] if is_over else [])
     assert (again.run == name) != is_over
     if not is_over:
         list(publish(again, host()))
@@ -146,9 +131,10 @@ def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
     """Nor does a clock that is set back cost the run."""
     study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
     plan = plan_of(study, replace(place, managed=True))
-    measure(plan).repeat(NOISE)
+    measure(plan)
+    (plan.journal / "round-01.json").unlink()
     earlier = dict.fromkeys(("start", "end"), "2026-01-01T00:00:00Z")
-    edit_json(plan.journal / "journal.json", lambda data: data["rounds"][0].update(earlier))
+    edit_json(plan.journal / "round-00.json", lambda record: record.update(earlier))
     list(publish(measure(plan_of(study, place)), host()))
     run = only_run(place, study)
     assert run.about.variants["two"].unmet is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import re
 import shutil
 import struct
 import sys
@@ -22,9 +23,8 @@ from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
-from analysis.measure.outcome import outcome
 from analysis.measure.places import Place
-from analysis.measure.plan import pending, wrong_variants
+from analysis.measure.plan import outcome, pending, wrong_variants
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import CONFIG_FILE, Config, load_config
@@ -163,7 +163,7 @@ def test_a_crash_or_a_full_disk_at_any_change_of_a_file_costs_one_round_at_most(
         assert_measured_once(place.folder / study.name, study.variant_names, ROUNDS)
         # No other file is left but the journal of a published run.
         left = {path.name for path in (build_folder / "rounds").rglob("*") if path.is_file()}
-        assert not left or "journal.json" in left
+        assert not left or "round-00.json" in left
         assert list(place.root.rglob(".*")) == []
         assert ROUNDS <= measured_rounds(study) <= ROUNDS + 1
     assert at > 30
@@ -212,56 +212,38 @@ CRASH = "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
 FULL = f"\n\ndef fill(out):\n    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
 
 
-def bad_study(folder: Path, source: str) -> Study:
-    if not source:
-        return write_study(folder, {"name": "one"}, {"name": "wrong", "after": "one"})
-    study = write_study(folder, {"name": "one"}, {"name": "bad", "after": "one"})
-    (folder / "bad.py").write_text(source)
-    return study
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (CRASH, r"^a_bad: round 1: cell \d: bad n=\d: its process ended with code -11; "),
-        ("", r"^a_bad: wrong output of wrong; marked failed in the results$"),
-    ],
-)
-def test_the_rest_is_measured_and_the_command_fails_until_it_is_mended(
-    tmp_path: Path, place: Place, measure: Measure, source: str, said: str
-) -> None:
-    bad = bad_study(tmp_path / "a_bad", source)
-    good = write_study(tmp_path / "good", {"name": "trouble"})
-    for _ in range(2):
-        with pytest.raises(HotpathError, match=said):
-            measure([bad, good])
-        assert only_run(place, good) and measured_rounds(good) == 2
-    measure([good])  # the bad one is left out
-    if not source:
-        assert wrong_variants(bad, place) == ["wrong"]
-        assert wrong_variants(bad, replace(place, host="12345678")) == []
-    name = "bad" if source else "wrong"
-    (bad.folder / f"{name}.py").write_text((bad.folder / "one.py").read_text())
-    assert wrong_variants(bad, place) == []
-    for _ in range(2):
-        measure([bad, good])
-    assert only_run(place, good)
-
-
-def test_every_bad_study_has_a_line_and_a_full_disk_stops_all(
+def test_bad_studies_cost_themselves_until_they_are_mended(
     tmp_path: Path, place: Place, measure: Measure
 ) -> None:
-    """Nothing that comes after a full disk could be kept."""
-    crash, wrong = bad_study(tmp_path / "a_bad", CRASH), bad_study(tmp_path / "b_bad", "")
-    full = bad_study(tmp_path / "full", FULL)
+    """Each has a line. Nothing that comes after a full disk could be kept."""
+    sources = {"a_bad": CRASH, "b_bad": "", "full": FULL}
+    studies = {}
+    for name, source in sources.items():
+        bad = {"name": "bad" if source else "wrong", "after": "one"}
+        studies[name] = write_study(tmp_path / name, {"name": "one"}, bad)
+        if source:
+            (studies[name].folder / "bad.py").write_text(source)
+    crash, wrong, full = studies.values()
     good = write_study(tmp_path / "good", {"name": "trouble"})
     with pytest.raises(HotpathError) as caught:
         measure([crash, wrong, full, good])
     lines = str(caught.value).splitlines()
-    assert lines[0].startswith("a_bad: round 1: ")
+    said = r"a_bad: round 1: cell \d: bad n=\d: its process ended with code -11; "
+    assert re.match(said, lines[0])
     assert lines[1] == "error: b_bad: wrong output of wrong; marked failed in the results"
     assert "make room" in lines[2] and len(lines) == 3
     assert only_run(place, wrong) and measured_rounds(good) == 0
+    for _ in range(2):
+        with pytest.raises(HotpathError) as caught:
+            measure([crash, wrong, good])
+        assert len(str(caught.value).splitlines()) == 2
+        assert only_run(place, good) and measured_rounds(good) == 2
+    assert wrong_variants(wrong, place) == ["wrong"]
+    assert wrong_variants(wrong, replace(place, host="12345678")) == []
+    for study, name in ((crash, "bad"), (wrong, "wrong")):
+        (study.folder / f"{name}.py").write_text((study.folder / "one.py").read_text())
+    assert wrong_variants(wrong, place) == []
+    measure([crash, wrong, good])
 
 
 def test_the_command_of_a_run_is_quoted_and_omits_defaults() -> None:

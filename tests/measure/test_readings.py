@@ -15,7 +15,7 @@ from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, sho
 from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
-from analysis.measure.journal import RoundRecord
+from analysis.measure.journal import Begun, RoundRecord
 from analysis.measure.machine import apart, describe, topology
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
@@ -83,6 +83,9 @@ def recorded(gpus: Sequence[Gpu], folder: Path, turns: int = 99) -> list[list[st
     return [*csv.reader((folder / "rows").open())]
 
 
+BEGUN = Begun(plan="0" * 64, run="20260102T030405Z-00000000", commit=None, dirty=None, bounds={})
+
+
 def at(second: float) -> str:
     return f"2026-01-02T03:04:{second:06.3f}Z"
 
@@ -92,14 +95,14 @@ def a_round(number: int, *visits: tuple[str, str, str], end: str = at(59)) -> Ro
     return RoundRecord(
         visits=[Visit(variant=v, case=case, started_at=time) for v, case, time in visits],
         stages_s=Stages(**dict.fromkeys(Stages.model_fields, 0.0)),
+        **dict.fromkeys(("before", "after"), QUIET),
         round=number,
+        why=[],
+        repeated=[],
         start=at(0),
         end=end,
-        seconds=1.0,
+        begun=BEGUN,
         energy_j=None,
-        before=QUIET,
-        after=QUIET,
-        newcomers=[],
         samples_sha256="0" * 64,
     )
 
@@ -130,6 +133,9 @@ def test_a_query_without_an_answer_costs_its_own_column_only(
             show_only(gpus)
         empty = {name for name, value in zip(COLUMNS, row, strict=True) if not value}
         assert empty == {*UNKNOWN.get(query, [])} & {*COLUMNS} - {"gpu"}
+    if "Clock" in query or "Power" in query:  # a value that means that none is available
+        monkeypatch.setattr(pynvml, query, lambda *_: 2**32 - 1)
+        assert {*UNKNOWN.get(query, [])} <= {*hosted().unsupported}
 
 
 @pytest.mark.parametrize("query", [*OF_GPU, "nvmlDeviceGetHandleByIndex", "nvmlInit"])
@@ -146,19 +152,6 @@ def test_a_lost_gpu_is_named_in_the_words_of_nvml(
             with pytest.raises(GpuError, match=f"^{said}: {pynvml.NVMLError(code)}$") as caught:
                 hosted()
             assert not isinstance(caught.value, NoGpu)
-
-
-@pytest.mark.parametrize("query", ["ClockInfo", "PowerUsage", "TotalEnergyConsumption"])
-def test_a_value_that_is_not_available_is_an_empty_column(
-    query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(monkeypatch, devices(1))
-    for value in (2**32 - 1, 2**64 - 1):
-        monkeypatch.setattr(pynvml, f"nvmlDeviceGet{query}", lambda *_, value=value: value)
-        with open_gpus([0]) as (gpu,):
-            readings = gpu.readings()
-        unknown = sorted(name for name, reading in readings.items() if reading is None)
-        assert unknown == UNKNOWN[f"nvmlDeviceGet{query}"]
 
 
 def test_a_divided_gpu_is_its_first_instance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,66 +229,62 @@ def test_telemetry_belongs_to_the_visit_it_fell_in(tmp_path: Path) -> None:
     seconds = (9.9, 10.0, 11.9, 12.0, 14.5, 15.0, 17.0, 20.5, 29.0)
     lines = [f"{at(second)},100.5,,,,,,,,0" for second in seconds]
     file.write_bytes("\n".join([*lines, at(12.5)[:-3], "", "\xff,,"]).encode("latin1"))
-    found = read_telemetry(file, rounds)
+    found, damaged = read_telemetry(file, rounds)
+    assert damaged == 3
     assert [(one.variant, one.round, one.time) for one in found] == [
         *(("one", 0, at(10)), ("one", 0, at(11.9)), ("two", 0, at(12)), ("one", 0, at(14.5))),
         ("two", 1, at(20.5)),
     ]
     assert {(one.case, one.power_w, one.throttle) for one in found} == {(case, 100.5, "")}
-    assert read_telemetry(file, []) == []
+    assert read_telemetry(file, []) == ([], 3)
 
 
 def test_clocks_of_the_first_gpu_and_reasons_of_all_are_those_seen_within_the_cell() -> None:
-    def seen(number: int, case: str, reason: str, mhz: int, gpu: int = 0) -> Reading:
+    def seen(number: int, reason: str, mhz: int, gpu: int = 0) -> Reading:
         unknown = dict.fromkeys(Reading.__dataclass_fields__)
-        known = {"variant": "one", "case": case, "round": number, "throttle": reason, "gpu": gpu}
+        known = {"variant": "one", "case": "n=2", "round": number, "throttle": reason, "gpu": gpu}
         return Reading(**{**unknown, **known, "sm_mhz": mhz})  # type: ignore[arg-type]
 
-    def row(number: int, case: str, metric: str, throttle: str = "") -> Row:
+    def row(number: int, metric: str, throttle: str = "") -> Row:
         values = {(metric, "s"): [1.0]}
-        return Row("one", case, number, values, 1, "ok", "", throttle, 600.0, at(0))
+        return Row("one", "n=2", number, values, 1, "ok", "", throttle, 600.0, at(0))
 
-    rows = [
-        row(0, "n=1", "host_time", "sw_power_cap"),
-        *(row(number, "n=2", "host_time") for number in (0, 1)),
-        row(1, "n=1", "gpu_time"),
-    ]
     readings = [
-        *(seen(0, "n=2", "", mhz) for mhz in (1980, 1500, 1700)),
-        *(seen(1, "n=2", reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
-        seen(1, "n=2", "sw_thermal_slowdown", 1200, gpu=1),
-        seen(1, "n=1", "", 1980),
+        *(seen(0, "", mhz) for mhz in (1980, 1500, 1700)),
+        *(seen(1, reason, 1980) for reason in ("", "hw_slowdown|sync_boost", "")),
+        seen(1, "sw_thermal_slowdown", 1200, gpu=1),
+        seen(2, "", 1980),
     ]
+    rows = [row(0, "host_time"), row(1, "host_time"), row(2, "gpu_time"), row(3, "host_time", "x")]
     assert [(one.throttle, one.sm_mhz) for one in with_clocks(rows, readings)] == [
-        ("sw_power_cap", 600.0),
         ("", 1700.0),
         ("hw_slowdown|sw_thermal_slowdown|sync_boost", 1980.0),
         ("", 600.0),  # with device times, which have a measured clock
+        ("x", 600.0),
     ]
 
 
 def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links without a switch count for the GPU that they lead to."""
-    install(monkeypatch, devices(3), can_access=lambda i, j: (i, j) != (2, 1))
-    with open_gpus([0, 1, 2]) as gpus:
-        assert (topology(gpus[:1]), apart(gpus[:1])) == ({}, ())
-        found = topology(gpus)
-        assert apart(gpus) == ((1, 2),)
-    assert found == {
-        "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
-        "nvlinks": {"0-1": 2, "0-2": 2, "1-2": 2},
-        "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
-    }
-    host = host_of({"gpu": "NVIDIA H200", "gpus": 3, **found})
-    facts = described_facts({"nvidia-h200-x3": host.described()})
-    assert (facts["peer access, 1-2"], facts["NVLinks, 0-1"]) == (["no"], ["2"])
     a, b, c = (Device(index).bus_id for index in range(3))
     ends = [[b, b, c, None], [a, a, None, None], [a, None, None, None]]
-    install(monkeypatch, [Device(index, links=links) for index, links in enumerate(ends)])
-    with open_gpus([0, 1, 2]) as gpus:
-        assert topology(gpus)["nvlinks"] == {"0-1": 2, "0-2": 1, "1-2": 0}
-    install(monkeypatch, devices(2, links=()))
+    for found, nvlinks in (
+        (devices(3), {"0-1": 2, "0-2": 2, "1-2": 2}),
+        ([Device(n, links=links) for n, links in enumerate(ends)], {"0-1": 2, "0-2": 1, "1-2": 0}),
+        (devices(3, links=()), dict.fromkeys(("0-1", "0-2", "1-2"))),
+    ):
+        install(monkeypatch, found, can_access=lambda i, j: (i, j) != (2, 1))
+        with open_gpus([0, 1, 2]) as gpus:
+            assert (topology(gpus[:1]), apart(gpus[:1]), apart(gpus)) == ({}, (), ((1, 2),))
+            assert topology(gpus) == {
+                "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
+                "nvlinks": nvlinks,
+                "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
+            }
     fail(monkeypatch, "nvmlDeviceGetTopologyCommonAncestor", pynvml.NVML_ERROR_NOT_SUPPORTED)
     with open_gpus([0, 1]) as gpus:
-        found = topology(gpus)
-    assert (found["nvlinks"], found["pcie_path"]) == ({"0-1": None}, {"0-1": None})
+        known = topology(gpus)
+    assert known["pcie_path"] == {"0-1": None}
+    host = host_of({"gpu": "NVIDIA H200", "gpus": 2, **known, "nvlinks": {"0-1": 2}})
+    facts = described_facts({"nvidia-h200-x2": host.described()})
+    assert (facts["peer access, 0-1"], facts["NVLinks, 0-1"]) == (["yes"], ["2"])

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -28,8 +29,9 @@ from analysis.measure.places import Place
 from analysis.measure.plan import pending
 from analysis.measure.publish import publish
 from analysis.measure.round import RoundJob
-from analysis.measure.run import disturbed, imported, run_rounds
-from analysis.results.disturbance import Watch, disturbances
+from analysis.measure.run import imported, run_rounds
+from analysis.results.disturbance import disturbances
+from analysis.results.store.keys import Look
 from analysis.study.source import fingerprint
 from tests.editing import replace_in
 from tests.measure.studies import (
@@ -214,7 +216,7 @@ def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
     journal = Journal(plan_of(study, place))
     with pytest.raises(HotpathError, match=r"line 2: filled: expected 0 or numbers"):
         run_rounds(journal, host())
-    assert journal.missing() == [0, 1, 2]
+    assert journal.to_measure() == [0, 1, 2]
 
 
 def test_telemetry_ends_with_its_run_or_with_its_gpu(
@@ -243,32 +245,28 @@ def test_telemetry_ends_with_its_run_or_with_its_gpu(
     assert (tmp_path / "rows").read_text() == ""
 
 
-CALM = Watch(QUIET.model_dump(), QUIET.model_dump(), seconds=10.0)
-
-
-def after(**changed: float) -> Watch:
-    return replace(CALM, after=QUIET.model_dump() | changed)
+def changed(**values: float) -> Look:
+    return QUIET.model_copy(update=values)
 
 
 @pytest.mark.parametrize(
-    ("watch", "why"),
+    ("after", "others", "why"),
     [
-        (after(busy_share=0.05), ""),
-        (after(busy_share=0.1), "others kept 1.6 cores busy"),
-        (after(steal_s=2.5), ""),
-        (after(steal_s=4.2), "the hypervisor took 2.0% of the cores' time"),
-        (replace(CALM, newcomers=(7, 3)), "processes [3, 7] came to the GPU"),
-        (replace(CALM, throttle={"", "sw_power_cap"}), ""),
-        (replace(CALM, throttle={"hw_slowdown"}), "the GPU lowered its clocks: hw_slowdown"),
-        (
-            Watch({"throttled_periods": 4}, {"throttled_periods": 7}, seconds=10.0),
-            "the CPU quota stopped this process in 3 periods",
-        ),
-        (Watch({}, {"throttled_periods": 4}, seconds=10.0), ""),
+        (changed(busy_share=0.05), {}, []),
+        (changed(busy_share=0.1), {}, ["others kept 1.6 cores busy"]),
+        (changed(steal_s=2.5), {}, []),
+        (changed(steal_s=4.2), {}, ["the hypervisor took 2.0% of the cores' time"]),
+        (changed(throttled_periods=4), {}, []),  # of an unknown number before
+        (QUIET, {"newcomers": (7, 3)}, ["processes [3, 7] came to the GPU"]),
+        (QUIET, {"throttle": {"", "sw_power_cap"}}, []),
+        (QUIET, {"throttle": {"hw_slowdown"}}, ["the GPU lowered its clocks: hw_slowdown"]),
     ],
 )
-def test_signs_of_a_disturbed_round(watch: Watch, why: str) -> None:
-    assert disturbances([CALM, watch], cores=16) == [[], [why] if why else []]
+def test_signs_of_a_disturbed_round(after: Look, others: dict[str, Any], why: list[str]) -> None:
+    assert [*disturbances(QUIET, after, 10.0, 16, **others)] == why
+    before = changed(throttled_periods=4)
+    quota = ["the CPU quota stopped this process in 3 periods"]
+    assert [*disturbances(before, changed(throttled_periods=7), 10.0, 16)] == quota
 
 
 @pytest.mark.parametrize(
@@ -319,6 +317,5 @@ def test_new_processes_on_the_gpu_and_their_cost_are_known(
     journal = Journal(plan_of(study, replace(place, gpus=[GPU, GPU]), rounds=1))
     monkeypatch.setattr(Place, "in_use", lambda self, variants: (GPU, GPU))
     run_rounds(journal, host(others=[4]))
-    assert journal.records[0].energy_j == 35.0
-    (note,) = disturbed(journal)
-    assert (note.round, note.why) == (0, ["processes [5] came to the GPU"])
+    record = journal.records[0]
+    assert (record.energy_j, record.why) == (35.0, ["processes [5] came to the GPU"])

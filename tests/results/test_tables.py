@@ -29,7 +29,7 @@ from analysis.results.tables.links import (
     predictable,
     read_fits,
 )
-from analysis.results.tables.of_study import REFUSED, study_tables
+from analysis.results.tables.of_study import REFUSED, put_together, study_tables
 from analysis.results.tables.rows import (
     DTYPES,
     TABLES,
@@ -40,7 +40,6 @@ from analysis.results.tables.rows import (
     rows_of,
 )
 from analysis.results.tables.summary import summarise
-from analysis.results.tables.together import put_together
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back

@@ -19,9 +19,8 @@ from analysis import ROOT
 from analysis.measure.places import Place
 from analysis.measure.publish import publish
 from analysis.results.collect import collect
-from analysis.results.tables.of_study import study_tables, to_csv
+from analysis.results.tables.of_study import put_together, study_tables, to_csv
 from analysis.results.tables.summary import summarise
-from analysis.results.tables.together import put_together
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.writing import write_charts
 from analysis.site.facts.inputs import load_inputs

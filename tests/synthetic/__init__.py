@@ -331,7 +331,8 @@ def set_capture(
     content |= {"host": host_of({"gpu": "Synthetic GPU"}), "variants": of_variants}
     about = CaptureFile.model_validate(content)
     text = records_text(type(records[0]), records, ".9f") if records else ""
-    return add(root / machine / study.name, about, {f"{about.stem}.csv": text} if text else {})
+    files = {about.file_name.replace(".json", ".csv"): text} if text else {}
+    return add(root / machine / study.name, about, files)
 
 
 def measured_row(study: Study, variant: str, case: str, metric: str, value: float) -> MeasuredRow:

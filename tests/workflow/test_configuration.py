@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pynvml
@@ -59,27 +58,25 @@ def the_error(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -
     return line
 
 
-@pytest.mark.parametrize(
-    ("target", "setting", "expected"),
-    [
-        ("measure", "gird=smoke", "config: gird: expected no such key, got"),
-        ("measure", "gpu=99", "config: gpu: expected "),
-        ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
-        ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
-        ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
-        ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
-        (f"{MEASURED}/no/python", "gpu=0", f"{MEASURED}/STUDY/VARIANT, or a file that a rule"),
-        (f"{MEASURED}/calls/no", "gpu=0", "study calls: variant: expected one of ['python', "),
-    ],
-)
-def test_a_mistake_is_one_error_and_starts_nothing(
-    copy: Path, target: str, setting: str, expected: str
-) -> None:
+MISTAKES = [
+    ("measure", "gird=smoke", "config: gird: expected no such key, got"),
+    ("measure", "gpu=99", "config: gpu: expected "),
+    ("measure", "nvcc=/no/such/nvcc", "config: nvcc: expected `auto` or the path of a"),
+    ("measure", "arch=sm_20", "config: arch: expected one of ['sm_"),
+    ("measure", "machine=file", "results/file: cannot be written to; use a copy that you"),
+    ("mesure", "gpu=0", "target: expected one of build, measure, profile, site, summary, "),
+    (f"{MEASURED}/no/python", "gpu=0", f"{MEASURED}/STUDY/VARIANT, or a file that a rule"),
+    (f"{MEASURED}/calls/no", "gpu=0", "study calls: variant: expected one of ['python', "),
+]
+
+
+def test_a_mistake_is_one_error_and_starts_nothing(copy: Path) -> None:
     (copy / "results" / "file").touch()
     before = contents(copy / "build") | contents(copy / "results")
-    line = the_error(copy, "-f", target, settings=(*SETTINGS, setting))
-    assert line.startswith("error: ") and expected in line
-    assert contents(copy / "build") | contents(copy / "results") == before
+    for target, setting, expected in MISTAKES:
+        line = the_error(copy, "-f", target, settings=(*SETTINGS, setting))
+        assert line.startswith("error: ") and expected in line
+        assert contents(copy / "build") | contents(copy / "results") == before
 
 
 def test_a_setting_without_an_end_and_a_read_only_folder_are_one_error(copy: Path) -> None:
@@ -102,32 +99,20 @@ def test_a_second_run_refuses_a_checkout_in_use(copy: Path) -> None:
     succeed(copy, "build/cpu_cache.so")
 
 
-@pytest.fixture
-def driver(copy: Path) -> Iterator[Path]:
-    """The place of a module in front of the real pynvml."""
-    yield (path := copy / "pynvml.py")
-    path.unlink()
-
-
-def test_an_old_gpu_publishes_committed_results(copy: Path, driver: Path) -> None:
+def test_a_gpu_that_cannot_be_measured_is_one_line(copy: Path) -> None:
+    """An old one, and none without a name of the machine, leave the site of committed results."""
+    driver = copy / "pynvml.py"  # in front of the real one
     driver.write_text(DRIVER + OLD)
     printed = succeed(copy, "--dry-run", "site", settings=ANY_MACHINE)
     assert printed.splitlines().count(LINE) == 1
     assert "\nreport\n" in printed and "Measuring" not in printed
     assert the_error(copy, "--dry-run", "measure", settings=ANY_MACHINE) == f"error: {LINE}"
-
-
-def test_a_lost_gpu_is_one_line(copy: Path, driver: Path) -> None:
     driver.write_text(DRIVER + LOST)
     error = the_error(copy, "--dry-run", "measure", settings=ANY_MACHINE)
     assert error == "error: GPU 0: GPU is lost"
     succeed(copy, "--dry-run", "build", settings=ANY_MACHINE)  # which opens no GPU
-
-
-def test_a_machine_without_a_gpu_and_a_name_measures_nothing_for_a_site(
-    copy: Path, driver: Path
-) -> None:
     driver.write_text(f"{DRIVER}nvmlDeviceGetCount = lambda: 0\n")
     printed = succeed(copy, "--dry-run", "site", settings=ANY_MACHINE)
     assert printed.count("no GPU was found and this machine has no name") == 1
     assert "Measuring" not in printed
+    driver.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -165,5 +164,4 @@ def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     finally:
         (copy / WAITING).unlink()
     assert left_by_a_kill == []
-    (journal,) = (copy / "build" / "rounds").rglob("journal.json")
-    assert len(json.loads(journal.read_text())["rounds"]) == 1
+    assert len([*(copy / "build" / "rounds").rglob("round-*.json")]) == 1

@@ -5,9 +5,8 @@ import time
 from contextlib import ExitStack
 
 from analysis.base.gpu import NoGpu, open_gpus
-from analysis.measure.outcome import outcome
 from analysis.measure.places import find_places
-from analysis.measure.plan import lacks_captures, pending, wrong_variants
+from analysis.measure.plan import lacks_captures, outcome, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
 from analysis.toolchain.arch import UnsupportedGpu
 

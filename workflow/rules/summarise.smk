@@ -106,5 +106,5 @@ rule summarise:
     params:
         files=results_digest,
     shell:
-        "{PYTHON:q} -m analysis.results.tables.together --tables {OF_STUDIES}"
-        " --links {input.links} --results {RESULTS} --out {TABLES} 2> {log}"
+        "{PYTHON:q} -m analysis.results.tables.of_study --links {input.links}"
+        " --results {RESULTS} --out {TABLES} 2> {log}"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -21,14 +21,8 @@ from analysis.measure.machine import commit_of, describe, utc_now
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
-from analysis.results.store.keys import (
-    FORMAT,
-    CapturedVariant,
-    CaptureFile,
-    Compiler,
-    without_private,
-)
-from analysis.results.store.records import CAPTURED, NO_KERNEL, Counter, Event
+from analysis.results.store import keys
+from analysis.results.store.records import CAPTURED, Counter, Event
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.study import CAPTURE_KINDS, Study, Variant
 from analysis.study.config import Config, load_config
@@ -37,6 +31,8 @@ from analysis.study.source import fingerprint
 from analysis.toolchain.arch import AUTO
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import built_modules
+
+NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 
 
 def capture_all(study: Study, config: Config) -> None:
@@ -56,7 +52,7 @@ def capture_all(study: Study, config: Config) -> None:
     folder = place.folder / study.name
     for kind in CAPTURE_KINDS:
         records: list[Any] = []
-        variants: dict[str, CapturedVariant] = {}
+        variants: dict[str, keys.CapturedVariant] = {}
         for case, of_case in by_case.items():
             names = [variant.name for variant in of_case if kind in variant.captures]
             found, reason = capture(kind, study, case, names, built_modules(arch))
@@ -65,7 +61,7 @@ def capture_all(study: Study, config: Config) -> None:
             for name in names:
                 status = CAPTURED if name in seen else f"not captured: {reason}"
                 print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-                variants[name] = CapturedVariant(
+                variants[name] = keys.CapturedVariant(
                     case=case,
                     source_sha256=fingerprint(study, study.variant(name)),
                     status=status,
@@ -73,8 +69,8 @@ def capture_all(study: Study, config: Config) -> None:
                 )
         if not variants:
             continue
-        about = CaptureFile(
-            format=FORMAT,
+        about = keys.CaptureFile(
+            format=keys.FORMAT,
             kind=kind,
             machine=place.machine,
             study=study.name,
@@ -83,11 +79,12 @@ def capture_all(study: Study, config: Config) -> None:
             dirty=commit.dirty,
             files={},
             host=host,
-            compiler=Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
+            compiler=keys.Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
             variants=variants,
         )
         text = records_text(type(records[0]), records, ".9f") if records else ""
-        add(folder, about, {f"{about.stem}.csv": text} if text else {})
+        name = about.file_name.replace(".json", ".csv")
+        add(folder, about, {name: text} if text else {})
     discard_superfluous(folder, study, place.host)
 
 
@@ -109,7 +106,7 @@ def capture(
             files = sorted(Path(folder).glob("*.csv"))
             return [event for path in files for event in read_records(path, Event)], NO_KERNEL
         except HotpathError as error:
-            return [], without_private(str(error))
+            return [], keys.without_private(str(error))
 
 
 def main() -> None:

@@ -20,17 +20,8 @@ import pandas as pd
 
 from analysis.base.forked import forked_map
 from analysis.base.statistics import CONFIDENCE
+from analysis.results.model import terms
 from analysis.results.model.judge import JUDGED_MARGIN
-from analysis.results.model.terms import (
-    ABOUT,
-    BINDS,
-    TERMS,
-    TRANSLATION,
-    WORK,
-    Parameters,
-    predicted_seconds,
-    term_seconds,
-)
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.model.translation import UNCALIBRATED
 from analysis.study.access import Floats
@@ -52,8 +43,8 @@ CAUCHY_SCALE: Final = 2.385
 gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
 reweighted least-squares", 1977)."""
 
-NAMES: Final = tuple(ABOUT)
-OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
+NAMES: Final = tuple(terms.ABOUT)
+OF_TRANSLATION: Final = np.array([terms.BINDS.get(name) == terms.TRANSLATION for name in NAMES])
 """Mask of the parameters that the third step fits."""
 IN_SECOND: Final = np.isin(NAMES, ("half_line", "request_rate"))
 """Mask of those of the second step."""
@@ -80,14 +71,14 @@ class Calibration(NamedTuple):
 
     @property
     def on_copy_engine(self) -> Mask:
-        mask: Mask = self.work[:, WORK.index("copy engine")] > 0
+        mask: Mask = self.work[:, terms.WORK.index("copy engine")] > 0
         return mask
 
     @property
     def in_whole_lines(self) -> Mask:
         """Mask of the cases that request only whole lines, including those of the copy engine."""
         line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
-        wire, requests = self.work[:, WORK.index("wire")], self.work[:, WORK.index("requests")]
+        wire, requests = (self.work[:, terms.WORK.index(name)] for name in ("wire", "requests"))
         mask: Mask = wire > requests * (line - 0.5)
         return mask
 
@@ -102,7 +93,7 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
     Parameters of translation are NaN if too few cases have a pool, or none a large one.
     """
-    entries = calibration.work[:, WORK.index("entries")]
+    entries = calibration.work[:, terms.WORK.index("entries")]
     link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
     whole = link.in_whole_lines
     has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
@@ -132,10 +123,12 @@ def _estimate(
     refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
-    terms = term_seconds(calibration.work, values)[:, :-1]
-    *_, lesser, largest = np.sort(terms, axis=1).T
-    binding = {TERMS[index] for index in terms[largest > JUDGED_MARGIN * lesser].argmax(axis=1)}
-    is_bound = np.array([BINDS.get(name, "") not in {"", *binding} for name in NAMES])
+    limits = terms.term_seconds(calibration.work, values)[:, :-1]
+    *_, lesser, largest = np.sort(limits, axis=1).T
+    binding = {
+        terms.TERMS[index] for index in limits[largest > JUDGED_MARGIN * lesser].argmax(axis=1)
+    }
+    is_bound = np.array([terms.BINDS.get(name, "") not in {"", *binding} for name in NAMES])
     if not calibration.on_copy_engine.any():
         of_copies = NAMES.index("copy_engine_start_up")
         values[of_copies], is_bound[of_copies] = np.nan, True
@@ -150,7 +143,7 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
     each term is then the largest in some case, so every parameter affects the residuals."""
     seconds, sm, whole = cases.seconds, ~cases.on_copy_engine, cases.in_whole_lines
     wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
-    start = Parameters(
+    start = terms.Parameters(
         link_rate=(wire / seconds).max(),
         half_line=SECTOR_BYTES / 4,
         request_rate=(requests / seconds).max(),
@@ -168,10 +161,10 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
 
 def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
-    entries, touches = (cases.work[:, WORK.index(name)] for name in ("entries", "touches"))
+    entries, touches = (cases.work[:, terms.WORK.index(name)] for name in ("entries", "touches"))
     walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
     start = replace(
-        Parameters(*link),
+        terms.Parameters(*link),
         held_entries=HELD_START,
         walk=walk,
         held_regions=REGIONS_START,
@@ -199,7 +192,7 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Float
         return found
 
     def residuals(multiples: Floats) -> Floats:
-        predicted = predicted_seconds(cases.work, values(multiples))
+        predicted = terms.predicted_seconds(cases.work, values(multiples))
         return np.asarray(np.log(predicted / cases.seconds) * weights)
 
     def at_once(_: object, points: Iterable[Floats]) -> Floats:

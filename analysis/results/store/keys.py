@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import operator
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
@@ -17,8 +18,6 @@ from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, only
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
-
-T = TypeVar("T")
 
 FORMAT: Final = 1
 """Version of the form of run files."""
@@ -58,15 +57,19 @@ def start_of(run: str) -> str:
     return re.sub(r"(....)(..)(..T..)(..)(..Z).*", r"\1-\2-\3:\4:\5", run)
 
 
-def _is_past(time: str) -> bool:
-    return datetime.fromisoformat(time) <= datetime.now(UTC) + MAX_CLOCK_ERROR
-
-
-_PUBLIC: Final = only(lambda text: not PRIVATE.search(text), "text without a path or UUID")
-
-PastTime = Annotated[UtcTime, only(_is_past, "a time that does not lie in the future")]
+PastTime = Annotated[
+    UtcTime,
+    only(
+        lambda time: datetime.fromisoformat(time) <= datetime.now(UTC) + MAX_CLOCK_ERROR,
+        "a time that does not lie in the future",
+    ),
+]
 RunName = Annotated[str, Field(pattern=f"^{RUN.pattern}$")]
-Text = Annotated[str, Field(max_length=4000), _PUBLIC]
+Text = Annotated[
+    str,
+    Field(max_length=4000),
+    only(lambda text: not PRIVATE.search(text), "text without a path or UUID"),
+]
 Name = Annotated[str, Field(max_length=200, pattern=f"^{NAME.pattern}$")]
 CaseId = Annotated[
     str,
@@ -268,6 +271,10 @@ class RunFile(Keys):
         is_of_code = known is not None and known.source_sha256 == source_sha256
         return is_of_code and self.method_version == METHOD_VERSION
 
+    def fresh(self, codes: Mapping[str, str]) -> set[str]:
+        """The variants whose samples are of today's `codes`, by variant, and method."""
+        return {variant for variant in self.variants if self.is_fresh(variant, codes.get(variant))}
+
 
 class CapturedVariant(Keys):
     """Outcome of a capture of one variant: `captured`, or `not captured: ` and the reason."""
@@ -294,13 +301,13 @@ class CaptureFile(Keys):
     variants: dict[Name, CapturedVariant]
 
     @property
-    def stem(self) -> str:
-        """The name of its files without `.json` or `.csv`."""
-        return f"{name_of_run(self.at, self.host.id)}.{self.kind}"
-
-    @property
     def file_name(self) -> str:
-        return f"{self.stem}.json"
+        return f"{name_of_run(self.at, self.host.id)}.{self.kind}.json"
+
+    def fresh(self, codes: Mapping[str, str]) -> set[str]:
+        """The variants that were profiled with today's `codes`, by variant."""
+        entries = self.variants.items()
+        return {name for name, entry in entries if entry.source_sha256 == codes.get(name)}
 
 
 def text_of(content: RunFile | CaptureFile) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import pandas as pd
 
-from analysis.base.errors import FieldError, require_known
+from analysis.base.keys import only
 from analysis.base.quantities import SI
-from analysis.base.records import columns, finite_number, read_records
-from analysis.results.store.keys import SMALLEST, CaseId, Name
+from analysis.base.records import columns, read_records
+from analysis.results.store.keys import LARGEST, SMALLEST, CaseId, Name
 from analysis.results.store.runs import PUBLISHED
+from analysis.results.store.samples import NUMBER
 from analysis.study import Study
+
+
+def _is_above_0(text: str) -> bool:
+    return bool(NUMBER.fullmatch(text)) and SMALLEST <= float(text) <= LARGEST
 
 
 @dataclass(frozen=True)
@@ -25,18 +29,11 @@ class PrintedRow:
     variant: Name
     case: CaseId
     metric: str
-    printed: str
+    printed: Annotated[str, only(_is_above_0, "a number above 0")]
     unit_printed: str
-    unit_meant: str
+    unit_meant: Annotated[str, only(SI.__contains__, f"one of {[*SI]}")]
     source: str
     note: str
-
-    def check(self) -> None:
-        require_known("unit_meant", self.unit_meant, list(SI))
-        with suppress(ValueError):
-            if finite_number(self.printed) >= SMALLEST:
-                return
-        raise FieldError("printed", "a number above 0", self.printed)
 
     @property
     def is_time(self) -> bool:
@@ -70,7 +67,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         seconds = to_seconds(float(row.printed), row.unit_meant, payload)
         rate = payload / seconds / 1e9 if payload else math.nan
         found.append(PublishedRow(**asdict(row), payload_bytes=payload, seconds=seconds, rate=rate))
-    return pd.DataFrame(found) if found else NOTHING
+    return pd.DataFrame(found, columns=NOTHING.columns)
 
 
 def to_seconds(value: float, unit: str, payload_bytes: int) -> float:

@@ -14,9 +14,7 @@ from analysis.results.store.keys import Amount, CaseId, Megahertz, Reasons, Seco
 
 CAPTURED: Final = "captured"
 """Status of a capture that was made; any other says why it was not."""
-NO_KERNEL: Final = "no kernel was seen in the launch that was profiled"
 HOST_CALL: Final = "host call"
-KERNEL: Final = "kernel"
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter as Counts
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
-
-import pandas as pd
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
@@ -46,7 +44,7 @@ _FILE: Final = re.compile(
     rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
 MAX_FILES: Final = 64
-"""Maximum number of runs of a study on a machine, and of its captures of a kind."""
+"""Good descriptions of a kind in a study's folder. The newest count."""
 KEPT_RUNS: Final = 8
 """Fresh runs of a cell that make an older run superfluous."""
 JSON_LIMIT_BYTES: Final = 256 * 2**10
@@ -55,7 +53,16 @@ WHOLE_TIMES: Final = ("gpu_time", "host_time", "submit_time", "op_time")
 FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
 """Errors that a file may cause: the first two by a check, the others without one."""
 
-File = TypeVar("File", RunFile, CaptureFile)
+_RECORDS: Final[Mapping[str, type[Any]]] = {
+    ".telemetry.csv": Reading,
+    ".counters.csv": Counter,
+    ".timeline.csv": Event,
+}
+"""Rows of the files beside samples, by the end of the file's name."""
+
+File = TypeVar("File", bound=RunFile | CaptureFile)
+Cell = tuple[str, str]
+"""Variant and case."""
 Refuse = Callable[[Path, str | Exception], None]
 """Hears of each bad file, and why it is left out."""
 
@@ -67,6 +74,11 @@ class Run:
     about: RunFile
     rows: Sequence[Row]
 
+    def cells(self) -> dict[Cell, bool]:
+        """Whether each cell was measured, not skipped."""
+        measured = {row.cell for row in self.rows if row.status != "skipped"}
+        return {row.cell: row.cell in measured for row in self.rows}
+
 
 @dataclass(frozen=True)
 class Capture:
@@ -74,6 +86,11 @@ class Capture:
 
     about: CaptureFile
     path: Path
+
+    def cells(self) -> dict[Cell, bool]:
+        """Whether each cell was captured."""
+        entries = self.about.variants.items()
+        return {(name, entry.case): entry.status == CAPTURED for name, entry in entries}
 
 
 def ignore(path: Path, error: str | Exception) -> None:
@@ -86,24 +103,28 @@ def listed(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if p.suffix != ".partial") if is_folder else []
 
 
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
     """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
     in their place but files beside machines."""
 
-    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
-        try:
-            if not form.fullmatch(path.name):
-                raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-            require_folder(path)
-        except FAULTS as error:
-            refuse(path, error)
-            return False
-        return True
+    def folders(paths: Sequence[Path], form: re.Pattern[str]) -> Iterator[Path]:
+        for path in paths:
+            try:
+                if not form.fullmatch(path.name):
+                    raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
+                require_folder(path)
+            except FAULTS as error:
+                refuse(path, error)
+            else:
+                yield path
 
-    for machine in listed(root):
-        is_beside = machine.name == PUBLISHED or (machine.is_file() and not machine.is_symlink())
-        if not is_beside and is_folder(machine, MACHINE):
-            yield from (study for study in listed(machine) if is_folder(study, NAME))
+    beside = [path for path in listed(root) if path.name == PUBLISHED or _is_plain(path)]
+    for machine in folders([path for path in listed(root) if path not in beside], MACHINE):
+        yield from folders(listed(machine), NAME)
 
 
 def machines(root: Path) -> list[str]:
@@ -113,11 +134,9 @@ def machines(root: Path) -> list[str]:
 
 def plain_files(root: Path) -> list[Path]:
     """Every file under `root` that can be results by its name and place, none through a link."""
-    found = [path for folder in study_folders(root) for path in listed(folder)]
-    found = [path for path in found if _FILE.fullmatch(path.name)]
-    published = re.compile(rf"{NAME.pattern}\.csv")
-    found += [path for path in listed(root / PUBLISHED) if published.fullmatch(path.name)]
-    return [path for path in found if path.is_file() and not path.is_symlink()]
+    found = [(path, _FILE) for folder in study_folders(root) for path in listed(folder)]
+    found += [(path, re.compile(rf"{NAME.pattern}\.csv")) for path in listed(root / PUBLISHED)]
+    return [path for path, form in found if form.fullmatch(path.name) and _is_plain(path)]
 
 
 def run_of(path: Path) -> str:
@@ -131,6 +150,13 @@ def description_of(path: Path) -> Path:
         return path.with_name(f"{run_of(path)}{found[3] or ''}.json")
     endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
     raise FieldError(f"{path}", f"<run> and {endings}", path.name)
+
+
+def existing_description(path: Path) -> Path:
+    """The description that a file of a study belongs to; HotpathError if there is none."""
+    if not (about := description_of(path)).exists():
+        raise HotpathError(f"{path}: ignored: expected {about.name} beside it, got none")
+    return about
 
 
 def described(folder: Path) -> list[Path]:
@@ -159,25 +185,21 @@ def read(path: Path, study: Study | None) -> Run | Capture:
 
     HotpathError names the file, the key or line, what was expected and what came.
     """
-    csv, telemetry = path.with_suffix(".csv"), path.with_suffix(".telemetry.csv")
-    is_run = path.name == f"{run_of(path)}.json"
-    about = read_about(path, RunFile) if is_run else read_about(path, CaptureFile)
-    records: dict[str, type[Any]] = {csv.name: Row, telemetry.name: Reading}
-    if isinstance(about, CaptureFile):
-        records = {csv.name: {"counters": Counter, "timeline": Event}[about.kind]}
-    if not about.files.keys() <= records.keys():
-        raise FieldError(f"{path}: files", f"{[*records]}", sorted(about.files))
+    run, csv = run_of(path), path.with_suffix(".csv")
+    about = read_about(path, RunFile if path.stem == run else CaptureFile)
+    known = [csv.name, f"{run}.telemetry.csv"] if path.stem == run else [csv.name]
     rows: list[Row] = []
     for name, digest in about.files.items():
-        file = path.with_name(name)
-        content = read_bytes(file, CSV_LIMIT_BYTES)
+        if name not in known:
+            raise FieldError(f"{path}: files", f"{known}", name)
+        content = read_bytes(file := path.with_name(name), CSV_LIMIT_BYTES)
         if (got := hashlib.sha256(content).hexdigest()) != digest:
             raise FieldError(f"{file}: checksum", f"{digest!r} as in {path.name}", got)
-        text, record = decoded(file, content), records[name]
-        if record is Row:
-            rows = parse_rows(file, text)
-        else:
+        text, record = decoded(file, content), _RECORDS.get(name.removeprefix(run))
+        if record:
             parse_records(file, text, record)
+        else:
+            rows = parse_rows(file, text)
     if isinstance(about, CaptureFile):
         return Capture(about, csv)
     _check_rows(csv, rows, about, study)
@@ -187,20 +209,19 @@ def read(path: Path, study: Study | None) -> Run | Capture:
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
     """FieldError for a row that is not of the run or of its time, a whole time of 0, another unit
     than that of `study` if the row is fresh, or a variant without rows."""
-    codes, units = codes_of(study), study.units if study else {}
-    fresh = {v for v in about.variants if about.is_fresh(v, codes.get(v))}
+    fresh, units = about.fresh(codes_of(study)), study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
-    earliest = datetime.fromisoformat(about.begun) - MAX_CLOCK_ERROR
-    latest = datetime.fromisoformat(about.end) + MAX_CLOCK_ERROR
+    moment, rounds = datetime.fromisoformat, max(about.rounds, 1)
+    earliest, latest = moment(about.begun) - MAX_CLOCK_ERROR, moment(about.end) + MAX_CLOCK_ERROR
     for line, row in enumerate(rows, 2):
         where = f"{path}: line {line}: "
         if row.variant not in about.variants:
             raise FieldError(f"{where}variant", "one of the run", row.variant)
-        if not earliest <= datetime.fromisoformat(row.started_at) <= latest:
+        if not earliest <= moment(row.started_at) <= latest:
             expected = f"a time from {about.begun} to {about.end}"
             raise FieldError(f"{where}started_at", expected, row.started_at)
-        if row.round >= max(about.rounds, 1):
-            raise FieldError(f"{where}round", f"one below {max(about.rounds, 1)}", row.round)
+        if row.round >= rounds:
+            raise FieldError(f"{where}round", f"one below {rounds}", row.round)
         for (metric, unit), values in row.values.items():
             if metric in whole_times and min(values) == 0:
                 raise FieldError(f"{where}{metric}", "a time above 0", 0)
@@ -219,9 +240,7 @@ def read_study(
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
         try:
-            if not (about := description_of(path)).exists():
-                raise HotpathError(f"{path}: ignored, because {about.name} is missing")
-            if path == about and suffix in suffixes:
+            if existing_description(path) == path and suffix in suffixes:
                 if good[suffix] >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
                 yield read(path, study)
@@ -268,65 +287,48 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     return folder / about.file_name
 
 
-HELD: Final = ("name", "host", "cell", "state")
-"""Columns of a table with a row for each cell of a file, newest files first. Its state is `stale`
-if older code measured it; by today's code, it is `measured` or `skipped`, as by a failed capture.
-"""
-
-
-def needed(held: pd.DataFrame, *, of_captures: bool = False) -> set[str]:
-    """The names of files that a figure needs.
+def superfluous(files: Iterable[Run | Capture], study: Study) -> list[RunFile | CaptureFile]:
+    """The descriptions of `files`, newest first and of one kind, that no figure needs.
 
     A measured cell is needed in its newest KEPT_RUNS files and the newest of each host, a skipped
-    one in the newest of each host. A stale cell is needed until a file has it of today's code, a
-    captured one until one has captured it.
+    one in the newest of each host. A measured cell of older code is needed until a file has it of
+    today's, a captured one until one has captured it.
     """
-    stale, fresh = held[held["state"] == "stale"], held[held["state"] != "stale"]
-    measured = fresh[fresh["state"] == "measured"]
-    replacing = measured if of_captures else fresh
-    kept = [
-        stale[~stale["cell"].isin(replacing["cell"])],
-        fresh.drop_duplicates(["cell", "host"]),
-        measured.drop_duplicates(["cell", "host"]),
-        measured[measured.groupby("cell").cumcount() < KEPT_RUNS],
+    codes, known = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
+    found = [
+        (one.about, cell, is_measured, cell[0] in one.about.fresh(codes))
+        for one in files
+        for cell, is_measured in one.cells().items()
     ]
-    return {*pd.concat(kept)["name"]}
+    replaced = {
+        cell
+        for about, cell, is_measured, is_fresh in found
+        if is_fresh and (is_measured or isinstance(about, RunFile))
+    }
+    seen, needed = Counts[object](), set[str]()
+    for about, cell, is_measured, is_fresh in found:
+        host = about.host.id
+        is_needed = is_measured and cell not in replaced
+        if is_fresh:
+            is_wanted = not seen[cell, host, True] or seen[cell] < KEPT_RUNS
+            is_needed = not seen[cell, host] or (is_measured and is_wanted)
+            seen.update([(cell, host), *[(cell, host, True), cell] * is_measured])
+        if is_needed and cell in known:
+            needed.add(about.file_name)
+    return [one.about for one in files if one.about.file_name not in needed]
 
 
 def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
     """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
     killed process. Returns the names of the deleted descriptions; bad files stay."""
-    deleted: list[str] = []
-    for suffix in ABOUT:
-        files = [*read_study(folder, study, suffixes=[suffix])]
-        held = pd.DataFrame([row for one in files for row in _held(one, study)], columns=[*HELD])
-        kept = needed(held, of_captures=suffix != ABOUT[0])
-        deleted += sorted({one.about.file_name for one in files} - kept)
-    for name in deleted:
-        remove(folder / name)  # first, as a CSV without it is ignored
+    kinds = [[*read_study(folder, study, suffixes=[suffix])] for suffix in ABOUT]
+    deleted = [about for files in kinds for about in superfluous(files, study)]
+    for about in deleted:
+        for name in (about.file_name, *about.files):  # a CSV without its description is ignored
+            remove(folder / name)
     for path in listed(folder):
         with suppress(HotpathError):
-            about = description_of(path)
-            is_left = host and run_of(path).endswith(f"-{host}") and not about.exists()
-            if is_left or about.name in deleted:
+            is_of_host = host and run_of(path).endswith(f"-{host}")
+            if is_of_host and not description_of(path).exists():
                 remove(path)
-    return deleted
-
-
-def _held(one: Run | Capture, study: Study) -> Iterator[tuple[str, ...]]:
-    """The rows of HELD for the cells of a run or capture that `study` has. Reasons of older code
-    are of no use."""
-    codes, about = codes_of(study), one.about
-    if isinstance(one, Run):
-        fresh = {v for v in one.about.variants if one.about.is_fresh(v, codes.get(v))}
-        found = {(row.cell, row.status != "skipped") for row in one.rows}
-    else:
-        variants = one.about.variants.items()
-        fresh = {name for name, entry in variants if entry.source_sha256 == codes.get(name)}
-        found = {((name, entry.case), entry.status == CAPTURED) for name, entry in variants}
-    known = {(v.name, case.id) for v in study.variants for case in v.cases}
-    for cell, is_measured in found:
-        if cell in known and (is_measured or cell[0] in fresh):
-            state = "measured" if is_measured else "skipped"
-            state = state if cell[0] in fresh else "stale"
-            yield about.file_name, about.host.id, " ".join(cell), state
+    return [about.file_name for about in deleted]

@@ -21,7 +21,6 @@ from pydantic import Field, PlainValidator
 
 from analysis.base import records
 from analysis.base.errors import FieldError, HotpathError
-from analysis.base.files import write_whole
 from analysis.base.keys import NAME, UtcTime
 from analysis.base.reading import read_text
 from analysis.results.store import keys
@@ -44,8 +43,8 @@ SAMPLE_TYPES: Final[Mapping[str, Any]] = {
 _DIGITS: Final = ".7g"
 """The format of numbers: finer than any clock."""
 _METRIC: Final = re.compile(rf"({NAME.pattern}) \[([A-Za-z0-9/%^]{{1,16}})\]")
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
-_NUMBERS: Final = re.compile(f"{_NUMBER}(?: {_NUMBER})*")
+NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_NUMBERS: Final = re.compile(f"{NUMBER.pattern}(?: {NUMBER.pattern})*")
 
 Metric = tuple[str, str]
 """Name and unit."""
@@ -123,11 +122,6 @@ def to_text(rows: Iterable[Row]) -> str:
     return records.to_text(header, table, _DIGITS)
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write the file of these rows in one step."""
-    write_whole(path, to_text(rows))
-
-
 def read_rows(path: Path) -> list[Row]:
     """Every row of a file; HotpathError has the line number of the first invalid row."""
     return parse_rows(path, read_text(path, CSV_LIMIT_BYTES))
@@ -137,7 +131,6 @@ def parse_rows(path: Path, text: str) -> list[Row]:
     """Every row in `text`, the content of the file; errors as of `read_rows`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: dict[tuple[str, str, int], Row] = {}
-    samples = 0
     try:
         header = next(reader, [])
         end = len(header) - len(_AFTER)
@@ -151,9 +144,6 @@ def parse_rows(path: Path, text: str) -> list[Row]:
             values = dict(zip(found, line[3:end], strict=True))
             cells = zip(_COLUMNS, [*line[:3], values, *line[end:]], strict=True)
             row = records.parse_record(Row, dict(cells))
-            samples += max(1, sum(map(len, row.values.values())))
-            if samples > MACHINE_LIMIT_SAMPLES:
-                raise ValueError(f"expected at most {MACHINE_LIMIT_SAMPLES} samples, got more")
             if rows.setdefault(row.key, row) is not row:
                 raise FieldError("variant, case, round", "every row once", row.key)
     except (HotpathError, ValueError, csv.Error) as fault:

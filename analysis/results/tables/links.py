@@ -20,16 +20,8 @@ from analysis.base.forked import forked_map
 from analysis.base.isolating import UNFORESEEN, in_words
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
-from analysis.results.model import METRIC
+from analysis.results.model import METRIC, terms
 from analysis.results.model.fit import NAMES, Calibration, fit
-from analysis.results.model.terms import (
-    ABOUT,
-    TERMS,
-    WORK,
-    predicted_seconds,
-    term_seconds,
-    work_of,
-)
 from analysis.results.model.traffic import Traffic, traffic_of
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, CounterRow, ModelRow, ParameterRow, columns
@@ -97,7 +89,7 @@ def predictable(
     """
     sms = host.get("sms") or 0
     cases = [
-        (study.name, variant.name, case.id, work_of(access, sms), held)
+        (study.name, variant.name, case.id, terms.work_of(access, sms), held)
         for study in studies.values()
         for variant in study.variants
         for case, held in zip(variant.cases, held_back(study, variant), strict=True)
@@ -132,7 +124,7 @@ def calibration(rows: pd.DataFrame) -> Calibration:
 
 
 def _work(rows: pd.DataFrame) -> Floats:
-    return np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(WORK))
+    return np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(terms.WORK))
 
 
 def model_table(
@@ -151,10 +143,10 @@ def model_table(
             continue
         rows = predictable(summary[summary["machine"] == machine], host, studies)
         work, values = _work(rows), known["value"].to_numpy()
-        terms = term_seconds(work, values)
-        ordered = np.sort(terms, axis=1)
-        rows["predicted"] = predicted_seconds(work, values)
-        rows["binding"] = [TERMS[index] for index in terms.argmax(axis=1)]
+        limits = terms.term_seconds(work, values)
+        ordered = np.sort(limits, axis=1)
+        rows["predicted"] = terms.predicted_seconds(work, values)
+        rows["binding"] = [terms.TERMS[index] for index in limits.argmax(axis=1)]
         rows["margin"] = ordered[:, -1] / ordered[:, -2]
         rows["residual"] = rows["measured"] / rows["predicted"] - 1
         tables.append(rows[rows["predicted"].notna()][columns(ModelRow)])
@@ -163,7 +155,7 @@ def model_table(
 
 def parameter_table(fits: Fits) -> pd.DataFrame:
     """Every parameter of every machine, with the columns of ParameterRow."""
-    units = [about.unit for about in ABOUT.values()]
+    units = [about.unit for about in terms.ABOUT.values()]
     tables = [
         known.rename_axis("parameter").reset_index().assign(machine=machine, unit=units)
         for machine, known in fits.items()

@@ -1,9 +1,12 @@
-"""Make the tables of one study."""
+"""Make the tables of one study or, without its name, put those of all studies together.
+
+python -m analysis.results.tables.of_study [STUDY] --results DIR --links FILE --out DIR
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,34 +17,27 @@ import pandas as pd
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
 from analysis.base.errors import FieldError
 from analysis.base.files import write_all
-from analysis.base.isolating import UNFORESEEN, culprit, error_of, in_words
+from analysis.base.isolating import UNFORESEEN, error_of, in_words
 from analysis.results.collect import Collected, collect
-from analysis.results.tables import ratios, summary
+from analysis.results.store.runs import listed, machines
+from analysis.results.tables import links, ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.links import (
-    Fits,
-    counter_table,
-    counts,
-    model_table,
-    parameter_table,
-    read_fits,
-)
 from analysis.results.tables.rows import TABLES, columns
-from analysis.study import Study, find_study
+from analysis.study import Study, discover, find_study
 
 REFUSED: Final = "refused.json"
 NUMBER: Final = "%.7g"
 
 
 def tables_of(
-    found: Collected, studies: Mapping[str, Study], fits: Fits
+    found: Collected, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, pd.DataFrame]:
     """All of TABLES, of the results of some studies. Results of others are stale."""
     samples = found.samples
     summarised = summary.summarise(samples, studies)
     by_round = ratios.ratios_by_round(samples, studies)
-    model = model_table(summarised, fits, found.machines, studies)
-    counted = counts(found, studies)
+    model = links.model_table(summarised, fits, found.machines, studies)
+    counted = links.counts(found, studies)
     claims, parts = claim_tables(samples, studies, found.published, model, counted)
     return {
         "summary": summarised,
@@ -54,8 +50,8 @@ def tables_of(
         "claims": claims,
         "claim_parts": parts,
         "model": model,
-        "model_parameters": parameter_table(fits),
-        "model_counters": counter_table(counted, studies),
+        "model_parameters": links.parameter_table(fits),
+        "model_counters": links.counter_table(counted, studies),
     }
 
 
@@ -65,66 +61,93 @@ def to_csv(name: str, table: pd.DataFrame) -> str:
 
 
 def study_tables(
-    results: Path, name: str, studies: Mapping[str, Study], fits: Fits
+    results: Path, name: str, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, str]:
     """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
-    results, and which machines, were left out, and why."""
+    runs were left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
     make = partial(tables_of, studies=study, fits=fits)
     try:
         tables = make(found)
     except UNFORESEEN:
-        faults = {
-            file: why for machine in found.machines for file, why in _faulty(found, machine, make)
-        }
+        faults = _faults(found, name, make)
         if not faults or (len(faults) == len(found.runs) and len(found.machines) > 1):
             raise  # the fault is in the code
-        samples = found.samples
-        files = samples["machine"] + "/" + samples["study"] + "/" + samples["run"] + ".json"
-        found.samples = samples[~files.isin(faults)]
+        files = found.samples["machine"] + f"/{name}/" + found.samples["run"] + ".json"
+        found.samples = found.samples[~files.isin(faults)]
         found.refused |= faults
         tables = make(found)
     texts = {f"{name}.csv": to_csv(name, table) for name, table in tables.items()}
     return {**texts, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
-def _faulty(
-    found: Collected, machine: str, make: Callable[[Collected], object]
-) -> Iterator[tuple[str, str]]:
-    """The files of a machine's runs that `make` fails with, each with metric and reason: of the one
-    run to blame, else of all."""
-    here = found.only(machine)
-    samples = here.samples
-    if (error := error_of(lambda: make(here))) is None:
-        return
+def _faults(found: Collected, study: str, make: Callable[[Collected], object]) -> dict[str, str]:
+    """Files of runs that `make` fails with, and the reason: of each machine the one run without
+    which it works, else all."""
+    faults = {}
+    for machine, here in found.samples.groupby("machine"):
 
-    def works_without(runs: Collection[str], metrics: Collection[str]) -> bool:
-        is_gone = samples["run"].isin([*runs]) & samples["metric"].isin([*metrics])
-        return error_of(lambda: make(replace(here, samples=samples[~is_gone]))) is None
+        def error(gone: Collection[str] = (), here: pd.DataFrame = here) -> Exception | None:
+            kept = here[~here["run"].isin([*gone])]
+            return error_of(lambda: make(replace(found, samples=kept)))
 
-    metrics = samples["metric"].unique().tolist()
-    files = {run.run: f"{machine}/{run.study}/{run.file_name}" for run in here.runs}
-    to_blame = culprit([*files], lambda gone: works_without(gone, metrics))
-    for run in [to_blame] if to_blame else files:
-        metric = culprit(metrics, partial(works_without, [run])) or "samples"
-        expected = "expected values that tables can be made of"
-        yield files[run], f"{files[run]}: {metric}: {expected}, got {in_words(error)}"
+        if why := error():
+            runs = sorted(here["run"].unique())
+            for run in next(([run] for run in runs if error([run]) is None), runs):
+                file = f"{machine}/{study}/{run}.json"
+                expected = "expected values that tables can be made of"
+                faults[file] = f"{file}: {expected}, got {in_words(why)}"
+    return faults
+
+
+def put_together(
+    of_studies: Mapping[str, Mapping[str, str]], fits: links.Fits, results: Path, out: Path
+) -> dict[str, str]:
+    """Write all tables to `out`, from the `study_tables` of every study, by its name.
+    What is under `results` of a study that no longer exists is added.
+
+    Returns what REFUSED says: the folders that were left out, and why.
+    """
+    names = {folder.name for machine in machines(results) for folder in listed(results / machine)}
+    gone = {name: study_tables(results, name, {}, fits) for name in names - of_studies.keys()}
+    texts = [text for _, text in sorted({**of_studies, **gone}.items())]
+    refused = {path: why for text in texts for path, why in json.loads(text[REFUSED]).items()}
+    refused |= {f"{name}: link model": why for name, why in fits.items() if isinstance(why, str)}
+    # The folder of a machine sorts before the folders in it.
+    refused = dict(sorted(refused.items(), key=lambda item: item[0].split("/")))
+    tables = {REFUSED: json.dumps(refused, indent=1) + "\n"}
+    for file in [f"{name}.csv" for name in TABLES]:
+        header, *_ = texts[0][file].split("\n")
+        rows = [line for text in texts for line in text[file].split("\n")[1:] if line]
+        # The first column, a machine or a study, orders the rows; no text has a line break in it.
+        rows.sort(key=lambda line: line.partition(",")[0])
+        tables[file] = "\n".join([header, *rows, ""])
+    tables["model_parameters.csv"] = to_csv("model_parameters", links.parameter_table(fits))
+    write_all({out / file: text for file, text in tables.items()})
+    return refused
 
 
 def main() -> None:
     parser = program("analysis.results.tables.of_study", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("--results", type=existing_folder, required=True, help="measured results")
-    parser.add_argument("--links", type=existing_file, help="parameters of every machine")
-    parser.add_argument("--out", type=Path, required=True, help="where the tables go")
+    add = parser.add_argument
+    add("study", nargs="?", help="by default all studies, whose tables are in --out/tables")
+    add("--results", type=existing_folder, required=True, help="measured results")
+    add("--links", type=existing_file, help="parameters of every machine")
+    add("--out", type=Path, required=True, help="where the tables go")
     arguments = parser.parse_args()
-    study = find_study(arguments.study)
-    if study.has_link and arguments.links is None:
-        raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-    fits = read_fits(arguments.links) if arguments.links else {}
-    texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
-    write_all({arguments.out / file: text for file, text in texts.items()})
+    fits = links.read_fits(arguments.links) if arguments.links else {}
+    if arguments.study:
+        study = find_study(arguments.study)
+        if study.has_link and arguments.links is None:
+            raise FieldError("--links", f"a file, as {study.name} is predicted", None)
+        texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
+        write_all({arguments.out / file: text for file, text in texts.items()})
+        return
+    folder, files = arguments.out / "tables", [*(f"{name}.csv" for name in TABLES), REFUSED]
+    known = {study: {f: (folder / study / f).read_text() for f in files} for study in discover()}
+    for path, reason in put_together(known, fits, arguments.results, arguments.out).items():
+        print(f"warning: {path} is left out: {reason}")
 
 
 if __name__ == "__main__":

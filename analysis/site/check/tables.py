@@ -236,18 +236,32 @@ def behind(inputs: Inputs) -> set[tuple[str, str]]:
 
 def added(inputs: Inputs) -> set[tuple[str, str, str]]:
     """The variants that no run of a machine knows, and the claims about them: the machine, the
-    study and the part of their faults."""
+    study and the part of their faults. Of a study that a machine has not measured, all variants, if
+    the study's first run anywhere is later than all runs of that machine."""
     known: dict[tuple[str, str], set[str]] = {}
     for run in inputs.runs:
         known.setdefault((run.machine, run.study), set()).update(run.variants)
+    latest = {machine: max(_starts(inputs, machine=machine)) for machine, _ in known}
     found = set()
-    for (machine, name), variants in known.items():
-        if study := inputs.studies.get(name):
-            new = {*study.variant_names} - variants
+    for name, study in inputs.studies.items():
+        first = min(_starts(inputs, study=name), default="")
+        for machine in latest:
+            if (machine, name) not in known and not latest[machine] < first:
+                continue
+            new = {*study.variant_names} - known.get((machine, name), {""})
             claims = [claim for claim in study.claims if new & claim.bounds_by_variant.keys()]
             parts = [*new, *(f"claim {claim.id}" for claim in claims)]
             found |= {(machine, name, part) for part in parts}
+            if (machine, name) not in known:
+                found.add((machine, name, ""))
     return found
+
+
+def _starts(inputs: Inputs, machine: str = "", study: str = "") -> Iterator[str]:
+    """When the runs of a machine, or of a study, began."""
+    for run in inputs.runs:
+        if run.machine == machine or run.study == study:
+            yield run.start
 
 
 def _cell(row: MeasuredRow) -> Cell:

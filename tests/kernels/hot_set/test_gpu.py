@@ -13,6 +13,7 @@ import pytest
 
 from analysis.study import Variant
 from analysis.toolchain.modules import load_python
+from analysis.toolchain.peers import unusable
 from kernels.common.large_pool import LargePool
 from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.compiled import gpu_module, study_with_fault
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.gpu
 
 STUDY = STUDIES["hot_set"]
 WORKLOADS = load_python(STUDY, "workload")
-VARIANTS = [variant for variant in STUDY.variants if variant.on_gpu]
+VARIANTS = [one for one in STUDY.variants if one.on_gpu and not one.packages]
+SHIPPED = [one for one in STUDY.variants if one.packages]
 STEPS = 200
 POOL_MIB = 640
 """Beyond the reach of the TLB: from a smaller pool, the SMs of `met_on_request` read all rows."""
@@ -71,6 +73,17 @@ def test_every_step_is_right(variant: Variant, trace: str, pool: np.ndarray, str
     is_usual = trace == TRACES[-1]
     share = WORKLOADS.CHOSEN if is_usual else EQUAL_SHARE
     expect_right(variant, pool, stream, trace, USUAL if is_usual else SMALL, share)
+
+
+@pytest.mark.parametrize("variant", SHIPPED, ids=lambda variant: variant.name)
+def test_every_step_of_a_shipped_operator_is_right(variant: Variant, stream: int) -> None:
+    pytest.importorskip("torch")
+    if reason := unusable(variant):
+        pytest.skip(reason)
+    values = {"requests": 3, "misses": 1200, "pool_mib": 1024}
+    module = gpu_module(STUDY, variant.name)
+    operation = bound(STUDY, variant, module, values, largest_pool_mib=1024)
+    assert [outcome(operation, stream) for _ in range(24)] == [None] * 24
 
 
 @pytest.mark.parametrize("requests", [3, 50])

@@ -27,15 +27,15 @@ def bound(name: str, size: int, count: int) -> Any:
 
 
 @pytest.mark.parametrize("name", STUDY.variant_names)
-def test_every_piece_arrives(name: str) -> None:
+def test_every_piece_arrives(name: str, stream: int) -> None:
     for size, count in ((48, 1500), (5001, 9), (24576, 64)):
-        assert outcome(bound(name, size, count)) is None
+        assert outcome(bound(name, size, count), stream) is None
 
 
 def test_experiments_find_a_bound_and_the_bytes_that_arrived(stream: int) -> None:
     operation = bound("experiments", 24576, 256)
-    assert outcome(operation) is None
+    assert outcome(operation, stream) is None
     found = operation.own_samples(stream, 1)
     assert all(bound % 16 == 0 for bound in found["bound_bytes"])
     assert all(share == -1 or 0 <= share <= 1 for share in found["old_share"])
-    assert outcome(operation) is None  # the experiments restore what they change
+    assert outcome(operation, stream) is None  # the experiments restore what they change

@@ -14,7 +14,7 @@ import pytest
 from analysis.base.errors import FieldError
 from analysis.results.model.translation import Walker
 from kernels.translation import reach_table as table
-from tests.results.model.test_translation import KNOWN
+from tests.linked import KNOWN
 
 GIB = 2**30
 OUTPUT = {

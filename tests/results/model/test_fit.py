@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from functools import cache
 from unittest.mock import patch
 
@@ -23,12 +23,14 @@ from analysis.results.model.terms import (
 from analysis.results.model.translation import Walker
 from analysis.study.access import Access, access_of
 from analysis.study.calibration import OF_LINK
-from tests.linked import CALIBRATION, SMS, TRUE
-from tests.results.model.test_translation import GIB, KNOWN, gather
+from tests.linked import CALIBRATION, KNOWN, SMS, TRUE, rows
 
 LINK = [access_of(v, case) for v in CALIBRATION.variants for case in v.cases if v.link]
 POOLS = [
-    gather(int(pool * GIB), row, order=order, streaming=streaming)
+    replace(
+        rows(row, pool_bytes=int(pool * 2**30), order=order, streaming=streaming),
+        payload_bytes=2**18 * row,
+    )
     for pool in (0.25, 0.75, 1, 1.5, 2, 4, 8, 16, 24, 40)
     for row in (128, 256, 656)
     for order in ("random", "ascending")

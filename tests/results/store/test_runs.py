@@ -2,74 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.store.runs import HELD, KEPT_RUNS, discard_superfluous, needed
+from analysis.results.store import METHOD_VERSION
+from analysis.results.store.keys import RunFile
+from analysis.results.store.runs import KEPT_RUNS, Run, codes_of, discard_superfluous, superfluous
 from tests.synthetic import CALLS, add_run, provenance_of, samples_of, set_capture
 
-A, B = "kernel calls=1", "copy calls=1"
 HOSTS = ("00000001", "00000002", "00000003")
 File = tuple[str, dict[str, str]]
-"""The host of a file, and the states of its cells."""
-STATES = st.dictionaries(st.sampled_from([A, B]), st.sampled_from(["measured", "skipped", "stale"]))
+"""The host of a file, and the state of its variants: measured, skipped or stale."""
+STATES = st.dictionaries(st.sampled_from("ab"), st.sampled_from(["measured", "skipped", "stale"]))
+CODES = codes_of(CALLS)
+CELLS = {"a": ("kernel", CALLS.headline), "b": ("python", CALLS.headline)}
 
 
-def table_of(files: Sequence[File]) -> pd.DataFrame:
-    """The table of files, oldest first, whose names are their numbers."""
-    rows = [
-        (f"{number}", host, cell, state)
-        for number, (host, cells) in reversed([*enumerate(files)])
-        for cell, state in cells.items()
-    ]
-    return pd.DataFrame(rows, columns=[*HELD])
+def left(files: list[File]) -> set[int]:
+    """The numbers of the files that stay; they are given oldest first."""
 
-
-@given(st.lists(st.tuples(st.sampled_from(HOSTS), STATES), max_size=30), st.booleans())
-def test_nothing_is_deleted_that_a_figure_needs(files: list[File], of_captures: bool) -> None:
-    table = table_of(files)
-    kept = table[table["name"].isin(needed(table, of_captures=of_captures))]
-    for cell in (A, B):
-        before, now = (
-            list(one["host"][(one["cell"] == cell) & (one["state"] == "measured")])
-            for one in (table, kept)
+    def run(number: int, host: str, states: dict[str, str]) -> Run:
+        codes = {CELLS[name][0]: CODES[CELLS[name][0]] for name in states}
+        codes |= {CELLS[name][0]: "0" * 64 for name, state in states.items() if state == "stale"}
+        about: Any = RunFile.model_construct(
+            run=f"{number}",
+            method_version=METHOD_VERSION,
+            host=SimpleNamespace(id=host),
+            variants={name: SimpleNamespace(source_sha256=code) for name, code in codes.items()},
         )
-        assert len(now) >= min(len(before), KEPT_RUNS)
-        assert {*now} == {*before}
-        assert (cell in {*kept["cell"]}) == (cell in {*table["cell"]})
-    assert needed(kept, of_captures=of_captures) == {*kept["name"]}
+        rows: Any = [SimpleNamespace(cell=CELLS[n], status=state) for n, state in states.items()]
+        return Run(about, rows)
+
+    runs = [run(number, *file) for number, file in enumerate(files)][::-1]
+    gone = {about.file_name for about in superfluous(runs, CALLS)}
+    return {number for number in range(len(files)) if f"{number}.json" not in gone}
+
+
+@given(st.lists(st.tuples(st.sampled_from(HOSTS), STATES), max_size=30))
+def test_nothing_is_deleted_that_a_figure_needs(files: list[File]) -> None:
+    kept = [files[number] for number in sorted(left(files))]
+    for cell in "ab":
+        before, now = (
+            [host for host, states in some if states.get(cell) == "measured"]
+            for some in (files, kept)
+        )
+        assert len(now) >= min(len(before), KEPT_RUNS) and {*now} == {*before}
+        assert any(cell in states for _, states in kept) == any(cell in one for _, one in files)
+    assert left(kept) == {*range(len(kept))}
 
 
 def measured(host: str, *cells: str) -> File:
     return host, dict.fromkeys(cells, "measured")
 
 
-OLD: File = HOSTS[0], {A: "stale", B: "stale"}
-EMPTY: list[File] = [(host, {A: "skipped"}) for host in HOSTS[:2]]
+OLD: File = HOSTS[0], {"a": "stale", "b": "stale"}
+EMPTY: list[File] = [(host, {"a": "skipped"}) for host in HOSTS[:2]]
 
 
 @pytest.mark.parametrize(
     ("files", "gone"),
     [
         # The oldest of more than eight runs of a host, but the last of no host.
-        ([measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 2)], {"1", "2"}),
-        ([measured(HOSTS[1], A, B), *[measured(HOSTS[1], A)] * (KEPT_RUNS + 1)], {"1"}),
+        ([measured(HOSTS[0], "a"), *[measured(HOSTS[1], "a")] * (KEPT_RUNS + 2)], {1, 2}),
+        ([measured(HOSTS[1], "a", "b"), *[measured(HOSTS[1], "a")] * (KEPT_RUNS + 1)], {1}),
         # A stale file if each of its cells is measured anew.
-        ([OLD, measured(HOSTS[1], A)], set()),
-        ([OLD, measured(HOSTS[1], A), measured(HOSTS[1], B)], {"0"}),
+        ([OLD, measured(HOSTS[1], "a")], set()),
+        ([OLD, measured(HOSTS[1], "a"), measured(HOSTS[1], "b")], {0}),
         # A run that skipped everything stands outside the eight, until its host has the cell again.
-        ([*EMPTY, EMPTY[0]], {"0"}),
-        ([measured(HOSTS[0], A), *[measured(HOSTS[1], A)] * KEPT_RUNS, EMPTY[0]], set()),
+        ([*EMPTY, EMPTY[0]], {0}),
+        ([measured(HOSTS[0], "a"), *[measured(HOSTS[1], "a")] * KEPT_RUNS, EMPTY[0]], set()),
     ],
 )
-def test_superfluous_files_go_and_no_others(files: list[File], gone: set[str]) -> None:
-    table = table_of(files)
-    assert {*table["name"]} - needed(table) == gone
+def test_superfluous_files_go_and_no_others(files: list[File], gone: set[int]) -> None:
+    assert {*range(len(files))} - left(files) == gone
 
 
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:
@@ -85,10 +95,10 @@ def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> Non
     (folder / f"20251231T000000Z-{HOSTS[0]}.csv").write_text("left by a killed deletion")
     (folder / f"20251231T000000Z-{HOSTS[1]}.csv").write_text("of another host")
     deleted = discard_superfluous(folder, CALLS, HOSTS[0])
-    assert deleted == [f"202601{day:02}T030405Z-{HOSTS[0]}.json" for day in (2, 3)]
-    left = sorted(path.name for path in folder.glob("*.csv"))
-    assert left[0] == f"20251231T000000Z-{HOSTS[1]}.csv"
-    assert [name[6:8] for name in left[1:]] == ["01", *(f"{day:02}" for day in range(4, 12))]
+    assert deleted == [f"202601{day:02}T030405Z-{HOSTS[0]}.json" for day in (3, 2)]
+    names = sorted(path.name for path in folder.glob("*.csv"))
+    assert names[0] == f"20251231T000000Z-{HOSTS[1]}.csv"
+    assert [name[6:8] for name in names[1:]] == ["01", *(f"{day:02}" for day in range(4, 12))]
 
 
 @pytest.mark.parametrize("code", [{}, {"source_sha256": "0" * 64}])

@@ -150,6 +150,24 @@ def test_faults_of_a_variant_that_no_run_knows_stop_no_build(calibrated: Inputs)
     assert fatal([of_new, of_old, of_claim], ["box"], calibrated) == [of_new, of_old, of_claim]
 
 
+def test_faults_of_a_study_that_is_newer_than_a_machines_runs_stop_no_build(
+    calibrated: Inputs,
+) -> None:
+    last = max(run.start for run in calibrated.runs)
+    of_study = [run for run in calibrated.runs if run.study == "h2d_gather"]
+    others = [run for run in calibrated.runs if run.study != "h2d_gather"]
+    fault = Fault("", "expected results, got none", "box", "h2d_gather")
+
+    def faults(start: str) -> list[Fault]:
+        elsewhere = [
+            run.model_copy(update={"machine": "other", "start": start}) for run in of_study
+        ]
+        return fatal([fault], ["box"], replace(calibrated, runs=[*others, *elsewhere]))
+
+    assert faults(last.replace("20", "21", 1)) == []
+    assert faults("2000" + last[4:]) == [fault]  # its own results were lost
+
+
 def test_readers_get_names_in_words(calibrated: Inputs) -> None:
     what = f"expected a result of v3_loads_first in {CASE}, got none"
     said = Fault("v3_loads_first", what, "box", "h2d_gather").sentence(calibrated)

@@ -1,7 +1,9 @@
-"""The file of a run's samples: written and read unchanged, and refused by line and column."""
+"""Files of samples and of published figures: read as written, refused by line and column."""
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
-from analysis.results.collect import frame
+from analysis.base.reading import LIMIT_BYTES
+from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
+from analysis.results.store.published import FILE_COLUMNS, to_seconds
 from analysis.results.store.samples import SAMPLE_TYPES, Row, parse_rows, to_text
+from tests.synthetic import STUDIES
 
 PATH = Path("box/calls/20260102T030405Z-00000000.csv")
 AT = "2026-01-02T03:04:06.789Z"
@@ -24,21 +29,18 @@ TEXT = (
     f"kernel,calls=1,3,,,0,skipped,no GPU,,,{AT}\n"
 )
 NUMBERS = st.lists(st.just(0.0) | st.floats(SMALLEST, LONGEST_S), min_size=1, max_size=4)
+METRICS = st.sampled_from([("host_time", "s"), ("driver_calls", "1")])
 ROWS = st.lists(
     st.builds(
-        Row,
+        replace,
+        st.just(SKIPPED),
         variant=st.sampled_from(["kernel", "copy"]),
         case=st.sampled_from(["", "calls=1", "calls=100,draw=once"]),
         round=st.integers(0, 63),
-        values=st.dictionaries(
-            st.sampled_from([("host_time", "s"), ("driver_calls", "1")]), NUMBERS, min_size=1
-        ),
-        verified=st.integers(0, 1),
+        values=st.dictionaries(METRICS, NUMBERS, min_size=1),
         status=st.just("ok"),
         reason=st.just(""),
-        throttle=st.sampled_from(["", "sw_power_cap"]),
         sm_mhz=st.none() | st.just(1980.0),
-        started_at=st.just(AT),
     ),
     max_size=8,
     unique_by=lambda row: row.key,
@@ -62,19 +64,15 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     ("line", "cell", "text", "fault"),
     [
         (1, 3, "", "line 1: expected the columns variant,case,round,<metric> [<unit>],verified,"),
-        (1, 3, "[s]", "line 1: expected the columns"),
-        (1, 3, "driver_calls [s]", "line 1: expected the columns"),  # a metric twice
         (1, 5, "status", "line 1: expected the columns"),
         (2, 0, "<b>", "line 2: variant: expected text like"),
         (2, 3, "fast", "line 2: host_time: expected 0 or numbers from 1e-13 to 100000 s, got 'fas"),
-        (3, 3, "1", "line 3: status: expected ok with values"),
         (3, 7, "", "line 3: status: expected ok with values, or another with a reason only"),
         (3, 9, "1980,1", "line 3: expected 11 fields, got 12"),
         (4, 0, TEXT.splitlines()[1], "line 4: variant, case, round: expected every row once"),
     ],
 )
 def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, fault: str) -> None:
-    assert len(parse_rows(PATH, TEXT)) == 2
     table = [row.split(",") for row in [*TEXT.splitlines(), ""]]
     table[line - 1][cell] = text
     with pytest.raises(HotpathError) as caught:
@@ -82,7 +80,55 @@ def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, 
     assert str(caught.value).startswith(f"{PATH}: {fault}")
 
 
-def test_too_many_samples_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.results.store.samples.MACHINE_LIMIT_SAMPLES", 3)
-    with pytest.raises(HotpathError, match="line 3: expected at most 3 samples, got more"):
-        parse_rows(PATH, TEXT)
+@pytest.mark.parametrize(
+    ("value", "unit", "payload", "seconds"),
+    [
+        (81.3025, "ms", 0, 0.0813025),
+        (4.0, "MiB/s", 2**21, 0.5),
+        (8.0, "Gbps", 10**9, 1.0),
+        (4.0, "Mpps", 0, 0.25e-6),
+        (2.0, "GiB/s", 0, math.nan),
+        (2.0, "x", 0, math.nan),
+    ],
+)
+def test_published_units_become_seconds(
+    value: float, unit: str, payload: int, seconds: float
+) -> None:
+    assert to_seconds(value, unit, payload) == pytest.approx(seconds, nan_ok=True)
+
+
+GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("8.0", "0", "printed: expected a number above 0, got '0'"),
+        ("8.0", "1e999", "printed: expected a number above 0, got '1e999'"),
+        (",ms,Notes", ",furlong,Notes", "unit_meant: expected one of "),
+        ("bytewise", "<b>", "variant: expected text like"),
+        ("mean", '"a\nb"', "note: expected text on one line"),
+        ("mean", "mean,more", "expected 8 fields, got 9"),
+    ],
+)
+def test_published_figures_with_a_fault_are_left_out_by_line(
+    tmp_path: Path, old: str, new: str, fault: str
+) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    for rows, count in ([GOOD], 1), ([GOOD, GOOD.replace(old, new)], 0):
+        path.write_text("\n".join([",".join(FILE_COLUMNS), *rows, ""]))
+        found = collect(tmp_path, STUDIES)
+        assert len(found.published["copy"]) == count
+    assert list(found.refused) == ["published/copy.csv"]
+    reason = found.refused["published/copy.csv"]
+    assert reason.startswith("published/copy.csv: line ") and fault in reason
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "published" / "copy.csv"
+    path.parent.mkdir()
+    path.touch()
+    os.truncate(path, 2**40)
+    (reason,) = collect(tmp_path, STUDIES).refused.values()
+    assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"

@@ -1,0 +1,236 @@
+"""The recipes of tools/: their programs with kernels that run on the host, and on a GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import MagicMock, call
+
+import pytest
+
+from allocator import plugged
+from analysis import ROOT
+from analysis.toolchain.arch import resolve_arch
+from tests.compiled import kept, run, toolchain
+
+TOOLS = ROOT / "tools"
+FAKE = Path(__file__).parent / "fake_cuda"
+LAUNCH = re.compile(r"(\w+)<<<(.+?), (\d+)(?:, 0, stream)?>>>\(")
+ON_HOST = [
+    (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
+    (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),
+    # Less to do, and more chunks than the ring has slots.
+    (re.compile(r"1 << 18, \(256 << 20\) / row"), "1 << 13, (256 << 20) / row"),
+    (re.compile(r"kSlots = 128"), "kSlots = 4"),
+    (re.compile(r"kMemory = size_t\{256\}"), "kMemory = size_t{4}"),
+]
+GIB = 2**30
+
+
+def on_host(text: str) -> str:
+    """CUDA source with its launches as calls of launch(), which runs a kernel on the host."""
+    for pattern, replacement in ON_HOST:
+        text = pattern.sub(replacement, text)
+    while found := LAUNCH.search(text):
+        end = text.index(";", found.end())
+        call = f"launch({found[2]}, {found[3]}, [&] {{ {found[1]}({text[found.end() : end]}; }})"
+        text = text[: found.start()] + call + text[end:]
+    return text
+
+
+@cache
+def emulated(name: str) -> Path:
+    """tools/NAME.cu as a program of the host."""
+    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
+
+    def make(folder: Path) -> None:
+        for source in sources:
+            (folder / source.name).write_text(on_host(source.read_text()))
+        flags = ["-std=c++17", "-O1", "-x", "c++", f"-I{FAKE}", "-include", "cuda_runtime.h"]
+        flags += ["-Wno-unknown-pragmas", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        files = [str(folder / f"{name}.cu"), "-o", str(folder / name)]
+        run(toolchain().cxx, *flags, *files, "-pthread")
+
+    return kept(f"recipe_{name}", [*sources, FAKE / "cuda_runtime.h", Path(__file__)], make) / name
+
+
+def output(program: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [str(program), *arguments]
+    given = os.environ | more
+    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+
+
+def figures(program: Path, *arguments: str) -> Any:
+    """The JSON that a program prints, which has checked every copied byte."""
+    done = output(program, "--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    print(done.stdout)
+    return json.loads(done.stdout)
+
+
+PIN = {"bytes", "host_alloc_s", "host_alloc_wait_s", "pin_s", "pin_wait_s", "unpin_s"}
+READ = {"link", "read_small_pool", "read", "read_four_adjacent", "chosen"}
+
+
+def test_pinned_memory_is_whole_for_copies_and_gone_after_an_error() -> None:
+    found = figures(emulated("pin"), "--gib", "0.75")
+    assert found.keys() == PIN
+    assert found["bytes"] == 0.75 * GIB
+    failed = output(emulated("pin"), "--gib", "0.75", REFUSED="2")
+    assert (failed.returncode, failed.stderr) == (1, "error: pinning: an error\n")
+
+
+@pytest.mark.parametrize("row_bytes", ["656", "4096"])
+def test_both_gathers_bring_every_row(row_bytes: str) -> None:
+    found = figures(emulated("gather"), "--pool-gib", "0.25", "--row-bytes", row_bytes)
+    assert found.keys() > READ
+    assert found["pool_bytes"] == 0.25 * GIB // int(row_bytes) * int(row_bytes)
+
+
+def test_pieces_arrive_by_every_way_and_have_the_simplest_fast_one() -> None:
+    found = figures(emulated("copy_pieces"))  # of up to 4,096 pieces, of which a launch takes 1,024
+    chosen = {(row["layout"], row["bytes"], row["pieces"]): row["chosen"] for row in found}
+    assert {way for (layout, *_), way in chosen.items() if layout == "even"} == {"pitched"}
+    assert [chosen["scattered", size, 16] for size in (512, 131072)] == ["kernel", "kernel"]
+    assert chosen["scattered", 2**17, 2] in {"loop", "pitched"}
+    assert all({"loop_s", "batch_s", "kernel_s", "chosen_s"} < row.keys() for row in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("pin", "--gib"), ("gather", "--row-bytes 7"), ("copy_pieces", "-x")]
+)
+def test_a_mistaken_argument_is_one_line(name: str, arguments: str) -> None:
+    refused = output(emulated(name), *arguments.split())
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert re.fullmatch(r"error: \w+: expected .* got '.*'\n", refused.stderr)
+
+
+def loaded(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def recipe(name: str) -> ModuleType:
+    return loaded(name, TOOLS / f"{name}.py")
+
+
+def test_copies_are_split_at_borders() -> None:
+    parts = recipe("pin").parts
+    assert list(parts(6, 7, 8)) == [(0, 2), (2, 7)]
+    assert list(parts(8, 16, 8)) == [(0, 8), (8, 16)]
+    assert list(parts(5, 0, 8)) == []
+
+
+def test_the_installed_allocator_hooks_into_pytorch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "an_allocator"
+    package.mkdir()
+    shutil.copy(plugged.__file__, package / "__init__.py")
+    (package / "variant.py").write_text('HOOKS = {"set_reset_fn": 7, "set_release_pool": 8}')
+    torch = MagicMock()
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.cuda", torch.cuda)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("an_allocator").install()
+    memory = torch.cuda.memory
+    made = call(str(package / "variant.py"), "plug_allocate", "plug_free")
+    assert memory.CUDAPluggableAllocator.mock_calls[0] == made
+    pluggable = memory.CUDAPluggableAllocator()
+    assert pluggable.allocator().method_calls == [call.set_reset_fn(7), call.set_release_pool(8)]
+    memory.change_current_allocator.assert_called_once_with(pluggable)
+
+
+def nvcc() -> list[str]:
+    arch, found = resolve_arch("auto", [0]), toolchain()
+    libraries = [f"-L{path}" for path in found.libraries]
+    return [str(found.nvcc), "-ccbin", found.cxx, f"-arch={arch}", *libraries]
+
+
+@cache
+def compiled(name: str) -> Path:
+    """tools/NAME.cu as a program for this machine's GPU."""
+    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
+    command = [*nvcc(), "-O3", str(sources[0]), "-o"]
+    made = kept(f"tool_{name}", [*sources, *nvcc()], lambda at: run(*command, str(at / name)))
+    return made / name
+
+
+@pytest.mark.gpu
+def test_pinning_takes_a_fraction_on_a_gpu() -> None:
+    found = figures(compiled("pin"), "--gib", "8")
+    assert found["pin_s"] < found["host_alloc_s"] / 3
+    assert found["pin_wait_s"] < found["host_alloc_wait_s"]
+
+
+@pytest.mark.gpu
+def test_gathers_come_near_the_link_on_a_gpu() -> None:
+    found = figures(compiled("gather"), "--pool-gib", "4")
+    assert 0.7 < found["read_small_pool"] / found["link"] < 1.02
+    assert 0.7 < found["read_four_adjacent"] / found["link"] < 1.02
+    assert found["chosen"] > 0.9 * max(found["read"], found.get("pack", 0))
+
+
+@pytest.mark.gpu
+def test_the_chosen_way_is_fast_on_a_gpu() -> None:
+    for row in figures(compiled("copy_pieces")):
+        fastest = min(row[key] for key in row if key.endswith("_s") and key != "chosen_s")
+        assert row["chosen_s"] < 1.5 * fastest + 5e-6, row
+
+
+@pytest.mark.gpu
+def test_an_idle_stream_copies_on_the_cpu() -> None:
+    lines = output(compiled("idle_stream")).stdout.splitlines()
+    found = {(row["kib"], row["idle"]): row for row in map(json.loads, lines)}
+    assert found[24, 1]["unchanged"] == 256 and found[28, 1]["unchanged"] == 0
+    assert all(found[kib, 0]["unchanged"] == 0 for kib in (16, 24, 28))
+    assert found[24, 1]["call_us"] > 1.2 * found[24, 0]["call_us"]
+
+
+@pytest.mark.gpu
+def test_pytorch_gathers_from_the_pool_that_it_pins(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    pin = recipe("pin")
+    found = pin.measure(2 * GIB)
+    assert found["pin_s"] < found["torch_s"] / 2
+    home, module = Path(torch.__file__).parent, tmp_path / "gather_rows.so"
+    headers = [home / "include", home / "include/torch/csrc/api/include"]
+    flags = [f"-I{at}" for at in (*headers, sysconfig.get_path("include"))]
+    flags += [f"-L{home}/lib", "-ltorch_python", "-ltorch_cpu", "-lc10", "-lc10_cuda"]
+    flags += ["-std=c++20", "-DTORCH_EXTENSION_NAME=gather_rows", "-Xcompiler=-fPIC", "-shared"]
+    flags += ["-O0", "--expt-relaxed-constexpr"]
+    run(*nvcc(), *flags, str(TOOLS / "gather.cu"), "-o", str(module))
+    pool = pin.PinnedPool(96 << 20, chunk_bytes=32 << 20)
+    rows = pool.tensor[: 100_000 * 656].view(100_000, 656).random_(256)
+    gather = loaded("gather_rows", module).RowGather(rows, max_rows=20_000)
+    numbers = torch.randint(100_000, (20_000,), dtype=torch.int32, device="cuda")
+    assert torch.equal(gather(numbers).cpu(), rows[numbers.cpu().long()])
+
+
+@pytest.mark.gpu
+def test_the_allocator_is_installed_under_pytorch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    run(sys.executable, "-m", "allocator", "install", str(tmp_path))
+    program = """if True:
+        import hotpath_allocator
+        hotpath_allocator.install()
+        import torch
+        assert torch.ones(10**6, device="cuda").sum() == 10**6
+        print(hotpath_allocator.statistics()["peak_active"])
+        torch.empty(2**50, device="cuda")"""
+    done = output(Path(sys.executable), "-c", program, PYTHONPATH=str(tmp_path))
+    assert int(done.stdout) >= 4 * 10**6
+    assert "OutOfMemoryError" in done.stderr
