@@ -1,7 +1,6 @@
 """The model of the link and of address translation."""
 
 from analysis.compare.judge import EQUAL_WITHIN
-from analysis.results.model.fit import CAUCHY_SCALE, FLOOR
 from analysis.results.model.hardware import (
     MEANING,
     OF_THE_MACHINE,
@@ -13,7 +12,5 @@ from analysis.results.model.hardware import (
     read_links,
 )
 from analysis.results.model.judge import JUDGED_WITHIN, PREDICTED, USES
-from analysis.results.model.terms import ABOUT, Parameters
-from analysis.results.model.traffic import traffic_of
+from analysis.results.model.terms import ABOUT
 from analysis.results.model.translation import ENTRY_BYTES, Walker, walk_seconds
-from analysis.study.calibration import is_third

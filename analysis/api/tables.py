@@ -1,6 +1,5 @@
-"""Results of a machine, their summaries, and intervals of figures."""
+"""Results of a machine, and the answers that they give."""
 
-from analysis.base.statistics import Estimate, student
 from analysis.results.store.runs import machines
 from analysis.results.tables.answers import (
     NEAR,

@@ -83,8 +83,7 @@ def with_predicted(
         for case in wanted
         if math.isfinite(seconds := facts.chips[machine].seconds(variant, case))
     ]
-    # Joined to an empty table, whose columns have no type, numbers would become text.
-    return pd.concat([points, pd.DataFrame(rows)], ignore_index=True) if rows else points
+    return pd.concat([points, pd.DataFrame(rows)], ignore_index=True)
 
 
 def pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
