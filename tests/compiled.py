@@ -25,10 +25,12 @@ from types import ModuleType
 from typing import Any
 
 import pybind11
+import pytest
 from filelock import FileLock
 
 from analysis import ROOT
 from analysis.base.records import write_records
+from analysis.measure import cpu_cache
 from analysis.study import Case, Study, Variant, load_study
 from analysis.study.source import (
     bindings_files,
@@ -318,3 +320,12 @@ def program(
 
 def run(*command: str) -> None:
     subprocess.run(command, check=True)
+
+
+def use_built_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flush the CPU's caches by a library compiled here, as the workflow compiles it."""
+    source = ROOT / "analysis" / "measure" / "cpu_cache.cpp"
+    flags = ("-std=c++20", "-O2", "-Werror", "-fPIC", "-shared")
+    built = program("cpu_cache.so", [source], source.parent, flags)
+    monkeypatch.setattr(cpu_cache, "LIBRARY", built)
+    monkeypatch.setattr(cpu_cache, "_library", cpu_cache._library.__wrapped__)

@@ -36,8 +36,8 @@ def copy_runs(
     """Copy the runs and captures in `source` that `results` lacks, there under the machine `name`,
     by default its own. Returns their new descriptions.
 
-    HotpathError, before anything is copied, for a bad file of these, for one that belongs to no
-    run, and for another kind of machine.
+    HotpathError, before anything is copied, for a bad file, for one that belongs to no run, for a
+    run that `results` has with another content, and for another kind of machine.
     """
     texts: dict[Path, Mapping[Path, str]] = {}
     for here in runs.study_folders(source):
@@ -46,13 +46,18 @@ def copy_runs(
         newest = runs.newest_host(there.parent) or runs.newest_host(here.parent)
         for path in runs.listed(here):
             new = there / path.name
-            if new.exists() or runs.description_of(path) != path:
+            if runs.description_of(path) != path:
                 continue
             about = runs.read(path, studies.get(here.name)).about
             require_same_kind(about.host, there.parent, f"{path}", newest)
             about.machine = machine
-            beside = {there / file: read_text(here / file) for file in about.files}
-            texts[new] = {**beside, new: text_of(about)}
+            if not new.exists():
+                beside = {there / file: read_text(here / file) for file in about.files}
+                texts[new] = {**beside, new: text_of(about)}
+            elif read_text(new) != text_of(about):
+                raise FieldError(
+                    f"{path}", f"the content of {new}, or another name, see --as", "another"
+                )
     for files in texts.values():
         write_all(files)
     return sorted(texts)

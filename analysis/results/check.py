@@ -36,7 +36,7 @@ def require_same_kind(
 
 
 def _kind_of(host: HostKeys) -> dict[str, Any]:
-    """What is known of the kind of a machine, without the generation of an idle link."""
+    """Facts that identify a kind of machine, without the generation of an idle link."""
     kind: dict[str, Any] = {"gpus": len(host.gpus)}
     for gpu in host.gpus[:1]:
         kind |= gpu.model_dump(include={"gpu", "sms", "pcie_width"}, exclude_none=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiled import use_built_library
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import EMULATED, bound, directions
 from tests.kernels.stubbed import stubbed
@@ -40,7 +41,10 @@ ON_HOST_LONG: dict[str, dict[str, list[dict[str, Any]]]] = {
         for name, values in variants.items()
     ],
 )
-def test_host_code_moves_every_byte(study: str, name: str, values: list[dict[str, Any]]) -> None:
+def test_host_code_moves_every_byte(
+    study: str, name: str, values: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_built_library(monkeypatch)
     module, variant = stubbed(STUDIES[study], name), STUDIES[study].variant(name)
     for small in range(len(EMULATED[study].cases)):
         for value in (way | one for way in directions(variant) for one in values):

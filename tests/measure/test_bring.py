@@ -63,6 +63,11 @@ def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> N
     assert len(before) == 2 * len([*(tmp_path / "one").rglob("2026*.*")])
     assert bring(pack(tmp_path / "one"), results) == ["nothing new"]
     assert contents(results) == before
+    (same,) = (tmp_path / "one").rglob(f"{name_of(RUN)}.json")
+    edit_run(same, lambda run: run.update(commit="0" * 40))
+    with pytest.raises(HotpathError, match=r"the content of .*, or another name, see --as"):
+        bring(pack(tmp_path / "one"), results)
+    assert contents(results) == before
 
 
 def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path) -> None:

@@ -15,18 +15,14 @@ from analysis.base.errors import HotpathError
 from analysis.measure import cpu_cache, read_ahead
 from analysis.measure.cpu_cache import core_clock_hz, flush, flush_rows
 from analysis.study import discover
-from tests.compiled import program
+from tests.compiled import use_built_library
 
-SOURCE = ROOT / "analysis/measure/cpu_cache.cpp"
 CHUNK = cpu_cache._CHUNK
 
 
 @pytest.fixture(autouse=True)
 def library(monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = ("-std=c++20", "-O2", "-Werror", "-fPIC", "-shared")
-    built = program("cpu_cache.so", [SOURCE], SOURCE.parent, flags)
-    monkeypatch.setattr(cpu_cache, "LIBRARY", built)
-    monkeypatch.setattr(cpu_cache, "_library", cpu_cache._library.__wrapped__)
+    use_built_library(monkeypatch)
 
 
 def test_every_row_is_handed_over_once_and_keeps_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

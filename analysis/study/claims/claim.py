@@ -38,7 +38,7 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """A kind, its subjects, and the threshold that its figure must meet."""
 
     kind: KindName
-    """What is compared."""
+    """Kind of comparison."""
     case: str = ""
     """key=value pairs joined by commas, as in results; the headline case if omitted."""
     in_each: Unique[str] = ()
