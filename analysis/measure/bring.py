@@ -19,7 +19,7 @@ from analysis.base import keys
 from analysis.base.cli import existing_file, fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_all
-from analysis.base.reading import read_text
+from analysis.base.reading import read_json, read_text
 from analysis.results.check import require_same_kind
 from analysis.results.store import runs
 from analysis.results.store.keys import text_of
@@ -46,18 +46,18 @@ def copy_runs(
         newest = runs.newest_host(there.parent) or runs.newest_host(here.parent)
         for path in runs.listed(here):
             new = there / path.name
-            if runs.description_of(path) != path:
+            if new.exists() and path.suffix == ".json":
+                ours, theirs = (read_json(one, runs.JSON_LIMIT_BYTES) for one in (new, path))
+                if ours != {**theirs, "machine": machine}:
+                    expected = f"the content of {new}, or another name, see --as"
+                    raise FieldError(f"{path}", expected, "another")
+            if new.exists() or runs.description_of(path) != path:
                 continue
             about = runs.read(path, studies.get(here.name)).about
             require_same_kind(about.host, there.parent, f"{path}", newest)
             about.machine = machine
-            if not new.exists():
-                beside = {there / file: read_text(here / file) for file in about.files}
-                texts[new] = {**beside, new: text_of(about)}
-            elif read_text(new) != text_of(about):
-                raise FieldError(
-                    f"{path}", f"the content of {new}, or another name, see --as", "another"
-                )
+            beside = {there / file: read_text(here / file) for file in about.files}
+            texts[new] = {**beside, new: text_of(about)}
     for files in texts.values():
         write_all(files)
     return sorted(texts)

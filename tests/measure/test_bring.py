@@ -64,7 +64,7 @@ def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> N
     assert bring(pack(tmp_path / "one"), results) == ["nothing new"]
     assert contents(results) == before
     (same,) = (tmp_path / "one").rglob(f"{name_of(RUN)}.json")
-    edit_run(same, lambda run: run.update(commit="0" * 40))
+    edit_run(same, lambda run: run.update(commit="1" * 40))
     with pytest.raises(HotpathError, match=r"the content of .*, or another name, see --as"):
         bring(pack(tmp_path / "one"), results)
     assert contents(results) == before
