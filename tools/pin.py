@@ -21,12 +21,24 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 HUGE_PAGE = 2**21
 MADV_POPULATE_WRITE = 23  # Linux 5.14
 PORTABLE = 1  # cudaHostRegisterPortable: pinned for all devices
 LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def free_host_bytes() -> int:
+    """Bytes of host memory that this process may still take, in a container too."""
+    words = Path("/proc/meminfo").read_text().split()
+    free = int(words[words.index("MemAvailable:") + 1]) * 1024
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, max(limit - used, 0))
+    return free
 
 
 def parts(offset: int, size: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
@@ -43,12 +55,15 @@ class PinnedPool:
 
     def __init__(self, size: int, chunk_bytes: int = 256 << 20, threads: int = 0) -> None:
         """`chunk_bytes` is a multiple of 2 MiB: 64 MiB are better beside processes that allocate
-        device memory. Raises RuntimeError with CUDA's first error."""
+        device memory. Raises ValueError for more than is free, RuntimeError with CUDA's first
+        error."""
+        room = free_host_bytes()
+        if not 0 < size <= room:
+            raise ValueError(f"size: expected 1 to {room} bytes, all that are free, got {size}")
+        if chunk_bytes < 1 or chunk_bytes % HUGE_PAGE:
+            raise ValueError(f"chunk_bytes: expected a multiple of 2 MiB, got {chunk_bytes}")
         import torch
 
-        if size < 1 or chunk_bytes < 1 or chunk_bytes % HUGE_PAGE:
-            got = f"{size} and {chunk_bytes}"
-            raise ValueError(f"size, chunk_bytes: expected bytes, multiples of 2 MiB, got {got}")
         self._torch, self._device = torch, torch.cuda.current_device()
         self._chunk_bytes = chunk_bytes
         self._threads = threads or min(8, len(os.sched_getaffinity(0)))

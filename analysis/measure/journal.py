@@ -29,8 +29,7 @@ from analysis.results.store.samples import Row, read_rows
 
 
 class Begun(keys.Keys):
-    """What is known of a run since it began: the digest of its plan, its name, the commit, and the
-    bounds of claims."""
+    """The beginning of a run: digest of its plan, name, commit, and bounds of claims."""
 
     plan: keys.Digest
     run: keys.RunName

@@ -134,6 +134,12 @@ def test_copies_are_split_at_borders() -> None:
     assert list(parts(5, 0, 8)) == []
 
 
+@pytest.mark.parametrize("size", [0, 2**62])
+def test_a_pool_larger_than_the_free_memory_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=rf"size: expected 1 to \d+ bytes, .*, got {size}"):
+        recipe("pin").PinnedPool(size)
+
+
 def test_the_installed_allocator_hooks_into_pytorch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

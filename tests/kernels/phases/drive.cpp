@@ -215,7 +215,7 @@ void storm(Shadow& gpu, uint64_t operations, uint64_t threads) {
   }
 }
 
-// What an allocator must do in a given situation, beyond what a storm checks. Each begins with a
+// A check of an allocator in one situation that no storm makes sure to meet. Each begins with a
 // device of 1 GiB and two new streams, and everything is drained after it.
 struct Scenario {
   const char* source;  // as drive.cpp names it
