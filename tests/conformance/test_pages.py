@@ -133,7 +133,7 @@ NAMES: dict[str, Callable[[Study], Iterable[str]]] = {
     "widget": lambda study: study_widgets(facts_of(study.name)),
     "chart": lambda study: charts_of(study.name),
 }
-"""What the first argument of a macro may name, of a study."""
+"""Names in a study that the first argument of a macro may have."""
 CALLS = [call for call in calls() if call.macro in NAMES and call.arguments]
 
 
