@@ -32,7 +32,10 @@ LINK = replace(
     TRUE, held_entries=8192, walk=14e-9, held_regions=512, region_walk=10e-9, region_wait=100e-9,
     table_miss=14e-9, row_cache=48 * 2**20,
 )  # fmt: skip
-"""Parameters of a link and of translations, as if fitted."""
+"""Parameters of a link and of translations."""
+FIT = pd.DataFrame(dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values()), NAMES)
+FIT = FIT.assign(cases=1, runs=1)
+"""They as if fitted."""
 
 
 def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
@@ -106,19 +109,7 @@ def measured(study: Study, root: Path) -> StudyFacts:
     ]
     set_capture(results, "box", study, "counters", names, counted)
     inputs = settled(make_inputs(root, {study.name: study}))
-    link = dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values())
-    fit = pd.DataFrame(link, NAMES).assign(cases=1, runs=1)
-    parameters = parameter_table({"box": fit})
-    runs = [
-        run.model_copy(update={"host": run.host.model_copy(update={"cores": 16})})
-        for run in inputs.runs
-    ]
-    inputs = replace(
-        inputs.with_tables(model_parameters=parameters),
-        machines={"box": {**inputs.machines["box"], "cores": 16}},
-        runs=runs,
-    )
-    return StudyFacts(inputs, study)
+    return StudyFacts(inputs.with_tables(model_parameters=parameter_table({"box": FIT})), study)
 
 
 def without_results(facts: StudyFacts) -> StudyFacts:

@@ -19,7 +19,7 @@ import pytest
 from analysis import ROOT
 from analysis.results.store.samples import read_rows
 from analysis.study import parse_case
-from kernels.translation.reach_table import OUTPUTS, probes
+from kernels.translation.page_tables import OUTPUTS, probes
 from tests.compiled import ARCH, run, toolchain
 from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
@@ -81,69 +80,53 @@ def test_the_reference_agrees_with_a_dictionary_and_so_does_any_choice_of_slots(
         assert difference(hot_set, found, np.array(ids), got, SOURCE) is None
 
 
-def put(at: Any, value: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A copy of an array with another value in one place."""
-
-    def change(array: np.ndarray) -> np.ndarray:
-        array = array.copy()
-        array[at] = value
-        return array
-
-    return change
-
-
-SPOILED: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
-    ("rows", lambda rows: rows[:-1], "slots: expected 8, got [7]"),
-    ("rows", put(7, 4), "row 4: expected one slot, got 2"),
-    ("rows", put(7, 9), "row 9: expected no slot, got one"),
-    ("rows", put(0, FREE), "row 7: expected one slot, got none"),
-    ("slots", lambda slots: slots[:-1], "id: expected 3 slots, got [2]"),
-    ("slots", put(0, 1), "id 0: expected the slot of row 4, got slot 1, row 6"),
-    ("slots", put(2, 8), "id 2: expected the slot of row 6, got slot 8, no row"),
-    ("last_used", put(1, 0), "row 6: expected last use in step 1, got 0"),
-    ("order", put(1, 3), "order of eviction 1: expected the slot of row 4, got slot 3, row 5"),
-    ("order", lambda order: order[:3], "order of eviction: expected 4 slots, got [3]"),
-    ("fetched", put(0, 7), "row 7: expected no fetch, got one"),
-    ("fetched", put(0, 5), "row 5: expected one fetch, got 2"),
-    ("fetched", lambda rows: rows[1:], "row 4: expected one fetch, got none"),
-    ("buffer", lambda bytes: bytes ^ (np.arange(16) > 14), "slot 0, row 7, byte 15: expected"),
-    ("buffer", put((5, 0), 0), "slot 5, which is free, byte 0: expected 165, got 0"),
+SPOILED: list[tuple[str, int, int, str]] = [
+    ("rows", 7, 4, "row 4: expected one slot, got 2"),
+    ("rows", 7, 9, "row 9: expected no slot, got one"),
+    ("rows", 0, FREE, "row 7: expected one slot, got none"),
+    ("slots", 0, 1, "id 0: expected the slot of row 4, got slot 1, row 6"),
+    ("slots", 2, 8, "id 2: expected the slot of row 6, got slot 8, no row"),
+    ("last_used", 1, 0, "row 6: expected last use in step 1, got 0"),
+    ("order", 1, 3, "order of eviction 1: expected the slot of row 4, got slot 3, row 5"),
+    ("fetched", 0, 7, "row 7: expected no fetch, got one"),
+    ("fetched", 0, 5, "row 5: expected one fetch, got 2"),
+    ("buffer", 15, 0, "slot 0, row 7, byte 15: expected"),
+    ("buffer", 5 * ROW_BYTES, 0, "slot 5, which is free, byte 0: expected 165, got 0"),
 ]
+"""A field, a place in its flat array, another value, and what the check says."""
 
 
-@pytest.mark.parametrize(
-    ("field", "spoil", "message"), SPOILED, ids=lambda it: it[:40] if isinstance(it, str) else None
-)
-def test_a_difference_names_the_field_the_expected_and_the_actual(
-    field: str, spoil: Callable[[np.ndarray], np.ndarray], message: str
-) -> None:
-    hot_set = HotSet(SLOTS, CONTEXT_ROWS)
+def test_a_difference_names_the_field_the_expected_and_the_actual() -> None:
+    hot_set, ids = HotSet(SLOTS, CONTEXT_ROWS), np.array([4, 5, 6])
     hot_set.step(np.array([7, 6]))
-    ids = np.array([4, 5, 6])
     step = hot_set.step(ids)
     buffer = buffer_of(hot_set, SOURCE.places, SOURCE.pool, POISON)
     state = hot_set.rows, hot_set.last_used, hot_set.order, buffer, step.missed_rows
     right = Contents(step.slots, *state)
-    wrong = replace(right, **{field: spoil(getattr(right, field))})
-    assert str(difference(hot_set, step, ids, wrong, SOURCE)).startswith(message)
 
+    def said(field: str, value: np.ndarray) -> str:
+        return str(difference(hot_set, step, ids, replace(right, **{field: value}), SOURCE))
 
-WRONG_IDS: dict[str, np.ndarray] = {
-    "ids: expected at least one row, got 0": np.array([], np.int32),
-    "ids: expected rows from 0 to 23, got 24": np.array([3, 24, 25]),
-    "ids: expected rows from 0 to 23, got -1": np.array([3, -1]),
-    "ids: expected at most 8 different rows, the number of slots, got 9": np.arange(9),
-    "ids: expected a list of whole numbers, got 'int64 [1, 1]'": np.array([[1]]),
-}
+    for field, at, value, message in SPOILED:
+        spoiled = getattr(right, field).copy()
+        spoiled.flat[at] = value
+        assert said(field, spoiled).startswith(message)
+    assert said("slots", step.slots[:-1]) == "id: expected 3 slots, got [2]"
 
 
 def test_ids_that_no_step_can_take_are_an_error_and_change_nothing() -> None:
     hot_set = HotSet(SLOTS, CONTEXT_ROWS)
     hot_set.step(np.array([1, 2]))
     before = hot_set.rows.tolist(), hot_set.last_used.tolist(), hot_set.steps
-    for message, ids in WRONG_IDS.items():
-        with pytest.raises(FieldError, match=f"^{re.escape(message)}$"):
-            hot_set.step(ids)
+    for ids, message in (
+        ([], "at least one row, got 0"),
+        ([3, 24, 25], "rows from 0 to 23, got 24"),
+        ([3, -1], "rows from 0 to 23, got -1"),
+        (range(9), "at most 8 different rows, the number of slots, got 9"),
+        ([[1]], "a list of whole numbers, got"),
+    ):
+        with pytest.raises(FieldError, match=f"^ids: expected {message}"):
+            hot_set.step(np.array(ids, np.int32))
         assert (hot_set.rows.tolist(), hot_set.last_used.tolist(), hot_set.steps) == before
     for slots, rows in ((0, 1), (1, 0), (1, 2**31)):
         with pytest.raises(FieldError, match=r"^(slots|context_rows): expected"):
@@ -225,26 +208,25 @@ def test_the_clock_agrees_with_a_hand_that_goes_from_slot_to_slot(
     assert fetched("clock", steps, slots) == [*fetched_by_hand(steps, slots)]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_check_counts_steps_and_knows_the_optimum(policy: str) -> None:
+def test_the_check_counts_steps_and_knows_the_optimum() -> None:
     case = Case({"topk": 64, "slots": 128, "trace": "kept_0.8"}, 0, "default")
     workload = load_python(STUDY, "policy_workload").Workload
     inputs = workload(STUDY.constants, np.random.default_rng(0)).prepare(case)
-
-    def simulated(kept: slice, share: float) -> Any:
-        module = SimpleNamespace(fetched_rows=lambda *of: fetched_rows(*of)[kept] * share)
-        operation = inputs.bind(STUDY.variant(f"policy_{policy}"), module)
-        operation.poison()
-        assert operation.check() == "steps: expected 202, got 0"
-        operation.launch(0)
-        return operation
-
-    operation = simulated(slice(None), 1)
-    assert operation.check() is None
-    (bytes_per_step,) = operation.own_samples(0, 3)["fetched"]
-    assert 0 < bytes_per_step < 0.2 * 64 * STUDY.constants["token_bytes"]
-    assert simulated(slice(-1), 1).check() == "steps: expected 202, got 201"
-    assert "rows fetched: expected at least" in simulated(slice(None), 0.1).check()
+    for policy in POLICIES:
+        found = fetched_rows(policy, inputs.ids, 128, 131072)
+        for rows, said in (
+            (found[:-1], "steps: expected 202, got 201"),
+            (found // 9, "rows fetched: expected at least"),
+            (found, "None"),
+        ):
+            module = SimpleNamespace(fetched_rows=lambda *_, rows=rows: rows)
+            operation = inputs.bind(STUDY.variant(f"policy_{policy}"), module)
+            operation.poison()
+            assert operation.check() == "steps: expected 202, got 0"
+            operation.launch(0)
+            assert str(operation.check()).startswith(said)
+        (bytes_per_step,) = operation.own_samples(0, 3)["fetched"]
+        assert 0 < bytes_per_step < 0.2 * 64 * STUDY.constants["token_bytes"]
 
 
 # Traces: the misses that they promise, and places in the pool.
@@ -290,24 +272,19 @@ def test_misses_are_exact_down_to_the_smallest_context(
 
 
 def test_every_step_misses_as_many_rows_as_the_name_says() -> None:
-    expected = {"all_new": 64, "all_same": 0, "one_more": 1, "twice": 16}
-    for name in (name + suffix for name in expected for suffix in ("", "_consecutive")):
-        trace = drawn(name)
-        assert (misses(trace) == expected[name.removesuffix("_consecutive")]).all()
-        assert (trace.ids == drawn(name).ids).all()
-    in_order = np.sort(drawn("twice").ids, axis=2)
-    assert (in_order[..., ::2] == in_order[..., 1::2]).all()
+    for name, expected in {"all_new": 64, "all_same": 0, "one_more": 1, "twice": 16}.items():
+        assert (misses(drawn(name)) == expected).all()
+        assert (misses(drawn(f"{name}_consecutive")) == expected).all()
     assert len(np.unique(drawn("one_more").ids[:, 0])) == SHAPE.slots + 1
 
 
-@pytest.mark.parametrize("share", ["0", "0.5", "0.9", "0.999", "1"])
-def test_the_share_named_is_kept_and_some_of_the_rest_is_in_the_buffer_yet(share: str) -> None:
-    trace = drawn(f"kept_{share}")
-    measured = trace.ids[trace.warmup_steps - 1 :, 0]
-    kept = {len(np.intersect1d(*pair)) for pair in pairwise(measured)}
-    assert kept == {round(64 * float(share))}
-    replaced = 64 - min(kept)
-    assert 0.3 * replaced <= misses(trace).mean() < 0.95 * replaced or replaced < 1
+def test_the_share_named_is_kept_and_some_of_the_rest_is_in_the_buffer_yet() -> None:
+    for share, replaced in {"0": 64, "0.5": 32, "0.9": 6, "1": 0}.items():
+        trace = drawn(f"kept_{share}")
+        measured = trace.ids[trace.warmup_steps - 1 :, 0]
+        kept = {len(np.intersect1d(*pair)) for pair in pairwise(measured)}
+        assert kept == {64 - replaced}
+        assert 0.3 * replaced <= misses(trace).mean() <= 0.95 * replaced
 
 
 @pytest.mark.parametrize(
@@ -319,7 +296,7 @@ def test_the_share_named_is_kept_and_some_of_the_rest_is_in_the_buffer_yet(share
         ("all_new", {"context_rows": 191}, "context_rows: expected at least 192 for this trace"),
         ("one_more", {"context_rows": 128}, "context_rows: expected at least 129 for this trace"),
         ("kept_0.9", {"context_rows": 256}, "context_rows: expected at least 257 for this trace"),
-        *((f"misses_{n}", {}, f"trace misses_{n}: expected a multiple of 2") for n in (3, 130)),
+        ("misses_130", {}, "trace misses_130: expected a multiple of 2"),
         ("kept_1.5", {}, "trace kept_1.5: expected a share from 0 to 1, got 1.5"),
         ("twice", {"topk": 63}, "topk: expected an even number for the trace twice, got 63"),
         ("newest", {}, "trace: expected misses_N, .*, got 'newest'"),
@@ -333,17 +310,18 @@ def test_a_trace_that_cannot_be_drawn_is_an_error(
 
 
 def test_places_are_aligned_runs() -> None:
+    rng = np.random.default_rng(0)
     for layout, run in (("scattered", 1), ("pages_16", 16), ("consecutive", 960)):
-        places = draw_places(2, 960, 100_000, layout, np.random.default_rng(0))
+        places = draw_places(2, 960, 100_000, layout, rng)
         assert all(len(np.unique(row)) == 960 for row in places)
         assert 0 <= places.min() <= places.max() < 100_000 and (places[0] != places[1]).any()
         runs = places.reshape(2, -1, run)
         assert (np.diff(runs, axis=2) == 1).all()
         assert layout == "consecutive" or (runs[..., 0] % run == 0).all()
     for rows, layout, message in (
-        *((rows, "scattered", f"context_rows: expected 1 to 100.*got {rows}") for rows in (0, 101)),
+        (101, "scattered", "context_rows: expected 1 to 100"),
         (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
         (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
     ):
-        with pytest.raises(FieldError, match=f"^{message}$"):
-            draw_places(1, rows, 100, layout, np.random.default_rng(0))
+        with pytest.raises(FieldError, match=f"^{message}"):
+            draw_places(1, rows, 100, layout, rng)
