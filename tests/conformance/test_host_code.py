@@ -12,42 +12,36 @@ from tests.conformance.emulated import EMULATED, bound, directions
 from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
-ON_HOST: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "duplex": {"in_turn": [{}], "at_once": [{}]},
-    "pool_gather": {name: [{}] for name in ("packed_by_cpu", "ceiling_copy_engine")},
-    "transfers": {
-        "pinned_loop": [{"direction": "both", "count": 1}, {}],
-        **{f"pinned_{name}": [{}] for name in ("packed", "batch", "list_loop")},
-        "pinned_list_packed": [{"threads": 1}, {"threads": 5}],
-    },
+ON_HOST = {
+    "duplex": ("in_turn", "at_once"),
+    "pool_gather": ("packed_by_cpu", "ceiling_copy_engine", "packed_past_caches", "packed_by_2"),
+    "transfers": tuple(
+        f"pinned_{name}"
+        for name in ("loop", "packed", "batch", "list_loop", "list_packed", "2d", "graph")
+    ),
 }
-"""Variants whose host code is compiled, with values of their cases."""
-ON_HOST_LONG: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "pool_gather": {name: [{}] for name in ("packed_past_caches", "packed_by_2")},
-    "transfers": {
-        **{f"pinned_{name}": [{}] for name in ("2d", "graph")},
-        "pinned_list_packed_1": [{"threads": 1}],
-    },
+"""Variants whose host code is compiled."""
+LONG = {"packed_past_caches", "packed_by_2", "pinned_2d", "pinned_graph"}
+VALUES: dict[str, list[dict[str, Any]]] = {
+    "pinned_loop": [{"direction": "both", "count": 1}, {}],
+    "pinned_list_packed": [{"threads": 1}, {"threads": 5}],
 }
 
 
 @pytest.mark.usefixtures("host")
 @pytest.mark.parametrize(
-    ("study", "name", "values"),
+    ("study", "name"),
     [
-        pytest.param(study, name, values, marks=[pytest.mark.long] if of is ON_HOST_LONG else [])
-        for of in (ON_HOST, ON_HOST_LONG)
-        for study, variants in of.items()
-        for name, values in variants.items()
+        pytest.param(study, name, marks=[pytest.mark.long] if name in LONG else [])
+        for study, names in ON_HOST.items()
+        for name in names
     ],
 )
-def test_host_code_moves_every_byte(
-    study: str, name: str, values: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_host_code_moves_every_byte(study: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_built_library(monkeypatch)
     module, variant = stubbed(STUDIES[study], name), STUDIES[study].variant(name)
     for small in range(len(EMULATED[study].cases)):
-        for value in (way | one for way in directions(variant) for one in values):
+        for value in (way | one for way in directions(variant) for one in VALUES.get(name, [{}])):
             operation = bound(study, name, value, module, small=small)
             for _ in range(3):
                 assert outcome(operation) is None

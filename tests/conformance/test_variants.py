@@ -11,11 +11,9 @@ from analysis.measure.cell import Operation
 from analysis.study import Variant
 from kernels.common.arrays import Bytes
 from tests.conformance.binding import outcome
-from tests.conformance.emulated import EMULATED, bound, directions, emulated
+from tests.conformance.emulated import EMULATED, VARIANTS, bound, directions
 from tests.kernels.cuda import Cuda
 from tests.repository import STUDIES
-
-VARIANTS = [pytest.param(*pair, id=f"{pair[0]}-{pair[1].name}") for pair in emulated()]
 
 
 @pytest.mark.parametrize(("study", "variant"), VARIANTS)
@@ -46,10 +44,6 @@ def byte_between(memory: Bytes, before: Bytes, written: np.ndarray) -> None:
     memory[written[gaps[-1]] + 1 if gaps.size else written[0]] ^= 0x5A
 
 
-SPOILS: tuple[Callable[[Bytes, Bytes, np.ndarray], None], ...]
-SPOILS = (one_bit, last_byte_missing, byte_behind, byte_between)
-
-
 def spoiled(cuda: Cuda, operation: Operation, spoil: Callable[..., None]) -> list[str | None]:
     """The results of checks after a launch and a fault in one of the memories that it has written.
 
@@ -76,6 +70,6 @@ def test_a_spoiled_output_fails(host: Cuda, study: str, variant: Variant) -> Non
     # Only in memory of CUDA's, the spoiled output is seen.
     is_held = variant.name.startswith(("pinned", "write_combined"))
     values = directions(variant)[0 if is_held else -1]
-    for spoil in SPOILS:
+    for spoil in (one_bit, last_byte_missing, byte_behind, byte_between):
         found = spoiled(host, bound(study, variant.name, values), spoil)
         assert found and None not in found, spoil.__name__

@@ -119,6 +119,12 @@ class HotSets:
     close = publish
 
 
+def hot_sets(variant: Variant) -> Any:
+    """The module of a variant of hot_set, whose policy is in its options."""
+    policy, has_times = str(variant.options.get("policy", "lru")), variant.role != "shipped"
+    return SimpleNamespace(bind=lambda **arrays: HotSets(policy, has_times, arrays))
+
+
 class RowsInOrder:
     """link_calibration: rows that begin at given vectors, or one block."""
 

@@ -32,7 +32,6 @@ from analysis.toolchain.modules import built_modules, module_path
 from tests.second_clock.clock import CELLS, BothClocks, Compared, build
 
 KNOWN = list(dict.fromkeys(timed.study for timed in CELLS))
-GRID = Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5)
 
 
 def main() -> None:
@@ -42,7 +41,7 @@ def main() -> None:
     if unknown := set(arguments.studies) - set(KNOWN):
         parser.error(f"STUDY: expected one of {', '.join(KNOWN)}, got {min(unknown)}")
     rows = compare_all(arguments.studies or KNOWN)
-    print("\n".join(table(rows)))
+    print(f"{'engine':>12} {'second clock':>12} {'ratio':>6}      cell", *rows, sep="\n")
     sys.exit(0 if all(row.agrees for row in rows) else 1)
 
 
@@ -80,7 +79,7 @@ def compare(study_name: str, library: Path) -> list[Compared]:
         job = RoundJob(
             study=study,
             variants=list({cell.variant.name: cell.variant for cell in cells.values()}.values()),
-            grid=GRID,
+            grid=Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5),
             run="second clock",
             number=0,
             modules=built_modules(resolve_arch(config.arch, config.gpus)),
@@ -97,17 +96,6 @@ def fail(error: BaseException) -> NoReturn:
     """End the process, because NVBench would continue with the next cell."""
     traceback.print_exception(error)
     os._exit(1)
-
-
-def table(rows: Sequence[Compared]) -> list[str]:
-    """Lines with cell, metric, median of the engine and of the second clock, and their ratio."""
-    lines = [f"{'engine':>12} {'second clock':>12} {'ratio':>6}      cell"]
-    for row in rows:
-        verdict = "ok" if row.agrees else "OFF"
-        times = f"{row.engine_s * 1e6:9.3f} µs {row.second_s * 1e6:9.3f} µs {row.ratio:6.3f}"
-        cell = f"{row.timed.study}/{row.timed.variant} {row.timed.case} {row.metric}"
-        lines.append(f"{times} {verdict:4} {cell}")
-    return lines
 
 
 if __name__ == "__main__":
