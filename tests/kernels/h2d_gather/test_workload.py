@@ -25,37 +25,26 @@ WORKLOADS = load_python(GATHER, "workload")
 
 
 @given(
-    bs=st.integers(1, 8),
-    topk=st.integers(1, 16),
+    cases=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 16)), min_size=1, max_size=3),
     spare=st.integers(0, 20),
     draw=st.sampled_from(["permutation", "with_replacement"]),
     seed=st.integers(0, 2**32),
 )
-def test_drawn_rows_are_in_range_and_those_of_a_permutation_differ(
-    bs: int, topk: int, spare: int, draw: str, seed: int
+def test_drawn_rows_are_in_range_and_the_reference_is_the_plain_loop(
+    cases: list[tuple[int, int]], spare: int, draw: str, seed: int
 ) -> None:
-    slots = bs * topk + spare
-    case = Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
-    pairs = WORKLOADS.draw_pairs(case, slots, np.random.default_rng(seed))
-    sources, destinations = pairs.reshape(-1, 2).T
-    assert pairs.dtype == np.int32 and 0 <= sources.min() <= sources.max() < slots
-    assert destinations.tolist() == list(range(bs * topk))
-    assert draw != "permutation" or len(np.unique(sources)) == bs * topk
-
-
-@given(
-    cases=st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=3),
-    spare=st.integers(0, 3),
-    width=st.integers(1, 4),
-)
-def test_the_gathers_reference_is_the_plain_loop_whatever_came_before(
-    cases: list[list[int]], spare: int, width: int
-) -> None:
-    src = np.arange(10 * width, dtype=np.uint8).reshape(10, width)
-    reference = WORKLOADS.Reference(12 + spare, width)
-    for sources in cases:
-        reference.gather(src, np.array(sources, np.int32))
-        poison = [[WORKLOADS.POISON] * width] * (12 + spare - len(sources))
+    rng, slots = np.random.default_rng(seed), 128 + spare
+    src = rng.integers(0, 256, (slots, 3), np.uint8)
+    reference = WORKLOADS.Reference(slots, 3)
+    for bs, topk in cases:  # whatever came before
+        case = Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
+        pairs = WORKLOADS.draw_pairs(case, slots, rng)
+        sources, destinations = pairs.reshape(-1, 2).T
+        assert pairs.dtype == np.int32 and 0 <= sources.min() <= sources.max() < slots
+        assert destinations.tolist() == list(range(bs * topk))
+        assert draw != "permutation" or len(np.unique(sources)) == bs * topk
+        reference.gather(src, sources)
+        poison = [[WORKLOADS.POISON] * 3] * (slots - len(sources))
         assert reference.bytes.tolist() == [src[source].tolist() for source in sources] + poison
 
 
@@ -76,13 +65,8 @@ def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> No
     """PyTorch is a stub here, whose parallel work starts two threads, as OpenMP does."""
     done = threading.Event()
     helpers = [threading.Thread(target=done.wait) for _ in range(2)]
-
-    def start(one: int) -> None:
-        for helper in helpers:
-            helper.start()
-
-    stub = SimpleNamespace(zeros=lambda count: SimpleNamespace(add_=start))
-    monkeypatch.setitem(sys.modules, "torch", stub)
+    add = SimpleNamespace(add_=lambda one: [helper.start() for helper in helpers])
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(zeros=lambda count: add))
     cores = sorted(os.sched_getaffinity(0))
     module = load_python(GATHER, "torch_index_select_pinned")
     try:
