@@ -17,11 +17,11 @@ ON_HOST = {
     "pool_gather": ("packed_by_cpu", "ceiling_copy_engine", "packed_past_caches", "packed_by_2"),
     "transfers": tuple(
         f"pinned_{name}"
-        for name in ("loop", "packed", "batch", "list_loop", "list_packed", "2d", "graph")
+        for name in ("loop", "packed", "batch", "list_loop", "list_packed", "2d")
     ),
 }
 """Variants whose host code is compiled."""
-LONG = {"packed_past_caches", "packed_by_2", "pinned_2d", "pinned_graph"}
+LONG = {"packed_past_caches", "packed_by_2", "pinned_2d"}
 VALUES: dict[str, list[dict[str, Any]]] = {
     "pinned_loop": [{"direction": "both", "count": 1}, {}],
     "pinned_list_packed": [{"threads": 1}, {"threads": 5}],
