@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ EMULATED: Mapping[str, Emulation] = {
         {"total_cpu_slots": 64, "total_gpu_slots": 64},
     ),
     "hot_set": Emulation(
-        kernels.hot_sets,
+        lambda variant: SimpleNamespace(bind=partial(kernels.HotSets, variant)),
         [{"requests": 2, "topk": 24, "slots": 40, "misses": 6, "layers": 2, **MIB}],
         {"largest_pool_mib": 1},
     ),
@@ -66,7 +67,7 @@ EMULATED: Mapping[str, Emulation] = {
         [{"rows": rows, "pool_mib": mib} for rows, mib in ((300, 1), (1, 1), (3, 2))],
         {"largest_pool_mib": 2},
     ),
-    "storage_fill": Emulation(lambda variant: kernels.fills(), [{"side": 9}]),
+    "storage_fill": Emulation(kernels.fills, [{"side": 9}]),
     "translation": Emulation(
         kernels.Reads,
         [

@@ -16,8 +16,7 @@ ON_HOST = {
     "duplex": ("in_turn", "at_once"),
     "pool_gather": ("packed_by_cpu", "ceiling_copy_engine", "packed_past_caches", "packed_by_2"),
     "transfers": tuple(
-        f"pinned_{name}"
-        for name in ("loop", "packed", "batch", "list_loop", "list_packed", "2d")
+        f"pinned_{name}" for name in ("loop", "packed", "batch", "list_loop", "list_packed", "2d")
     ),
 }
 """Variants whose host code is compiled."""
