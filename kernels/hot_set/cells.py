@@ -72,4 +72,5 @@ def link(facts: StudyFacts) -> Mapping[str, float]:
     rows = rows[rows["variant"] == FETCH_ALL]
     rates = rows["misses"] * facts.study.constants["token_bytes"] / rows["seconds"]
     copied = pd.Series(link_rates(facts.inputs.results, facts.study.limit), dtype=float)
-    return pd.concat([copied, rates.set_axis(rows["machine"])]).groupby(level=0).max().to_dict()
+    rates = pd.concat([copied, rates.set_axis(rows["machine"])]).groupby(level=0).max()
+    return dict(rates.items())

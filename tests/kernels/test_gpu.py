@@ -29,7 +29,7 @@ def of_translation(variant: Variant) -> list[Values]:
     if "reads" in variant.cases[0].values:
         walk: Values = {"count": 64, "stride_kib": 64, "reads": 4096, "order": "random"}
         kinds = KINDS if variant.name == "independent_lines" else ()
-        more = {"count": 1000, "stride_kib": 4, "reads": 9999, "order": "ascending"}
+        more: Values = {"count": 1000, "stride_kib": 4, "reads": 9999, "order": "ascending"}
         return [walk, {**walk, **more}, *({**walk, "memory": kind} for kind in kinds)]
     rows = [(656, 1000), (4096, 200), (16, 33)]
     return [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from analysis.base.errors import HotpathError
 from analysis.base.expression import evaluate
@@ -71,25 +71,6 @@ def build(toolchain: Toolchain, arch: str, folder: Path) -> Path:
     return out
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Medians of both clocks in seconds; NaN if a cell failed."""
-
-    cell: str
-    metric: str
-    engine_s: float
-    second_s: float
-
-    @property
-    def agrees(self) -> bool:
-        return abs(self.engine_s / self.second_s - 1) <= TOLERANCE[self.metric]
-
-    def __str__(self) -> str:
-        times = f"{self.engine_s * 1e6:9.3f} µs {self.second_s * 1e6:9.3f} µs"
-        verdict = f"{self.engine_s / self.second_s:6.3f} {'ok' if self.agrees else 'OFF':4}"
-        return f"{times} {verdict} {self.cell} {self.metric}"
-
-
 class BothClocks(Bench):
     """The engine's visit to a cell, each within two of the second clock."""
 
@@ -137,18 +118,17 @@ class BothClocks(Bench):
             raise HotpathError(f"second clock: {self._clock.message().decode()}")
         return seconds
 
-    def compared(self, timed: Timed, cell: Cell) -> list[Compared]:
-        """The comparison of each metric of a cell. Prints why a cell was not timed."""
+    def compared(self, timed: Timed, cell: Cell) -> list[dict[str, object]]:
+        """A row for each metric of a cell: the medians of both clocks in seconds, NaN if it failed,
+        and whether they agree. Prints why a cell was not timed."""
         if cell.failure or cell.skipped:
             print(f"{timed.study}/{cell}: {cell.failure or cell.skipped}")
-        second = self.second.get(cell, {})
-        engine = {name: [v for key, v in cell.values if key == name] for name in timed.metrics}
-        return [
-            Compared(f"{timed.study}/{timed.variant} {timed.case}", name, *medians)
-            for name in timed.metrics
-            for medians in [(median(engine[name]), median(second.get(name, [])))]
-        ]
-
-
-def median(values: list[float]) -> float:
-    return float(np.median(values)) if values else float("nan")
+        rows: list[dict[str, object]] = []
+        for name in timed.metrics:
+            second = statistics.median(self.second.get(cell, {}).get(name, [math.nan]))
+            samples = [value for key, value in cell.values if key == name] or [math.nan]
+            engine = statistics.median(samples)
+            row = {"cell": f"{timed.study}/{cell}", "metric": name, "engine": engine}
+            agrees = abs(engine / second - 1) <= TOLERANCE[name]
+            rows.append({**row, "second clock": second, "agrees": agrees})
+        return rows

@@ -65,8 +65,13 @@ def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> No
     """PyTorch is a stub here, whose parallel work starts two threads, as OpenMP does."""
     done = threading.Event()
     helpers = [threading.Thread(target=done.wait) for _ in range(2)]
-    add = SimpleNamespace(add_=lambda one: [helper.start() for helper in helpers])
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(zeros=lambda count: add))
+
+    def start(one: int) -> None:
+        for helper in helpers:
+            helper.start()
+
+    stub = SimpleNamespace(zeros=lambda count: SimpleNamespace(add_=start))
+    monkeypatch.setitem(sys.modules, "torch", stub)
     cores = sorted(os.sched_getaffinity(0))
     module = load_python(GATHER, "torch_index_select_pinned")
     try:

@@ -84,7 +84,12 @@ def test_what_was_read_and_what_will_be_is_flushed_before_a_pause(
     operation.settle()
     sets = operation._launches.sources
     assert done == [[*sets[1], *sets[2]], 0.05]
-    monkeypatch.setattr(operation._bound, "flush", lambda each: done.append(each) or True)
+
+    def flush(each: int) -> bool:
+        done.append(each)
+        return True
+
+    monkeypatch.setattr(operation._bound, "flush", flush)
     operation.settle()
     assert done[2:] == [1, 2, 0.05]
 
