@@ -13,7 +13,7 @@ import pytest
 from kernels.hot_set.comparison import Contents, Source, difference
 from kernels.hot_set.policies import Clock
 from kernels.hot_set.reference import FREE, HotSet
-from kernels.hot_set.traces import Shape, draw_trace
+from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.compiled import program, toolchain
 from tests.kernels.stubbed import runtime
 from tests.repository import STUDIES
@@ -75,43 +75,31 @@ class Layer(ctypes.Structure):
     """HotSet of operator.h: addresses, of which `pool_rows` is a number, and sizes."""
 
     _fields_ = [
-        *((name, ctypes.c_size_t) for name in POINTERS),
-        *((name, ctypes.c_int) for name in SIZES),
+        (name, ctypes.c_size_t if name in POINTERS else ctypes.c_int) for name in POINTERS + SIZES
     ]
 
 
 @pytest.mark.parametrize(("variant", "name"), CASES)
 def test_state_slots_and_bytes_agree_with_the_reference(variant: str, name: str) -> None:
     library, shape = on_cpu(variant), replace(SHAPE, steps=STEPS.get(name, SHAPE.steps))
-    trace, rng = draw_trace(name, shape, np.random.default_rng(1)), np.random.default_rng(2)
+    rng = np.random.default_rng(1)
+    trace, requests, slots = draw_trace(name, shape, rng), shape.requests, shape.slots
     pool = rng.integers(0, 256, (8 * shape.context_rows, ROW_BYTES), np.uint8)
-    places = [rng.permutation(len(pool))[: shape.context_rows] for _ in range(shape.requests)]
-    slots = shape.requests, shape.slots
-    arrays: dict[str, np.ndarray] = {
-        "pool": pool,
-        "places": np.array(places, np.int32),
-        "ids": np.empty((shape.requests, shape.topk), np.int32),
-        "step": np.zeros(1, np.int32),
-        "out": np.empty((shape.requests, shape.topk), np.int32),
-        "hot": np.full((*slots, ROW_BYTES), POISON, np.uint8),
-        "rows": np.full(slots, FREE, np.int32),
-        "last_used": np.full(slots, FREE, np.int32),
-    }
-    addresses = {key: array.ctypes.data for key, array in arrays.items()}
-    sizes = {key: getattr(shape, key) for key in SIZES[:-1]}
-    layer = Layer(**addresses, **sizes, pool_rows=len(pool), share_32nds=-1)
+    places = draw_places(requests, shape.context_rows, len(pool), "scattered", rng)
+    ids, out = np.empty((2, requests, shape.topk), np.int32)
+    rows, last_used = np.full((2, requests, slots), FREE, np.int32)
+    hot, step = np.full((requests, slots, ROW_BYTES), POISON, np.uint8), np.zeros(1, np.int32)
+    memory = (pool, places, ids, step, out, hot, rows, last_used)
+    pointers = [array.ctypes.data for array in memory]
+    layer = Layer(pointers[0], len(pool), *pointers[1:], requests, shape.topk, slots, 2048, -1)
     made = ctypes.c_void_p(library.prepared(ctypes.byref(layer)))
     kind = Clock if variant == "table_clock" else HotSet
-    references = [kind(shape.slots, shape.context_rows) for _ in range(shape.requests)]
-    for number, ids in enumerate(trace.ids):
-        arrays["ids"][:], arrays["step"][:] = ids, number
-        for _ in range(1 + number % 2):  # a repeat changes nothing
-            arrays["out"].fill(-1)
+    references = [kind(slots, shape.context_rows) for _ in range(requests)]
+    for step[0], ids[:] in enumerate(trace.ids):
+        for _ in range(1 + int(step[0]) % 2):  # a repeat changes nothing
+            out.fill(-1)
             library.do_step(made)
-        for request, reference in enumerate(references):
-            out, rows, used, hot = (
-                arrays[key][request] for key in ("out", "rows", "last_used", "hot")
-            )
-            step, source = reference.step(ids[request]), Source(places[request], pool, POISON)
-            found = Contents(out, rows, used, buffer=hot)
-            assert difference(reference, step, ids[request], found, source) is None
+        for at, reference in enumerate(references):
+            found = Contents(out[at], rows[at], last_used[at], buffer=hot[at])
+            expected, source = reference.step(ids[at]), Source(places[at], pool, POISON)
+            assert difference(reference, expected, ids[at], found, source) is None

@@ -93,11 +93,11 @@ void pack(int64_t rows) {
   launches.run("packed", launch);
   fall_asleep();
   launches.run("packed by threads that slept", launch);
-  if (rows > 1000) {           // threads that wait for room in the ring must not wait for good
-    copies_until_failure = 2;  // the pairs and some rows arrive
+  if (rows > 1000) {  // threads that wait for room in the ring must not wait for good
+    fail_at(3);       // the pairs and some rows arrive
     expect(throws<std::runtime_error>([&] { launch(launches.gathers[0], nullptr); }),
            "a failed copy was not reported");
-    copies_until_failure = -1;
+    fail_at(-1);
     launches.run("packed after a failure", launch);
   }
   Sharing sharing(rows, cpus, [](int64_t) -> Launch { return enqueue_rows; });
