@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Study, Variant
-from kernels.common.large_pool import KINDS, LargePool
+from kernels.common.large_pool import KINDS
 from tests.compiled import gpu_module
 from tests.conformance.binding import Values, bound, outcome
 from tests.repository import STUDIES
@@ -117,17 +116,6 @@ def test_every_launch_is_right(study: Study, variant: Variant, stream: int) -> N
             if number and operation.reset and study.name == "unpack":
                 operation.reset(stream)
             assert outcome(operation, stream) is None, values
-
-
-def test_an_aliased_pool_is_read_beyond_its_first_address() -> None:
-    from analysis.measure.memory import cuda, cudart
-
-    pool = LargePool(2**30 + 3 * MIB, np.random.default_rng(0), "aliased")
-    landed = np.empty(3 * MIB, np.uint8)
-    kind = cudart.cudaMemcpyKind.cudaMemcpyDefault
-    cuda(cudart.cudaMemcpy(landed.ctypes.data, pool.pointer + 2**30, landed.size, kind))
-    assert np.array_equal(landed, pool.bytes[: landed.size])
-    pool.close()
 
 
 def test_rows_outside_and_a_closed_gather_are_refused(stream: int) -> None:

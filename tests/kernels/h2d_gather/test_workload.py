@@ -1,11 +1,10 @@
-"""The rows that the gather draws, what must arrive, machine code, and the team of index_select."""
+"""The rows that the gather draws, what must arrive, and the team of index_select."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.study import Case
-from analysis.toolchain import sass
 from analysis.toolchain.modules import load_python
-from tests.compiled import device_code
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
@@ -46,19 +43,6 @@ def test_drawn_rows_are_in_range_and_the_reference_is_the_plain_loop(
         reference.gather(src, sources)
         poison = [[WORKLOADS.POISON] * 3] * (slots - len(sources))
         assert reference.bytes.tolist() == [src[source].tolist() for source in sources] + poison
-
-
-def test_a_step_shows_in_the_machine_code() -> None:
-    vectors = GATHER.constants["token_bytes"] // 16
-    built = {}
-    for name in ("v1_vectorized", "v2_warp_per_token", "v3_loads_first"):
-        code = device_code(GATHER, GATHER.variant(name))
-        (built[name],) = sass.parse_sass(sass.cuobjdump(code, "-sass"))
-    assert built["v1_vectorized"].loads[128] == vectors
-    assert built["v1_vectorized"].stores == Counter({128: vectors})
-    assert built["v2_warp_per_token"].loads_in_flight == 1
-    assert built["v3_loads_first"].loads_in_flight == 2
-    assert built["v3_loads_first"].in_flight_bytes == 2 * built["v2_warp_per_token"].in_flight_bytes
 
 
 def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

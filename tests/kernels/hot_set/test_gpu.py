@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.study import Variant
 from analysis.toolchain.modules import load_python
-from analysis.toolchain.peers import unusable
 from kernels.common.large_pool import LargePool
 from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.compiled import gpu_module
@@ -31,7 +29,6 @@ MANY = replace(SMALL, requests=50)
 USUAL = Shape(requests=1, topk=2048, slots=4096, context_rows=131072, steps=STEPS)
 TRACES = ("kept_0.5", "kept_0.98", "all_new", "all_same", "one_more", "twice", "kept_0.9")
 OURS = [one for one in STUDY.variants if one.on_gpu and not one.packages]
-SHIPPED = [one for one in STUDY.variants if one.packages]
 
 
 @pytest.fixture(scope="module")
@@ -67,21 +64,7 @@ def test_every_step_is_right(variant: Variant, trace: str, pool: np.ndarray, str
             assert outcome(operation, stream) is None, f"step {number}"
 
 
-def bound_to(name: str, **more: int) -> Any:
-    values = {"requests": 3, "misses": 1200, "pool_mib": 1024, **more}
-    variant, module = STUDY.variant(name), gpu_module(STUDY, name)
-    return bound(STUDY, variant, module, values, largest_pool_mib=1024)
-
-
-@pytest.mark.parametrize("variant", SHIPPED, ids=lambda variant: variant.name)
-def test_every_step_of_a_shipped_operator_is_right(variant: Variant, stream: int) -> None:
-    pytest.importorskip("torch")
-    if reason := unusable(variant):
-        pytest.skip(reason)
-    operation = bound_to(variant.name)
-    assert [outcome(operation, stream) for _ in range(24)] == [None] * 24
-
-
 def test_a_graph_of_layers_is_refused() -> None:
     with pytest.raises(ValueError, match="layers: expected 1, because a graph"):
-        bound_to("both_on_request", layers=2)
+        variant, values = STUDY.variant("both_on_request"), {"pool_mib": 1024, "layers": 2}
+        bound(STUDY, variant, gpu_module(STUDY, variant.name), values, largest_pool_mib=1024)
