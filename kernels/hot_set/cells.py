@@ -12,8 +12,6 @@ from analysis.api.charts import StudyFacts, fresh_figures
 from analysis.api.study import parse_case
 from analysis.api.tables import Point, Times, link_rates
 
-CLOCK: Final = "host_time"
-"""The time that compares all variants, with and without the CPU."""
 FETCH_ALL: Final = "ceiling_misses_alone"
 """Fetches rows that are given, without any look-up."""
 PUBLISHED_WAY: Final = "v3_block_per_request"
@@ -36,7 +34,7 @@ def step_names(facts: StudyFacts) -> list[str]:
 def scattered(facts: StudyFacts) -> pd.DataFrame:
     """The fresh figures of `fresh_figures` in cases of USUAL_KEYS only, with scattered rows. The
     median is in the column `seconds`; `misses` are those of all requests of a layer."""
-    rows = fresh_figures(facts, CLOCK)
+    rows = fresh_figures(facts, "host_time")  # which includes the work of the CPU
     others = [*{*facts.study.case_keys} - {*USUAL_KEYS}]
     rows = rows[rows["layout"].eq(SCATTERED) & rows[others].isna().all(axis=1)]
     whole = dict.fromkeys(USUAL_KEYS[:-1], int)

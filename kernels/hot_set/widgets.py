@@ -42,7 +42,7 @@ def _table(titles: Mapping[str, str], machine: str, times: Times) -> FormTable:
     answers, spans = all_answers(times, [*titles])
     written = [{"lines": _lines(titles, found), "rows": _rows(titles, found)} for found in answers]
     cells = [
-        (point, f"{_case(point)}: {_time(here, here.way)} by {titles[here.way]}")
+        (point, f"{_case(point)}: {extent(here.seconds[here.way], 's')} by {titles[here.way]}")
         for point in times
         if (here := answer(times, [*titles], point))
     ]
@@ -51,22 +51,18 @@ def _table(titles: Mapping[str, str], machine: str, times: Times) -> FormTable:
 
 def _rows(titles: Mapping[str, str], found: Answer) -> list[list[str]]:
     return [
-        [titles[way], _time(found, way), ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"]
-        for way in found.seconds
+        [titles[way], extent(of, "s"), ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"]
+        for way, of in found.seconds.items()
     ]
 
 
 def _lines(titles: Mapping[str, str], found: Answer) -> list[str]:
-    lines = [f"{titles[found.way]}: {_time(found, found.way)} a layer."]
+    lines = [f"{titles[found.way]}: {extent(found.seconds[found.way], 's')} a layer."]
     lines.append(f"Measured: {'; '.join(map(_case, found.corners))}.")
     if found.way != PUBLISHED_WAY:
         gain = found.over_fastest(PUBLISHED_WAY) / found.over_fastest(found.way)
         lines.append(f"It is {ratio(gain)} as fast as a block per request.")
     return [*lines, *found.remarks(titles.__getitem__)]
-
-
-def _time(found: Answer, way: str) -> str:
-    return extent(found.seconds[way], "s")
 
 
 def _case(point: Point) -> str:

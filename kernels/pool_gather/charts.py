@@ -107,10 +107,8 @@ def _reach(facts: StudyFacts) -> list[alt.Chart]:
     at = alt.Chart(pd.DataFrame({"pool_gib": [max(covered)], "words": ["TLB reach"]}))
     at = at.encode(x=alt.X("pool_gib:Q", title="pool, GiB"))
     label = at.mark_text(style="limit", align="left", baseline="bottom", dx=5, dy=-4)
-    return [
-        at.mark_rule(style="limit", strokeWidth=1, strokeDash=[2, 2]),
-        label.encode(y=alt.value(HEIGHT_PX), text="words:N"),
-    ]
+    label = label.encode(y=alt.value(HEIGHT_PX), text="words:N")
+    return [at.mark_rule(style="limit", strokeWidth=1, strokeDash=[2, 2]), label]
 
 
 def hosts(facts: StudyFacts) -> Chart | None:

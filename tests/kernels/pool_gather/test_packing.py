@@ -58,9 +58,16 @@ def ran(how: str, kernels: Path, *more: str) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-@pytest.mark.parametrize("how", ["pack", "request", "tune"])
-def test_every_byte_arrives(how: str) -> None:
-    assert ran(how, KERNELS) == ""
+OTHER_WAYS = ("pack -DPATIENCE_US=0", "pack -DCOPIED_BY_STRING", "pack -DPAST_CACHES")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["pack", "request", "tune", *(pytest.param(w, marks=pytest.mark.long) for w in OTHER_WAYS)],
+)
+def test_every_byte_arrives(words: str) -> None:
+    how, *flags = words.split()
+    assert ran(how, KERNELS, *flags) == ""
 
 
 @pytest.mark.parametrize(
@@ -76,12 +83,6 @@ def test_rings_with_room_for_three_pieces_turn(
     tmp_path: Path, how: str, changes: list[Change]
 ) -> None:
     assert ran(how, changed_kernels(tmp_path, *changes)) == ""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("flag", ["-DPATIENCE_US=0", "-DCOPIED_BY_STRING", "-DPAST_CACHES"])
-def test_every_byte_is_packed_in_other_ways(flag: str) -> None:
-    assert ran("pack", KERNELS, flag) == ""
 
 
 @pytest.mark.long
