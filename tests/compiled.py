@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +23,6 @@ import pytest
 from filelock import FileLock
 
 from analysis import ROOT
-from analysis.base.records import write_records
 from analysis.measure import cpu_cache
 from analysis.study import Case, Study, Variant, load_study
 from analysis.study.source import bindings_files, source_files
@@ -33,7 +31,6 @@ from analysis.toolchain import study_settings
 from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 from analysis.toolchain.modules import load_module, module_path
-from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 from analysis.toolchain.study_settings import variant_settings
 
 KEPT = ROOT / "build" / "tests" / "compiled"
@@ -171,26 +168,12 @@ def module(study: Study, variant: Variant, **settings: str) -> ModuleType:
     return load_module(module_file(study, variant, **settings).parents[1], study, variant)
 
 
-def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
-    """The kernels of a variant without host code and bindings, their ptxas report beside it."""
-
-    def make(folder: Path) -> None:
-        settings = variant_settings(replace(variant, flags=(*variant.flags, "-cubin")))
-        out = folder / "kernels.cubin"
-        report = compiling.compile_object(variant.path, settings, toolchain(), arch, out, QUICK)
-        resources = parse_ptxas(report, study.name, variant.name)
-        write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
-
-    made_of = module_made_of(study, variant)
-    return kept(f"{study.name}.{variant.name}.{arch}.device", made_of, make) / "kernels.cubin"
-
-
 def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str, str]]:
     """Resources of the variant's kernels by ptxas: from the repository's table if it belongs to
     this code, else compiled now."""
     tables = ROOT / "compiled" / arch / study.name
     if not is_kept(study, tables):
-        return resources(device_code(study, variant, arch))
+        return resources(module_file(study, variant, arch, QUICK))
     with (tables / "resources.csv").open(newline="") as file:
         return [row for row in csv.DictReader(file) if row["variant"] == variant.name]
 

@@ -65,20 +65,21 @@ class Gpu:
         """The UUID, or the index if it is unknown."""
         return self.uuid or self.index
 
-    def ask(self, query: Callable[..., Any], *arguments: Any) -> Any:
-        """The answer to a query of NVML; None if this GPU, driver or user gets none.
+    def ask(self, query: Callable[..., Any], *arguments: Any, scale: float | None = None) -> Any:
+        """The answer to a query of NVML, times `scale`; None if this GPU, driver or user gets none.
 
         GpuError if the GPU is lost.
         """
-        return _answer(f"GPU {self.index}", query, self.handle, *arguments)
+        answer = _answer(f"GPU {self.index}", query, self.handle, *arguments)
+        return answer if answer is None or scale is None else answer * scale
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
         rates = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
         query = pynvml.nvmlDeviceGetPcieThroughput
-        received, sent = (self._scaled(1000, query, k) if with_pcie else None for k in rates)
+        received, sent = (self.ask(query, k, scale=1e3) if with_pcie else None for k in rates)
         return {
-            "power_w": self._scaled(1e-3, pynvml.nvmlDeviceGetPowerUsage),
+            "power_w": self.ask(pynvml.nvmlDeviceGetPowerUsage, scale=1e-3),
             "energy_j": self.energy_j(),
             "temperature_c": self.ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
             "sm_mhz": self.sm_clock_mhz(),
@@ -88,20 +89,16 @@ class Gpu:
             "pcie_tx_bytes_per_s": sent,
         }
 
-    def _scaled(self, factor: float, query: Callable[..., Any], *arguments: Any) -> float | None:
-        answer = self.ask(query, *arguments)
-        return None if answer is None else answer * factor
-
     def throttle_reasons(self) -> str | None:
         """The throttle reasons that NVML reports now, joined by `|`; empty if there are none, None
         if they are unknown."""
         bits = self.ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons)
-        if bits is None:
-            return None
-        return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
+        reasons = (label for bit, label in _REASONS.items() if bit & (bits or 0))
+        return None if bits is None else "|".join(sorted(reasons))
 
     def sm_clock_mhz(self) -> float | None:
-        return self._scaled(1.0, pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+        mhz: int | None = self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+        return None if mhz is None else float(mhz)
 
     def is_at_highest_clock(self) -> bool:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
@@ -110,14 +107,13 @@ class Gpu:
 
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
-        return self._scaled(1e-3, pynvml.nvmlDeviceGetTotalEnergyConsumption)
+        energy: float | None = self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption, scale=1e-3)
+        return energy
 
     def other_processes(self) -> list[int] | None:
         """Ids of other processes that hold a compute context on this GPU; None if unknown."""
         running = self.ask(pynvml.nvmlDeviceGetComputeRunningProcesses)
-        if running is None:
-            return None
-        return sorted(process.pid for process in running if process.pid != os.getpid())
+        return None if running is None else sorted({one.pid for one in running} - {os.getpid()})
 
     @property
     def sysfs(self) -> Path:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -84,10 +83,12 @@ PACKAGES: Final = {
 
 def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
-    packages = [PACKAGES[need] for need in needs if need in PACKAGES]
-    flags = [one.flags(one.root) for one in packages if one.root and not one.unmet]
-    compiling, linking = (list(chain.from_iterable(pair[n] for pair in flags)) for n in range(2))
-    return compiling, linking
+    flags: Flags = [], []
+    for package in (PACKAGES[need] for need in needs if need in PACKAGES):
+        if (root := package.root) and not package.unmet:
+            for known, more in zip(flags, package.flags(root), strict=True):
+                known += more
+    return flags
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:
