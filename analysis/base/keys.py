@@ -120,7 +120,8 @@ def _in_words(fault: Any, kind: Any) -> tuple[str, object]:
     if fault["type"] in _UNKNOWN:
         schema, key = adapter(kind).json_schema(), str(fault["loc"][-1])
         types = (one.get("properties", {}) for one in (schema, *schema.get("$defs", {}).values()))
-        nearest = get_close_matches(key, {name for names in types for name in names} - {key}, 1)
+        others = dict.fromkeys(name for names in types for name in names if name != key)
+        nearest = get_close_matches(key, others, 1)
         return f"a known key, such as {nearest[0]!r}" if nearest else "a known key", key
     expected = re.sub(r"^.* should (be |have |match )?", "", fault["msg"])
     expected = "one of " * (fault["type"] == "literal_error") + expected
