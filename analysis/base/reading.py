@@ -17,11 +17,9 @@ from analysis.base.errors import HotpathError
 
 LIMIT_BYTES: Final = 16 * 2**20
 _KINDS: Final = {"-": "plain file", "d": "folder", "l": "link", "p": "pipe", "s": "socket"}
-_SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
 
 
-class _Loader(_SafeLoader):  # type: ignore[misc]
+class _Loader(yaml.CSafeLoader):
     """Refuses a repeated key: YAML would silently keep the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:

@@ -41,11 +41,6 @@ class CompileSettings:
     flags: Sequence[str] = ()
     needs: Sequence[str] = ()
 
-    @classmethod
-    def from_json(cls, text: str) -> CompileSettings:
-        """Read the result of `to_json`."""
-        return cls(**json.loads(text))
-
     def to_json(self) -> str:
         """The value of this program's option --settings."""
         return json.dumps(asdict(self))
@@ -131,14 +126,15 @@ def run(command: Sequence[str]) -> str:
 def main() -> None:
     parser = program("analysis.toolchain.compile", __doc__)
     parser.add_argument("source", type=Path)
-    parser.add_argument("--settings", type=CompileSettings.from_json, required=True, help="as JSON")
+    parser.add_argument("--settings", type=json.loads, required=True, help="as JSON")
     parser.add_argument("--bindings", type=Path, help="object to link with into a module")
     parser.add_argument("--nvcc", required=True)
     parser.add_argument("--libfabric", required=True)
     parser.add_argument("--arch", default=DEFAULT_ARCH)
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
-    common = given.source, given.settings, find_toolchain(given.nvcc, given.libfabric), given.arch
+    toolchain = find_toolchain(given.nvcc, given.libfabric)
+    common = given.source, CompileSettings(**given.settings), toolchain, given.arch
     if given.bindings:
         compile_module(*common, given.bindings, given.out)
     else:

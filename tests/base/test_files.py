@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
-from analysis.base.files import remove, require_room, write_all, write_whole
+from analysis.base.files import remove, write_all, write_whole
 from analysis.base.locks import take
 from analysis.base.reading import read_json
 from analysis.base.records import columns, read_records, to_text, write_records
@@ -32,21 +30,6 @@ def test_failed_write_leaves_the_file_unchanged(
     with pytest.raises(OSError, match="folder/file"):
         write_whole(path, "new")
     assert {p.name: p.read_text() for p in path.parent.iterdir()} == {"file": "old"}
-
-
-def test_a_folder_needs_room_and_leave_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for writable, free, message in (
-        (True, 2**20, "expected 32 MiB of free space, got 1 MiB; make room"),
-        (False, 2**30, "cannot be written to; use a copy that you can write to"),
-    ):
-        require_room(tmp_path / "not made" / "yet")
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "access", lambda path, mode, answer=writable: answer)
-            patch.setattr(shutil, "disk_usage", lambda path, free=free: SimpleNamespace(free=free))
-            with pytest.raises(HotpathError, match=f"^{tmp_path}: {message}"):
-                require_room(tmp_path / "not made" / "yet")
 
 
 def test_a_folder_is_removed_in_one_step_with_what_a_crash_left(tmp_path: Path) -> None:

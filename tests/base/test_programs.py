@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -122,20 +121,6 @@ def test_importing_is_interrupted_in_one_line_and_starts_no_threads() -> None:
     assert start(tasks, OPENBLAS_NUM_THREADS="1").communicate() == ("1\n", "")
     interrupted = start("import analysis; raise KeyboardInterrupt")
     assert interrupted.communicate() == ("", "interrupted\n")
-
-
-def test_invalid_argument_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    for kind, text, expected in (
-        *((cli.settings, text, "a JSON object like .*") for text in ("{", "1", "[" * 100_000)),
-        *((cli.at_least(1), text, "a whole number of at least 1") for text in ("0", "9" * 19)),
-        *((cli.existing_folder, text, "an existing folder") for text in ("/no", __file__)),
-        (cli.existing_file, "/no", "an existing file"),
-    ):
-        parser = cli.program("analysis.made_up", None)
-        parser.add_argument("--argument", type=kind)
-        with pytest.raises(SystemExit):
-            parser.parse_args(["--argument", text])
-        assert re.search(f"argument --argument: expected {expected}, got", capsys.readouterr().err)
 
 
 def test_results_and_errors_of_other_processes_reach_the_caller(
