@@ -128,9 +128,10 @@ def main() -> None:
 
     with TemporaryDirectory(prefix="faults-") as folder:
         roots = [copy_project(Path(folder, f"{one}", ROOT.name)) for one in range(given.jobs)]
+        workers = ["-n", f"{given.jobs}", "--dist", "loadfile"] * (given.jobs > 1)
         for options in LIMIT_S:
             tests = dict.fromkeys(one.test for one in faults if one.options == options)
-            code, output = run_tests(roots[0], *options, *tests) if tests else (0, "")
+            code, output = run_tests(roots[0], *workers, *options, *tests) if tests else (0, "")
             if code:
                 raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
         for root in roots:
