@@ -39,11 +39,11 @@ MachineName = Annotated[
     Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100, title="machine name"),
     only(lambda name: name != RESERVED, f"anything but {RESERVED!r}"),
 ]
-_Gpu = Natural | Annotated[str, Field(pattern="^(GPU|MIG)-")]
+_Gpu = Natural | Annotated[str, Field(pattern="^GPU-")]
 GpuNames = Annotated[
     _Gpu | Annotated[Unique[_Gpu], Field(min_length=1)],
-    expects("a whole number of at least 0, a UUID like GPU-… or MIG-…, or a list of these"),
-    Field(title="whole number of at least 0, text like GPU-… or MIG-…, or a list of these"),
+    expects("a whole number of at least 0, a UUID like GPU-…, or a list of these"),
+    Field(title="whole number of at least 0, text like GPU-…, or a list of these"),
 ]
 
 

@@ -15,7 +15,7 @@ from analysis.study import Case
 from analysis.toolchain.compile import CompileSettings, compile_object
 from analysis.toolchain.compilers import find_toolchain
 from analysis.toolchain.modules import load_python
-from tests.compiled import QUICK, module
+from tests.compiled import module
 from tests.repository import STUDIES
 
 STUDY = STUDIES["counters"]
@@ -25,7 +25,7 @@ HERE = cores()
 @pytest.mark.long  # the bindings are compiled for this test alone
 @pytest.mark.parametrize("name", STUDY.variant_names)
 def test_no_increment_is_lost(name: str) -> None:
-    counting = module(STUDY, STUDY.variant(name), of_bindings=QUICK)
+    counting = module(STUDY, STUDY.variant(name))
     for threads in (1, 2):
         chosen = [HERE[i % len(HERE)] for i in range(threads)]
         for batches, work in ((1, 0), (2, 3), (100, 0)):
