@@ -162,8 +162,7 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
         kind in variant.captures and (kind, variant.name) not in taken
         for variant in study.variants
         if variant.on_gpu
-        and (captured := study.captured_of(variant))
-        and captured.case in {case.id for case in variant.in_grid(grid)}
+        and study.captured_case(variant) in {case.id for case in variant.in_grid(grid)}
         and place.unmet(variant) is None
         for kind in kinds
     )

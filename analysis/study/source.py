@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeGuard
 
 from analysis.study import Study, Variant
-from analysis.study.peers import versions_of
+from analysis.study.peers import releases
 
 ENGINE: Final = "analysis"
 CPP_SUFFIXES: Final = (".cpp", ".cu", ".h")
@@ -120,7 +120,7 @@ def fingerprint(study: Study, variant: Variant) -> str:
     """
     settings = [*_compile_settings(variant), variant.role, variant.host_work, variant.clock]
     if variant.packages:
-        settings.append(versions_of(variant.packages))
+        settings.append({name: releases()[name] for name in variant.packages})
     return _hash(source_files(study, variant), settings)
 
 
