@@ -19,7 +19,6 @@ from analysis.base.keys import (
     Positive,
     Sentence,
     Unique,
-    adapter,
     expects,
     only,
     read,
@@ -152,7 +151,8 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
     FieldError for the first invalid key.
     """
-    settings, studies = _settings(overrides or {}), discover()
+    data = {**read_yaml(CONFIG_FILE), **(overrides or {})}
+    settings, studies = read(Settings, data, "config"), discover()
     for name in settings.study_names:
         require_known("config: studies", name, sorted(studies))
     chosen = {name: studies[name] for name in settings.study_names} or studies
@@ -161,16 +161,8 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     return Config(**vars(settings), studies=chosen, known=studies, grid=grid)
 
 
-def _settings(overrides: Mapping[str, Any]) -> Settings:
-    return read(Settings, {**read_yaml(CONFIG_FILE), **overrides}, "config")
-
-
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The `overrides` that differ from config.yaml and do not name a machine's folders."""
-    both = [_settings(one) for one in ({}, overrides)]
-    default, now = (
-        adapter(Settings).dump_python(one, mode="json", by_alias=True, exclude_defaults=True)
-        for one in both
-    )
-    keys = overrides.keys() & now.keys() - {"nvcc", "libfabric"}
-    return {key: now[key] for key in sorted(keys) if now[key] != default[key]}
+    usual = read_yaml(CONFIG_FILE)
+    named = (item for item in sorted(overrides.items()) if item[0] not in ("nvcc", "libfabric"))
+    return {key: value for key, value in named if value != usual.get(key)}

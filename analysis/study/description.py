@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -256,19 +256,6 @@ class Study(StudyKeys):
         pairs = [{one.name, other.name} for one, other in self.comparisons()]
         names = {name}.union(*(pair for pair in pairs if name in pair))
         return [candidate for candidate in self.variants if candidate.name in names]
-
-    def shown_again(self, name: str) -> list[Variant]:
-        """The companions of `name`, each with only the cases that the page shows of `name`: the
-        headline case, or the largest, and those of claims. A calibration keeps all cases.
-        """
-        companions = self.companions(name)
-        if self.calibrates:
-            return companions
-        tests = (test for claim in self.claims for test in claim.tests if name in test.variants)
-        shown = {self.shown_case(self.variant(name)).id}.union(*(test.cases for test in tests))
-        kept = [tuple(case for case in one.cases if case.id in shown) for one in companions]
-        pairs = zip(companions, kept, strict=True)
-        return [replace(one, cases=cases) for one, cases in pairs if cases]
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

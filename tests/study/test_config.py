@@ -62,4 +62,4 @@ def test_overrides_replace_settings_of_the_file_and_may_be_text() -> None:
     assert config.grid == Grid(name="smoke", rounds=3, samples=1, sample_budget_s=0.5)
     assert config.machines == (Machine(name="123", constraint="90", gpus=8, runs=2),)
     # Snakemake's copy of the file's settings is no change of them.
-    assert changed({"managed": "false", "grids": CONFIG["grids"], "gpu": "1"}) == {"gpu": 1}
+    assert changed({"managed": False, "grids": CONFIG["grids"], "gpu": "1"}) == {"gpu": "1"}

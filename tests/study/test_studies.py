@@ -228,24 +228,9 @@ def test_companions_are_all_on_either_side_of_its_comparisons(tmp_path: Path) ->
         "limit": ["first", "second", "again", "limit"],  # it does not bound the kernel
     }
     assert {name: [one.name for one in study.companions(name)] for name in expected} == expected
+    assert replace(study, calibrates=True).companions("second") == list(study.variants)
     with pytest.raises(FieldError, match=r"study copy: variant: expected one of .* got 'third'"):
         study.companions("third")
-
-
-def test_a_variant_is_measured_again_in_the_cases_that_its_page_shows(tmp_path: Path) -> None:
-    asked = {"kind": "figure", "metric": "host_time", "at_least": 1e-9, "case": "rows=1,draw=twice"}
-    claim = {"id": "second_only", "says": "A claim.", "test": asked | {"of": "second"}}
-    study = load(tmp_path / "copy", description() | {"claims": [claim]})
-
-    def shown(name: str) -> dict[str, list[str]]:
-        return {v.name: [case.id for case in v.cases] for v in study.shown_again(name)}
-
-    headline, claimed = "rows=2,draw=once", "rows=1,draw=twice"
-    assert shown("first") == {key: [headline] for key in ["first", "second", "again", "limit"]}
-    assert shown("second") == {key: [claimed, headline] for key in ["first", "second", "limit"]}
-    calibration = replace(study, calibrates=True)
-    assert calibration.companions("second") == list(calibration.variants)
-    assert calibration.shown_again("second") == list(calibration.variants)
 
 
 def test_a_repeat_is_the_same_file_with_the_same_settings(tmp_path: Path) -> None:

@@ -43,14 +43,11 @@ COPY = STUDIES["copy"]
 """Steps from slow to fast, others, and ceilings; over cases of three keys."""
 CALLS = STUDIES["calls"]
 """Variants that any machine can run, one of them listed again, and a kernel."""
-
 RUN = "2026-01-02T03:04:05Z"
 """Start of a made-up run."""
-
-NOTHING: Final[Mapping[Metric, Sequence[float | None]]] = {("", ""): [None]}
 MAX_ROUNDS = 64
 """Maximum number of rounds of a made-up run."""
-
+NOTHING: Final[Mapping[Metric, Sequence[float | None]]] = {("", ""): [None]}
 Seconds = Callable[[Variant, Case, str], float]
 
 
@@ -62,18 +59,11 @@ def description(
     **more: Any,
 ) -> dict[str, Any]:
     """Content of a small study.yaml; `metrics` are (unit, label) by name."""
-    return {
-        "title": title,
-        "question": "How fast?",
-        "budget_s": 1,
-        "metrics": {
-            name: {"unit": unit, "label": label} for name, (unit, label) in metrics.items()
-        },
+    usual = {"role": "step", "title": title}
+    return {"title": title, "question": "How fast?", "budget_s": 1} | {
+        "metrics": {n: {"unit": unit, "label": label} for n, (unit, label) in metrics.items()},
         "cases": {name: dict(keys) for name, keys in cases.items()},
-        "variants": [
-            {"role": "step", "title": title, "cases": [next(iter(cases))], **variant}
-            for variant in variants
-        ],
+        "variants": [{**usual, "cases": [next(iter(cases))], **variant} for variant in variants],
         **more,
     }
 
@@ -146,20 +136,23 @@ def samples_of(
     ]
 
 
+OF_ROWS = ("verified", "status", "reason", "throttle", "sm_mhz", "started_at")
+"""Fields of a row that are those of its samples."""
+
+
 def rows_of(samples: Iterable[Sample]) -> list[Row]:
     """The rows of a run's file with these samples."""
     cells: dict[tuple[str, str, int], list[Sample]] = {}
     for sample in samples:
         cells.setdefault((sample.variant, sample.case, sample.round), []).append(sample)
     rows = []
-    for (variant, case, number), of_cell in cells.items():
+    for cell, of_cell in cells.items():
         values: dict[Metric, list[float]] = {}
         for one in of_cell:
             if one.value is not None:
                 values.setdefault((one.metric, one.unit), []).append(one.value)
-        first = of_cell[0]
-        about = (first.verified, first.status, first.reason, first.throttle, first.sm_mhz)
-        rows.append(Row(variant, case, number, values, *about, first.started_at))
+        about = [getattr(of_cell[0], name) for name in OF_ROWS]
+        rows.append(Row(*cell, values, *about))
     return rows
 
 
@@ -169,7 +162,7 @@ def samples_in(path: Path, variant: str = "") -> list[Sample]:
     return [
         Sample(
             *(path.parent.name, row.variant, row.case, metric, unit, value, run, row.round, number),
-            *(row.verified, row.status, row.reason, row.throttle, row.sm_mhz, row.started_at),
+            *(getattr(row, name) for name in OF_ROWS),
         )
         for row in read_rows(path)
         if variant in ("", row.variant)
@@ -198,8 +191,8 @@ def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> dict[str
     """What `add_run` writes of a variant's run beside its samples."""
     times = dict.fromkeys(("run", "start", "end"), run)
     code = {"commit": "0" * 40, "dirty": False, "source_sha256": fingerprint(study, variant)}
-    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
     how = {"method_version": METHOD_VERSION, "command": "made up", "rounds": MAX_ROUNDS}
+    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
     return times | code | how | {"machine": host}
 
 
@@ -217,8 +210,7 @@ def write_machine(
     samples: list[Sample] = []
     known: dict[str, dict[str, Any]] = {}
     for variant in study.variants if variants is None else variants:
-        found = samples_of(study, variant, run=run, **of_samples)
-        if found:  # else a variant without a case in this grid
+        if found := samples_of(study, variant, run=run, **of_samples):
             samples += found
             known[variant.name] = provenance_of(study, variant, run=run)
     if known:
@@ -235,10 +227,6 @@ def add_run(
 ) -> None:
     """Put a variant into a run of a machine, which may have other variants already."""
     write_run(root, machine, study, samples, {variant: provenance})
-
-
-FROM_PROVENANCE = ("method_version", "rounds", "start", "end", "commit", "dirty", "command")
-OF_ROUNDS = ("conditions", "disturbed", "repeated")
 
 
 def write_run(
@@ -264,13 +252,17 @@ def write_run(
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
         known = {**old.about.variants, **known}
         bounds = {**old.about.bounds, **bounds}
-    about = {key: first[key] for key in FROM_PROVENANCE}
-    about |= {key: first.get(key, []) for key in OF_ROUNDS}
-    about |= {"grid": first.get("grid", "default"), "stages_s": first.get("stages_s")}
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "grid": "default",
+        "stages_s": None,
+        "energy_j": None,
+    }
+    about |= {"asked": [], "other_processes": [], "conditions": [], "disturbed": []}
+    about |= {"repeated": [], "discarded_host_passes": 1, "compiler": Compiler(), "telemetry": {}}
+    about |= {key: first[key] for key in first.keys() & RunFile.model_fields.keys()}
     about |= {"machine": machine, "study": study, "run": name, "host": host, "variants": known}
-    about |= {"bounds": bounds, "compiler": Compiler(**first.get("compiler", {})), "files": {}}
-    about |= {"format": FORMAT, "asked": [], "telemetry": {}, "energy_j": None}
-    about |= {"discarded_host_passes": 1, "other_processes": []}
+    about |= {"bounds": bounds, "files": {}}
     add(folder, RunFile.model_validate(about), {f"{name}.csv": to_text(rows)})
 
 
@@ -311,13 +303,9 @@ def set_capture(
 ) -> Path:
     """Write a capture of these variants, with what differs from a fresh one, and its records; the
     path of its description."""
+    usual = {"case": study.headline, "status": CAPTURED}
     of_variants = {
-        name: {
-            "case": study.headline,
-            "source_sha256": fingerprint(study, study.variant(name)),
-            "status": CAPTURED,
-            **changes,
-        }
+        name: {**usual, "source_sha256": fingerprint(study, study.variant(name)), **changes}
         for name, changes in variants.items()
     }
     content: dict[str, Any] = {
@@ -337,16 +325,13 @@ def set_capture(
 
 def measured_row(study: Study, variant: str, case: str, metric: str, value: float) -> MeasuredRow:
     """A row of summary.csv: a machine called box has measured this median, in eight rounds."""
+    basis: dict[str, Any] = {"runs": 1, "hosts": 1, "by_run": "", "apart": 0, "disturbed": 0}
     return MeasuredRow(
         *("box", study.name, variant, case, metric, study.metrics[metric].unit),
         *(value, value, value, value, value),
         *(8, 8, 1, 0.0, 0),
-        runs=1,
-        hosts=1,
-        by_run="",
-        apart=0,
         run=RUN,
-        disturbed=0,
+        **basis,
     )
 
 
