@@ -46,7 +46,7 @@ def read_results(name: str, path: Path, run: str = "", metric: str = "") -> Side
         fresh: dict[Row, dict[str, list[SampleRow]]] = {}
         for of_run in read_runs(folder, study, refuse):
             for row in of_run.rows:
-                place = (folder.resolve().parent.name, folder.name, row.variant, row.case)
+                place: Row = (folder.resolve().parent.name, folder.name, row.variant, row.case)
                 if not of_run.about.is_fresh(row.variant, codes.get(row.variant)):
                     side.absent.setdefault(place, "stale: its code has changed since")
                 elif run in ("", of_run.about.run):

@@ -168,8 +168,8 @@ def test_results_are_all_machines_one_a_study_or_a_run_of_todays_code(tmp_path: 
     oldest, *_, newest = files_of(results, "m", "copy")
     assert counts(read(oldest)) == {1}
     write_machine(results, "other", COPY, run="2026-01-04T00:00:00Z", rounds=3)
-    found = compare(whole, read(results / "other"))
-    assert len(found.judged) > 20 and {row.row[0] for row in found.judged} == {""}
+    judged = compare(whole, read(results / "other")).judged
+    assert len(judged) > 20 and {row.row[0] for row in judged} == {""}
     make_stale(newest, "bytewise")
     source = COPY.variant("vectors").path.name
     with next(tmp_path.glob(f"kernels/copy/{source}")).open("a") as file:

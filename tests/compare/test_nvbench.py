@@ -11,7 +11,7 @@ import pytest
 
 from analysis.compare.nvbench import read_files
 from analysis.compare.report import Comparison, as_text, compare
-from analysis.compare.side import Run
+from analysis.compare.side import Run, Side
 from tests.compare.nvbench_files import GPU_TIME, summaries, write_nvbench
 
 STEADY = {("copy", "1"): [1e-5, 1.01e-5] * 8}
@@ -43,11 +43,12 @@ def run_of(path: Path) -> Run:
 
 def compared(folder: Path, *changes: Change) -> Comparison:
     """A steady file and another, each after its change."""
-    sides = []
-    for number, change in enumerate(changes):
-        write_nvbench(folder / f"{number}.json", STEADY)
-        sides.append(read_files("", [changed(folder / f"{number}.json", change)]))
-    return compare(*sides, 0.01)
+    files = [folder / f"{number}.json" for number, _ in enumerate(changes)]
+    for file, change in zip(files, changes, strict=True):
+        write_nvbench(file, STEADY)
+        changed(file, change)
+    a, b = (read_files("", [file]) for file in files)
+    return compare(a, b, 0.01)
 
 
 def about_samples(**values: str) -> Change:
@@ -142,9 +143,8 @@ def test_other_clocks_and_statistics_have_no_verdict(tmp_path: Path) -> None:
 def test_repeated_states_are_compared_in_their_order_and_a_gpu_with_itself_or_if_alone(
     tmp_path: Path, a: list[int], b: list[int], ratios: Any, missing: Any, added: Any
 ) -> None:
-    sides = []
-    for devices, medians in ((a, [1e-5] * 2), (b, [2e-5, 3e-5])):
-        path = tmp_path / f"{len(sides)}.json"
+    def side(devices: list[int], *medians: float) -> Side:
+        path = tmp_path / "side.json"
         write_nvbench(path, STEADY)
         document = json.loads(path.read_text())
         (state,) = document["benchmarks"][0]["states"]
@@ -153,8 +153,9 @@ def test_repeated_states_are_compared_in_their_order_and_a_gpu_with_itself_or_if
             for device, time in zip(devices, medians, strict=False)
         ]
         path.write_text(json.dumps(document))
-        sides.append(read_files("", [path]))
-    found = compare(*sides, 0.01)
+        return read_files("", [path.rename(tmp_path / f"{medians[0]}.json")])
+
+    found = compare(side(a, 1e-5, 1e-5), side(b, 2e-5, 3e-5), 0.01)
     assert {row.row[2:4]: round(row.ratio) for row in found.judged} == ratios
     assert [row[3] for row in found.unjudged["only in A"]] == missing
     assert [row[3] for row in found.unjudged["only in B"]] == added
