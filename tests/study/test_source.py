@@ -41,6 +41,7 @@ EDITS: Final[tuple[tuple[str, str, str, set[str]], ...]] = (
     ("v3_loads_first.cu", "int4 held", "// held\n  int4  /* kept */\n      held", set()),
     ("v2_warp_per_token.cu", "#pragma unroll", "#pragma  unroll  // fully", set()),
     ("bindings.cpp", ") {\n", ")\n{\n", set()),
+    ("workload.py", '"""The gather\'s pools', '"""Pools', set()),
     ("workload.py", "MAX_SMS = 1024\n", "# of any\nMAX_SMS  =  1024  # GPU\n\n\n", set()),
     ("study.yaml", "title: Gather scattered", "title: Fetch scattered", set()),
     ("study.yaml", "bs: [1, 16, 64, 128]", "bs: [1, 2, 16, 64, 128]", set()),
