@@ -102,19 +102,18 @@ def test_samples_lie_where_nvbench_looks_for_them(file: Path, name: str, at: str
 
 
 def test_programs_are_told_apart_by_as_much_of_their_path_as_needed(tmp_path: Path) -> None:
-    def side(name: str, times: Mapping[str, float]) -> list[Path]:
-        (tmp_path / name).mkdir()
-        for number, (program, time) in enumerate(times.items()):
-            rows = {("base", str(case)): [time] * 9 for case in range(9)}
-            write_nvbench(tmp_path / name / f"{number}.json", rows, program)
-        return sorted((tmp_path / name).glob("*.json"))
+    def side(times: Mapping[str, float]) -> Side:
+        files = [tmp_path / f"{program.replace('/', '-')}.json" for program in times]
+        for file, (program, time) in zip(files, times.items(), strict=True):
+            write_nvbench(file, {("base", str(n)): [time] * 9 for n in range(9)}, program)
+        return read_files("", files)
 
-    old = side("a", {"/old/sort/bench": 1e-5, "/old/scan/bench": 3e-5, "/old/sum/bench": 9e-5})
-    new = side("b", {"/new/sort/bench": 1.3e-5, "/new/scan/bench": 3e-5, "/new/sum/bench": 9e-5})
-    found = compare(read_files("", old), read_files("", new), 0.01)
+    sort, scan, total = "/old/sort/bench", "/old/scan/bench", "/old/sum/bench"
+    new = {"/new/sort/bench": 1.3e-5, "/new/scan/bench": 3e-5, "/new/sum/bench": 9e-5}
+    found = compare(side({sort: 1e-5, scan: 3e-5, total: 9e-5}), side(new), 0.01)
     slower = {row.row[0]: row.ratio for row in found.judged if row.direction == "slower"}
     assert slower == {"sort/bench": pytest.approx(1.3)} and len(found.judged) == 27
-    found = compare(read_files("", old[:1]), read_files("", side("c", {"./renamed": 1e-5})), 0.01)
+    found = compare(side({sort: 1e-5}), side({"./renamed": 1e-5}), 0.01)
     assert {row.row[0] for row in found.judged} == {""}
 
 
