@@ -99,13 +99,13 @@ class Sample:
     value: float | None
     run: str
     round: int
-    sample: int
-    verified: int
-    status: str
-    reason: str
-    throttle: str
-    sm_mhz: float | None
-    started_at: str
+    sample: int = 0
+    verified: int = 1
+    status: str = "ok"
+    reason: str = ""
+    throttle: str = ""
+    sm_mhz: float | None = 1980.0
+    started_at: str = RUN
 
 
 def samples_of(
@@ -120,15 +120,11 @@ def samples_of(
 ) -> list[Sample]:
     """Verified samples of every case in `grid` and time metric of `variant`, one a round."""
     draw = random.Random(f"{run}{variant.name}").lognormvariate
-    about: dict[str, Any] = {"run": run, "sample": 0, "verified": 1, "status": "ok", "reason": ""}
-    about |= {"throttle": "", "sm_mhz": 1980.0, "started_at": run, "unit": "s"}
     return [
         Sample(
-            *(study.name, variant.name, case.id),
-            metric=metric,
-            round=number,
-            value=seconds(variant, case, metric) * draw(0, noise),
-            **about,
+            *(study.name, variant.name, case.id, metric, "s"),
+            *(seconds(variant, case, metric) * draw(0, noise), run, number),
+            started_at=run,
         )
         for number in range(rounds)
         for case in variant.in_grid(grid)
@@ -252,17 +248,12 @@ def write_run(
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
         known = {**old.about.variants, **known}
         bounds = {**old.about.bounds, **bounds}
-    about: dict[str, Any] = {
-        "format": FORMAT,
-        "grid": "default",
-        "stages_s": None,
-        "energy_j": None,
-    }
+    about: dict[str, Any] = {"format": FORMAT, "grid": "default", "discarded_host_passes": 1}
     about |= {"asked": [], "other_processes": [], "conditions": [], "disturbed": []}
-    about |= {"repeated": [], "discarded_host_passes": 1, "compiler": Compiler(), "telemetry": {}}
+    about |= {"repeated": [], "telemetry": {}, "stages_s": None, "energy_j": None}
     about |= {key: first[key] for key in first.keys() & RunFile.model_fields.keys()}
     about |= {"machine": machine, "study": study, "run": name, "host": host, "variants": known}
-    about |= {"bounds": bounds, "files": {}}
+    about |= {"bounds": bounds, "files": {}, "compiler": Compiler(**first.get("compiler", {}))}
     add(folder, RunFile.model_validate(about), {f"{name}.csv": to_text(rows)})
 
 
@@ -308,15 +299,14 @@ def set_capture(
         name: {**usual, "source_sha256": fingerprint(study, study.variant(name)), **changes}
         for name, changes in variants.items()
     }
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": kind,
-        "machine": machine,
-        "study": study.name,
-        "at": at,
+    content: dict[str, Any] = {"format": FORMAT, "kind": kind, "at": at, "machine": machine}
+    content |= {"study": study.name, "files": {}, "compiler": Compiler()}
+    content |= {
+        "commit": None,
+        "dirty": None,
+        "host": host_of({"gpu": "Synthetic GPU"}),
+        "variants": of_variants,
     }
-    content |= {"commit": None, "dirty": None, "files": {}, "compiler": Compiler()}
-    content |= {"host": host_of({"gpu": "Synthetic GPU"}), "variants": of_variants}
     about = CaptureFile.model_validate(content)
     text = records_text(type(records[0]), records, ".9f") if records else ""
     files = {about.file_name.replace(".json", ".csv"): text} if text else {}
