@@ -24,7 +24,7 @@ from analysis.base.keys import (
     read,
 )
 from analysis.base.reading import read_yaml
-from analysis.study import Study, discover
+from analysis.study import GRIDS, Study, discover
 from analysis.study.keys import Grid as GridName
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
@@ -54,16 +54,6 @@ class GridKeys:
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
-class Grids:
-    smoke: GridKeys
-    """A trial of each variant's headline case; its results stay under build/."""
-    default: GridKeys
-    """The grid that measures a machine."""
-    full: GridKeys
-    """The default grid, and the cases that study.yaml keeps for this one."""
-
-
-@dataclass(frozen=True, kw_only=True, config=KEYS)
 class Machine:
     """A kind of node of a cluster, measured under this name."""
 
@@ -89,8 +79,9 @@ class Settings:
     """The studies to build and measure; all of them if the list is empty."""
     grid_name: Annotated[GridName, Field(alias="grid")]
     """The grid to run, one of those below. Results of `smoke` stay under build/."""
-    grids: Grids
-    """The effort of each grid."""
+    grids: Annotated[Mapping[GridName, GridKeys], Field(min_length=len(GRIDS))]
+    """The effort of each grid: `smoke` tries the headline cases, `default` measures a machine, and
+    `full` also the cases that study.yaml keeps for it."""
     machine: MachineName
     """Folder under results/ to write to; `auto` names it after the GPU."""
     gpu: GpuNames
@@ -157,7 +148,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
         require_known("config: studies", name, sorted(studies))
     chosen = {name: studies[name] for name in settings.study_names} or studies
     refuse_repeats("config: machines", [machine.name for machine in settings.machines])
-    grid = Grid(name=settings.grid_name, **vars(getattr(settings.grids, settings.grid_name)))
+    grid = Grid(name=settings.grid_name, **vars(settings.grids[settings.grid_name]))
     return Config(**vars(settings), studies=chosen, known=studies, grid=grid)
 
 
