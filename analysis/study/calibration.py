@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Final
 
 from analysis.study.description import Study, Variant
@@ -28,13 +27,12 @@ def held_back(study: Study, variant: Variant) -> list[str]:
     if not study.calibrates:
         return [FITTED] * len(variant.cases)
     uses: list[str] = []
-    within = itertools.count()
     for case in variant.cases:
         ranges = (item for item in study.fitted_range.items() if item[0] in case.values)
         if not all(low <= case.number(key) <= high for key, (low, high) in ranges):
             uses.append(OUTSIDE)
         else:
-            number = next(within)
+            number = len(uses) - uses.count(OUTSIDE)
             uses.append(INSIDE if (number + number // 3) % 3 == 2 else FITTED)
     return uses
 
