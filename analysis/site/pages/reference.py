@@ -13,7 +13,7 @@ from analysis.base.keys import adapter
 from analysis.site.interface import FILES
 from analysis.site.pages.html import code, element, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
+from analysis.study.access import READS, WORDS, Access
 from analysis.study.claims.claim import BOUNDS
 from analysis.study.claims.kinds import KINDS
 from analysis.study.config import Settings
@@ -68,7 +68,7 @@ def study_schema() -> Schema:
     values: dict[str, Schema] = {
         **{name: {"type": ["string", "integer"]} for name in keys},
         **{name: {"type": "string"} for name in WORDS},
-        "reads": {"enum": READS},
+        "reads": {"enum": [*READS]},
     }
     link["title"], link["required"] = "Link", ["reads"]
     link["properties"] = {
@@ -177,10 +177,13 @@ def claim_kinds(page: Page) -> Markup:
 @macro()
 def link_keys(page: Page) -> Markup:
     """The keys of a `link` for each way of reading host memory."""
-    rows = [(reads, sorted(NEEDED[reads]), sorted(OPTIONAL[reads])) for reads in READS]
     return table(
-        {"reads": code(reads), "needs": ", ".join(needed), "may have": ", ".join(optional)}
-        for reads, needed, optional in rows
+        {
+            "reads": code(reads),
+            "needs": ", ".join(sorted(needed)),
+            "may have": ", ".join(sorted(optional)),
+        }
+        for reads, (needed, optional) in READS.items()
     )
 
 

@@ -28,7 +28,7 @@ from tests.waiting import DEADLINE_S, wait_for
 HERE = Path(__file__).parent
 STUDY = STUDIES["rdma_write"]
 WORKLOAD, PEERS = (load_python(STUDY, name) for name in ("workload", "peers"))
-PARTS = {metric.name for metric in STUDY.metrics.values() if metric.part_of == "op_time"}
+PARTS = {name for name, metric in STUDY.metrics.items() if metric.part_of == "op_time"}
 QUICK = {
     *((name, "shm") for name in ("single_thread", "threads_pinned")),
     *((n, p) for n in ("pooled_contexts", "threads_shared_atomic") for p in ("shm", "tcp")),
