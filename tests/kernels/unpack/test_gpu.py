@@ -7,46 +7,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.study import Case
+from analysis.measure.memory import DeviceArray
 from tests.compiled import gpu_module
 from tests.conformance.binding import case_of, outcome
 from tests.kernels.unpack.test_workload import UNPACK, WORKLOADS
 
 pytestmark = pytest.mark.gpu
-
 SCATTERING = [v for v in UNPACK.variants if v.role != "ceiling" and v.name != "debug_poll_50ms"]
 
 
-def random_chunks(rng: np.random.Generator) -> list[np.ndarray]:
-    """Three chunks of fragments of any length and alignment, with gaps, in any order."""
-    count = int(rng.integers(3, 3000))
-    lengths = rng.integers(1, rng.choice([16, 300, 9000]), count)
-    every = np.zeros(count, WORKLOADS.DESCRIPTOR)
-    every["len"] = lengths
-    every["src_off"] = rng.integers(0, 1 << 20, count)
-    gaps = rng.integers(0, 20, count)
-    every["dst_off"] = WORKLOADS.GUARD + np.cumsum(lengths + gaps) - lengths
-    return [part for part in np.array_split(rng.permutation(every), 3) if len(part)]
-
-
 @pytest.mark.parametrize("variant", SCATTERING, ids=lambda variant: variant.name)
-def test_random_descriptors_land_and_nothing_else_changes(variant: Any, stream: int) -> None:
+def test_fragments_of_any_length_and_place_land(variant: Any, stream: int) -> None:
     rng = np.random.default_rng(len(variant.name))
     workload = WORKLOADS.Workload(variant.constants, np.random.default_rng(0))
-    for _ in range(4):
-        workload.prepare_chunks(random_chunks(rng))
+    for longest in (16, 300, 9000):
+        count = int(rng.integers(3, 3000))
+        lengths, gaps = rng.integers(1, longest, count), rng.integers(0, 20, count)
+        every = np.zeros(count, WORKLOADS.DESCRIPTOR)
+        every["len"], every["src_off"] = lengths, rng.integers(0, 1 << 20, count)
+        every["dst_off"] = WORKLOADS.GUARD + np.cumsum(lengths + gaps) - lengths
+        workload.prepare_chunks(np.array_split(rng.permutation(every), 3))
         assert outcome(workload.bind(variant, gpu_module(UNPACK, variant.name)), stream) is None
-
-
-def checked(plan: Any) -> tuple[Any, ...]:
-    """The checked variant bound to a plan that nothing has validated, behind its memory."""
-    from analysis.measure.memory import DeviceArray
-
-    bounce = DeviceArray((plan.bounce_bytes,), np.uint8, "bounce")
-    dst = DeviceArray((plan.dst_bytes,), np.uint8, "dst")
-    blocks = plan.blocks.view(np.uint8).reshape(-1)
-    ends = bounce.pointer, bounce.nbytes, dst.pointer, dst.nbytes
-    return bounce, dst, gpu_module(UNPACK, "checked").bind(blocks, plan.blocks_of_chunks, *ends)
 
 
 @pytest.mark.parametrize(
@@ -62,15 +43,15 @@ def checked(plan: Any) -> tuple[Any, ...]:
 def test_the_checked_mode_finds_faults_on_the_device(
     stream: int, index: int, field: str, value: int, message: str
 ) -> None:
-    case: Case = case_of(UNPACK.variant("checked"), {"chunks": 2, "kib": 256}, {})
+    case = case_of(UNPACK.variant("checked"), {"chunks": 2, "kib": 256}, {})
     drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(0))
     plan = WORKLOADS.plan(drawn, UNPACK.constants["block_descriptors"])
-    *kept, good = checked(plan)
-    good.launch(stream)
+    bounce = DeviceArray((plan.bounce_bytes,), np.uint8, "bounce")
+    dst = DeviceArray((plan.dst_bytes,), np.uint8, "dst")
     block, position = divmod(index, 64)
     target = plan.blocks[block]
     (target if field == "bytes" else target["descriptors"][position])[field] = value
-    *kept, bad = checked(plan)
+    blocks, ends = plan.blocks.view(np.uint8).reshape(-1), (bounce.nbytes, dst.pointer, dst.nbytes)
+    bad = gpu_module(UNPACK, "checked").bind(blocks, plan.blocks_of_chunks, bounce.pointer, *ends)
     with pytest.raises(RuntimeError, match=message):
         bad.launch(stream)
-    del kept
