@@ -31,7 +31,6 @@ class StreamWork {
   void add(Id id, bool is_blocking) { streams_[id] = {0, is_blocking, {{id, 0}}, {}}; }
   bool is_blocking(Id id) const { return streams_.at(id).is_blocking; }
   uint64_t given(Id id) const { return streams_.at(id).end.at(id); }
-  const Point& behind(Id id) const { return streams_.at(id).end; }
 
   // Enqueues a piece of work that waits for `point`, which end_of returned.
   void give(Id id, const Point& point = {}) {
@@ -54,10 +53,8 @@ class StreamWork {
     return point;
   }
 
-  bool is_reached(const Point& point) const { return is_before(point, {}); }
-
-  // Whether `point` is reached when `end` is.
-  bool is_before(const Point& point, const Point& end) const {
+  // Whether `point` is reached now, or when `end` is.
+  bool is_reached(const Point& point, const Point& end = {}) const {
     return std::all_of(point.begin(), point.end(), [&](const auto& part) {
       const auto behind = end.find(part.first);
       return streams_.at(part.first).done >= part.second ||
@@ -105,13 +102,12 @@ class StreamWork {
   std::map<Id, Work> streams_;
 };
 
-// One device, whatever the index. Programs and allocators may call it from several threads. It
-// throws std::logic_error where the real driver would end the process, or do something that nobody
-// asked.
+// One device, whatever the index, for a program of one source. Programs and allocators may call it
+// from several threads. It throws std::logic_error where the real driver would end the process, or
+// do something that nobody asked.
 class HostileSource : public StreamSource {
  public:
   using Id = StreamWork::Id;
-  using Point = StreamWork::Point;
   using Lock = std::lock_guard<std::recursive_mutex>;
 
   explicit HostileSource(size_t capacity) : capacity_(capacity) { work.add(0, true); }
@@ -134,20 +130,19 @@ class HostileSource : public StreamSource {
       --failing_releases;
       throw std::runtime_error("cudaFree: unspecified launch failure");
     }
-    const auto found = memory_.ranges(kOnly).find(reinterpret_cast<uintptr_t>(ptr));
-    unreserve(found == memory_.ranges(kOnly).end() ? 0 : found->second);
+    const size_t reserved = memory_.counts(kOnly).reserved;
     memory_.release(kOnly, ptr);
+    unreserve(reserved - memory_.counts(kOnly).reserved);
   }
 
   Event record(int /*device*/, Stream stream) override {
     const Lock lock(mutex);
-    const Id id = live(stream, "cudaEventRecord");
-    const Capture capture = capture_of_id(id);
-    if (capture == Capture::kRefused) {
+    const Id id = id_of(stream);
+    if (capture_of(kOnly, stream) == Capture::kRefused) {
       invalidate("cudaEventRecord in the default stream");
       throw std::runtime_error("cudaEventRecord: operation would make the legacy stream depend");
     }
-    events_[++last_event_] = {work.end_of(id), capture == Capture::kCaptured};
+    events_[++last_event_] = {work.end_of(id), capturing_.count(id) > 0};
     return last_event_;
   }
 
@@ -169,13 +164,19 @@ class HostileSource : public StreamSource {
 
   // The identity of a per-thread default stream is odd, which no handle is.
   Stream identity(Stream stream) override {
-    const Lock lock(mutex);
-    return stream == kPerThread ? Stream(2 * live(stream, "a call") + 1) : stream;
+    return stream == kPerThread ? Stream(2 * id_of(stream) + 1) : stream;
   }
 
   Capture capture_of(int /*device*/, Stream stream) override {
     const Lock lock(mutex);
-    return capture_of_id(live(stream, "cudaStreamIsCapturing"));
+    const Id id = id_of(stream);
+    if (capturing_.count(id) > 0) {
+      return Capture::kCaptured;
+    }
+    const bool is_waited_for =
+        std::any_of(capturing_.begin(), capturing_.end(),
+                    [&](const auto& other) { return work.is_blocking(other.first); });
+    return id == 0 && is_waited_for ? Capture::kRefused : Capture::kNone;
   }
 
   SourceCounts counts(int /*device*/) const override {
@@ -202,14 +203,13 @@ class HostileSource : public StreamSource {
   // The stream's earlier work is still finished.
   void destroy_stream(Stream stream) {
     const Lock lock(mutex);
-    live(stream, "cudaStreamDestroy");
     handles_.erase(stream);
     ended_.push_back(stream);
   }
 
   void launch(Stream stream) {
     const Lock lock(mutex);
-    const Id id = live(stream, "a launch");
+    const Id id = id_of(stream);
     if (capturing_.count(id) == 0) {  // else the graph has the work
       work.give(id);
     }
@@ -220,48 +220,61 @@ class HostileSource : public StreamSource {
     work.complete(id_of(stream), count);
   }
 
-  void complete_all() {
-    const Lock lock(mutex);
-    work.finish_all();
-  }
-
   // In global mode, as PyTorch captures, or in relaxed mode, which forbids nothing.
   void begin_capture(Stream stream, bool is_relaxed = false) {
     const Lock lock(mutex);
-    capturing_[live(stream, "cudaStreamBeginCapture")] = !is_relaxed;
+    capturing_[id_of(stream)] = !is_relaxed;
   }
 
   // Throws std::logic_error if a forbidden call has ended the capture.
   void end_capture(Stream stream) {
     const Lock lock(mutex);
-    capturing_.erase(live(stream, "cudaStreamEndCapture"));
+    capturing_.erase(id_of(stream));
     if (!invalid_.empty() && capturing_.empty()) {
-      throw std::logic_error("cudaStreamEndCapture: the capture was ended by " +
-                             std::exchange(invalid_, ""));
+      throw std::logic_error("cudaStreamEndCapture: the capture was ended by " + invalid_);
     }
   }
 
+  // Throws std::logic_error for a stream that has ended.
   Id id_of(Stream stream) {
     const Lock lock(mutex);
-    return live(stream, "a test");
+    if (stream == kPerThread) {
+      thread_local Id id = 0;
+      if (id == 0) {
+        work.add(id = ++last_id_, true);
+      }
+      return id;
+    }
+    if (stream % 2 == 1) {
+      // Only a thread itself can name its default stream; for others the device's default stream,
+      // which waits for it, has to do.
+      return id_of(kPerThread) == stream / 2 ? stream / 2 : 0;
+    }
+    if (stream != 0 && handles_.count(stream) == 0) {
+      throw std::logic_error("a call for a stream that has ended: segmentation fault");
+    }
+    return stream == 0 ? 0 : handles_[stream];
   }
+
   bool is_idle(Stream stream) {
     const Lock lock(mutex);
     return work.is_reached({{id_of(stream), work.given(id_of(stream))}});
   }
+
   size_t events_alive() const { return events_.size(); }
+  virtual size_t reserved_ranges() const { return 0; }
 
   // Bytes of memory from `address` on.
   size_t room_at(uintptr_t address) {
     const Lock lock(mutex);
-    for (const auto& [start, bytes] : ranges()) {
-      if (address >= start && address < start + bytes) {
-        return start + bytes - address;
-      }
+    const auto all = ranges();
+    const auto after = all.upper_bound(address);
+    if (after == all.begin()) {
+      return 0;
     }
-    return 0;
+    const uintptr_t end = std::prev(after)->first + std::prev(after)->second;
+    return address < end ? end - address : 0;
   }
-  virtual size_t reserved_ranges() const { return 0; }
 
   StreamWork work;
   mutable std::recursive_mutex mutex;  // of all state
@@ -303,24 +316,23 @@ class HostileSource : public StreamSource {
   }
 
   void give_wait(Stream stream, Event event) {
-    const Id id = live(stream, "cudaStreamWaitEvent");
     const Recorded& recorded = events_.at(event);
-    if (recorded.is_captured || capture_of_id(id) != Capture::kNone) {
+    if (recorded.is_captured || capture_of(kOnly, stream) != Capture::kNone) {
       invalidate("cudaStreamWaitEvent");
       throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
     }
-    work.give(id, recorded.point);
+    work.give(id_of(stream), recorded.point);
   }
 
  private:
   static constexpr int kOnly = 0;  // the only device
 
   struct Recorded {
-    Point point;
+    StreamWork::Point point;
     bool is_captured = false;
   };
 
-  const Point& uncaptured(Event event, const std::string& call) {
+  const StreamWork::Point& uncaptured(Event event, const std::string& call) {
     refuse_in_capture(call);
     const Recorded& recorded = events_.at(event);
     if (recorded.is_captured) {
@@ -329,43 +341,8 @@ class HostileSource : public StreamSource {
     return recorded.point;
   }
 
-  Id live(Stream stream, const std::string& call) {
-    if (stream == 0) {
-      return 0;
-    }
-    if (stream == kPerThread) {
-      thread_local std::map<uint64_t, Id> ids;
-      const auto [found, is_new] = ids.try_emplace(serial_, last_id_ + 1);
-      if (is_new) {
-        work.add(++last_id_, true);
-      }
-      return found->second;
-    }
-    if (stream % 2 == 1) {
-      // Only a thread itself can name its default stream; for others the device's default stream,
-      // which waits for it, has to do.
-      return live(kPerThread, call) == stream / 2 ? stream / 2 : 0;
-    }
-    const auto found = handles_.find(stream);
-    if (found == handles_.end()) {
-      throw std::logic_error(call + " of a stream that has ended: segmentation fault");
-    }
-    return found->second;
-  }
-
-  Capture capture_of_id(Id id) const {
-    const bool is_waited_for =
-        std::any_of(capturing_.begin(), capturing_.end(),
-                    [&](const auto& other) { return work.is_blocking(other.first); });
-    return capturing_.count(id) > 0   ? Capture::kCaptured
-           : id == 0 && is_waited_for ? Capture::kRefused
-                                      : Capture::kNone;
-  }
-
   void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
 
-  static inline std::atomic<uint64_t> sources_{0};
-  const uint64_t serial_ = ++sources_;
   const size_t capacity_;
   SourceCounts counts_;
   HostSource memory_{SIZE_MAX};  // addresses, which come back

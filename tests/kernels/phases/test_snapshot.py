@@ -24,10 +24,10 @@ def event(action: str, address: Any = 0, size: int = MIB, stream: Any = 0) -> Ev
     return {"action": action, "size": size, "stream": stream, "frames": [], "time_us": 1, **named}
 
 
-def segment(at: int, *sizes: int, device: int = 0, **more: Any) -> Event:
-    """A segment whose blocks are all live."""
-    blocks = [{"size": size, "state": "active_allocated", **more} for size in sizes]
-    return {"address": at, "device": device, "stream": 0, "blocks": blocks}
+def segment(at: int, size: int, device: int = 0) -> Event:
+    """A segment of a live block."""
+    block = {"size": size, "state": "active_allocated"}
+    return {"address": at, "device": device, "stream": 0, "blocks": [block]}
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("snapshots") / "snapshot.pickle"
 
 
-def read_all(path: Path, traces: Any, segments: Any = ()) -> Any:
+def read(path: Path, traces: Any, segments: Any = ()) -> list[Recording]:
     path.write_bytes(pickle.dumps({"segments": [*segments], "device_traces": traces}))
     return read_snapshot(path)
-
-
-def read(path: Path, trace: list[Event], *segments: Event) -> Recording:
-    recording: Recording
-    (recording,) = read_all(path, [trace], segments)
-    return recording
 
 
 OTHERS = [
@@ -74,7 +68,7 @@ def test_a_recording_has_the_requests_of_its_program(
 ) -> None:
     """A free counts where it is requested, or else where it is completed. Memory that is used again
     was freed. `old` allocations were live before, and some of them are freed at the beginning."""
-    peak, implied = 3 * len(old), 0
+    peak = 3 * len(old)
     live = {2**50 * (1 + n): 3 for n, is_freed in enumerate(old) if not is_freed}
     segments = [segment(address, 3) for address in live]
     trace = [event("free", 2**50 * (1 + n), 3) for n, is_freed in enumerate(old) if is_freed]
@@ -89,14 +83,13 @@ def test_a_recording_has_the_requests_of_its_program(
             completions[address] = freed[1:]
         else:
             trace += [*completions.pop(address, []), event("alloc", address, size, stream)]
-            implied += live.pop(address, None) is not None
             live[address] = size
         peak = max(peak, sum(live.values()))
     trace += [one for completed in completions.values() for one in completed]
-    recording = read(path, trace, *segments)
+    (recording,) = read(path, [trace], segments)
     requests = [one for one in trace if one["action"] == "alloc"]
     assert (recording.live, recording.allocations) == (len(old), len(old) + len(requests))
-    assert (recording.peak_bytes, recording.implied) == (peak, implied)
+    assert recording.peak_bytes == peak
     left_out = Counter(one["action"] for one in others if one["action"][0] != "s")
     assert recording.left_out == left_out
     pattern = recording.pattern()
@@ -104,23 +97,17 @@ def test_a_recording_has_the_requests_of_its_program(
     assert pattern.streams == len({0, *(one["stream"] for one in requests)})
 
 
-def test_devices_are_separate_and_blocks_of_every_version_are_live(path: Path) -> None:
+def test_devices_are_separate_and_memory_that_is_used_again_was_freed(path: Path) -> None:
     traces = [[event("alloc", 2**30)], [], [event("alloc", 2**30, 3 * MIB)]]
     segments = [
         *(segment(2**30, MIB), segment(2**31, 8 * MIB)),
         *(segment(2**30, 3 * MIB, device=2), segment(2**31, 16 * MIB, device=1)),
     ]
-    found = read_all(path, traces, segments)
-    shown = [(one.device, one.live, one.peak_bytes // MIB) for one in found]
+    shown = [(one.device, one.live, one.peak_bytes // MIB) for one in read(path, traces, segments)]
     assert shown == [(0, 1, 9), (2, 0, 3)]
-    history = {"history": [{"real_size": 600_000, "addr": 5}]}
-    recorded: list[dict[str, Any]] = [{"requested_size": 700_000}, history, {}]
-    for more, size in zip(recorded, (700_000, 600_000, MIB), strict=True):
-        recording = read(path, [event("alloc", 2**30)], segment(2**31, MIB, **more))
-        assert (recording.live, recording.peak_bytes) == (1, MIB + size)
     small = [event("alloc", 2**30 + n * MIB) for n in range(8)]
-    recording = read(path, [*small, event("alloc", 2**30 + MIB // 2, 4 * MIB)])  # covers five
-    assert (recording.implied, recording.peak_bytes) == (5, 8 * MIB)
+    (recording,) = read(path, [[*small, event("alloc", 2**30 + MIB // 2, 4 * MIB)]])  # covers five
+    assert recording.peak_bytes == 8 * MIB
 
 
 class Hostile:
@@ -133,20 +120,15 @@ def traced(*events: Any) -> dict[str, Any]:
 
 
 REFUSED: dict[str, Any] = {
-    "a list": [],
     "no traces": {"segments": []},
     "no events": {"device_traces": [[], []]},
     "a program": {"device_traces": Hostile()},
     "traces of text": {"device_traces": "x"},
     "a device of 5,000 digits": {"device_traces": [], "segments": [segment(1, 1, device=10**5000)]},
-    "a block of text": {"device_traces": [], "segments": [{"blocks": ["x"]}]},
     "many devices": {"device_traces": [[]] * 1000},
     "only frees": traced(event("free_requested", 5)),
     "an event of text": traced("alloc"),
-    "no address": traced(event("alloc", None)),
-    "an address below 0": traced(event("alloc", -1)),
     "a size of 5,000 digits": traced(event("alloc", 1, 10**5000)),
-    "a stream of text": traced(event("alloc", stream="0")),
     "a free twice": traced(event("alloc", 5), *2 * [event("free_requested", 5)]),
     "many streams": traced(*(event("alloc", n * MIB, 1, n) for n in range(1, 999))),
 }
@@ -157,11 +139,9 @@ def test_a_bad_snapshot_is_refused_in_one_line(
     path: Path, snapshot: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path.write_bytes(pickle.dumps(snapshot))
-    with pytest.raises(HotpathError) as error:
+    with pytest.raises(HotpathError, match=rf"^{path}: .*expected [^\n]{{,600}}\Z"):
         read_snapshot(path)
-    shown = str(error.value)
-    assert shown.count("\n") == 0 and len(shown) < 700 and shown.startswith(f"{path}: ")
-    assert "expected" in shown and capsys.readouterr().out == ""
+    assert capsys.readouterr().out == ""
 
 
 def test_the_command_names_peak_reserved_and_driver_calls(
@@ -170,7 +150,7 @@ def test_the_command_names_peak_reserved_and_driver_calls(
     monkeypatch.setattr(command, "has_gpu", lambda: False)
     monkeypatch.setattr("sys.argv", ["allocator", "replay", str(path)])
     trace = [*[event("alloc", 2**30), event("free", 2**30)] * 1000, event("oom", size=2**60)]
-    read_all(path, [trace, [event("alloc", 2**30)]], [segment(2**31, 4 * MIB)])
+    read(path, [trace, [event("alloc", 2**30)]], [segment(2**31, 4 * MIB)])
     with monkeypatch.context() as patch, pytest.raises(HotpathError, match="not built; run: snake"):
         patch.setattr(command, "modules_of", lambda *_: path.parent)
         command.main()

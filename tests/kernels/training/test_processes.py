@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import psutil
@@ -40,37 +39,24 @@ class Fake:
         return {"order": self._order, "by": os.getpid()}
 
 
-@pytest.fixture(scope="module")
-def children() -> Iterator[Any]:
-    made = CHILDREN.Children(Fake)
-    yield made
-    made.close()
-
-
-@pytest.mark.parametrize(
-    ("work", "error"),
-    [
+def test_a_process_that_ends_is_one_line_and_is_started_anew() -> None:
+    children = CHILDREN.Children(Fake)
+    for work, error in (
         ("fails", "one: first line second line"),
         ("dies", "one: its process ended without a word"),
         ("hangs", "one: no answer within 0.2 s"),
-    ],
-)
-def test_a_process_that_ends_is_one_line_and_is_started_anew(
-    children: Any, work: str, error: str
-) -> None:
-    child = children.get("one")
-    before = child.ask(work="")["by"]
-    with pytest.raises(CHILDREN.ChildError, match=rf"^{error}$"):
-        child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
-    assert child.is_gone and not psutil.pid_exists(before)
-    assert children.get("one").ask(work="")["by"] != before
-
-
-def test_all_are_asked_whatever_becomes_of_one(children: Any) -> None:
+    ):
+        child = children.get("one")
+        before = child.ask(work="")["by"]
+        with pytest.raises(CHILDREN.ChildError, match=rf"^{error}$"):
+            child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
+        assert child.is_gone and not psutil.pid_exists(before)
+        assert children.get("one").ask(work="")["by"] != before
     orders = {"first": {"module": "a"}, "broken": {"is_broken": True}, "second": {"module": "b"}}
     answers, wrong = children.ask_all(orders, work="")
     assert [answer["order"]["module"] for answer in answers.values()] == ["a", "b"]
     assert wrong == {"broken": "broken: no allocator of this kind"}
+    children.close()
 
 
 def test_they_end_with_the_process_that_asks_them() -> None:
