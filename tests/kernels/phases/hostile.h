@@ -7,7 +7,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -21,77 +20,67 @@
 
 constexpr Stream kPerThread = 2;  // cudaStreamPerThread: a different stream in each thread
 
-// The work of streams. Each piece of work may wait for points in the work of other streams.
+// The work of streams, by their ids: unlike a handle, an id is never used twice.
 class StreamWork {
  public:
-  using Id = uint64_t;                   // of a stream; unlike its handle, never used twice
-  using Point = std::map<Id, uint64_t>;  // number of finished pieces of each of these streams
+  using Id = uint64_t;
+  using Point = std::map<Id, size_t>;  // numbers of finished pieces of work, by stream
 
   // The default stream, 0, waits for all blocking streams.
-  void add(Id id, bool is_blocking) { streams_[id] = {0, is_blocking, {{id, 0}}, {}}; }
+  void add(Id id, bool is_blocking) { streams_[id] = {is_blocking, {{}}}; }
   bool is_blocking(Id id) const { return streams_.at(id).is_blocking; }
-  uint64_t given(Id id) const { return streams_.at(id).end.at(id); }
+  size_t given(Id id) const { return streams_.at(id).pieces.size() - 1; }
 
-  // Enqueues a piece of work that waits for `point`, which end_of returned.
+  // Enqueues a piece of work that waits for `point`.
   void give(Id id, const Point& point = {}) {
-    Work& work = streams_.at(id);
-    ++work.end[id];
-    if (!point.empty()) {
-      work.waits.emplace(given(id), point);
-      merge(work.end, point);
-    }
+    std::vector<Point>& pieces = streams_.at(id).pieces;
+    Point end = pieces.back();
+    merge(end, point);
+    end[id] = pieces.size();
+    pieces.push_back(end);
   }
 
   // All work that is finished when the stream's is.
   Point end_of(Id id) const {
-    Point point = streams_.at(id).end;
+    Point end = streams_.at(id).pieces.back();
     for (const auto& [other, work] : streams_) {
       if (id == 0 && work.is_blocking) {
-        merge(point, work.end);
+        merge(end, work.pieces.back());
       }
     }
-    return point;
+    return end;
   }
 
   // Whether `point` is reached now, or when `end` is.
   bool is_reached(const Point& point, const Point& end = {}) const {
     return std::all_of(point.begin(), point.end(), [&](const auto& part) {
-      const auto behind = end.find(part.first);
-      return streams_.at(part.first).done >= part.second ||
-             (behind != end.end() && behind->second >= part.second);
+      return count(done_, part.first) >= part.second || count(end, part.first) >= part.second;
     });
   }
 
-  // Finishes the next `count` pieces, unless one has to wait.
-  void complete(Id id, uint64_t count) {
-    Work& work = streams_.at(id);
-    for (; count > 0 && work.done < given(id); --count, ++work.done) {
-      const auto wait = work.waits.find(work.done + 1);
-      if (wait != work.waits.end() && !is_reached(wait->second)) {
-        return;
-      }
-    }
+  // Finishes the next `pieces`, and all that these wait for.
+  void complete(Id id, size_t pieces) {
+    reach(streams_.at(id).pieces[std::min(count(done_, id) + pieces, given(id))]);
   }
 
-  void reach(const Point& point) {
-    for (const auto& [id, position] : point) {
-      streams_.at(id).done = std::max(streams_.at(id).done, position);
-    }
-  }
+  void reach(const Point& point) { merge(done_, point); }
 
   void finish_all() {
-    for (auto& [id, work] : streams_) {
-      work.done = given(id);
+    for (const auto& [id, work] : streams_) {
+      reach(work.pieces.back());
     }
   }
 
  private:
   struct Work {
-    uint64_t done;
     bool is_blocking;
-    Point end;                        // all work that is finished when this stream's is
-    std::map<uint64_t, Point> waits;  // by the number of the piece
+    std::vector<Point> pieces;  // what is finished with each piece, the first being no work
   };
+
+  static size_t count(const Point& point, Id id) {
+    const auto found = point.find(id);
+    return found == point.end() ? 0 : found->second;
+  }
 
   static void merge(Point& point, const Point& other) {
     for (const auto& [id, position] : other) {
@@ -100,6 +89,7 @@ class StreamWork {
   }
 
   std::map<Id, Work> streams_;
+  Point done_;
 };
 
 // One device, whatever the index, for a program of one source. Programs and allocators may call it
@@ -120,7 +110,12 @@ class HostileSource : public StreamSource {
 
   void* allocate_in_capture(int /*device*/, size_t bytes) override {
     const Lock lock(mutex);
-    return reserves(bytes) ? memory_.allocate(kOnly, bytes) : nullptr;
+    if (!reserves(bytes)) {
+      return nullptr;
+    }
+    void* ptr = addresses_.allocate(kOnly, bytes);
+    memory_[static_cast<char*>(ptr)] = bytes;
+    return ptr;
   }
 
   void release(int /*device*/, void* ptr) override {
@@ -130,9 +125,8 @@ class HostileSource : public StreamSource {
       --failing_releases;
       throw std::runtime_error("cudaFree: unspecified launch failure");
     }
-    const size_t reserved = memory_.counts(kOnly).reserved;
-    memory_.release(kOnly, ptr);
-    unreserve(reserved - memory_.counts(kOnly).reserved);
+    addresses_.release(kOnly, ptr);
+    unreserve(memory_.extract(static_cast<char*>(ptr)).mapped());
   }
 
   Event record(int /*device*/, Stream stream) override {
@@ -262,18 +256,16 @@ class HostileSource : public StreamSource {
   }
 
   size_t events_alive() const { return events_.size(); }
-  virtual size_t reserved_ranges() const { return 0; }
 
   // Bytes of memory from `address` on.
-  size_t room_at(uintptr_t address) {
+  size_t room_at(char* address) {
     const Lock lock(mutex);
-    const auto all = ranges();
-    const auto after = all.upper_bound(address);
-    if (after == all.begin()) {
+    const auto after = memory_.upper_bound(address);
+    if (after == memory_.begin()) {
       return 0;
     }
-    const uintptr_t end = std::prev(after)->first + std::prev(after)->second;
-    return address < end ? end - address : 0;
+    const auto& [start, bytes] = *std::prev(after);
+    return address < start + bytes ? size_t(start + bytes - address) : 0;
   }
 
   StreamWork work;
@@ -281,14 +273,13 @@ class HostileSource : public StreamSource {
 
   // The next `count` calls fail.
   std::atomic<uint64_t> failing_allocations{0}, failing_releases{0};
+  std::map<char*, std::vector<size_t>> ranges;  // pieces of pages in each range of addresses
 
  protected:
-  // Memory by its start.
-  virtual std::map<uintptr_t, size_t> ranges() { return memory_.ranges(kOnly); }
+  std::map<char*, size_t> memory_;  // bytes by their start
 
   // False if a test wants a failure, or for lack of memory.
   bool reserves(size_t bytes) {
-    ++counts_.allocations;
     if (failing_allocations > 0) {
       --failing_allocations;
       return false;
@@ -297,13 +288,11 @@ class HostileSource : public StreamSource {
       return false;
     }
     counts_.reserved += bytes;
-    counts_.peak_reserved = std::max(counts_.peak_reserved, counts_.reserved);
     return true;
   }
 
   // Like the driver, waits for the device.
   void unreserve(size_t bytes) {
-    ++counts_.frees;
     counts_.reserved -= bytes;
     work.finish_all();
   }
@@ -315,22 +304,16 @@ class HostileSource : public StreamSource {
     }
   }
 
-  void give_wait(Stream stream, Event event) {
-    const Recorded& recorded = events_.at(event);
-    if (recorded.is_captured || capture_of(kOnly, stream) != Capture::kNone) {
-      invalidate("cudaStreamWaitEvent");
-      throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
-    }
-    work.give(id_of(stream), recorded.point);
-  }
-
- private:
-  static constexpr int kOnly = 0;  // the only device
+  void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
 
   struct Recorded {
     StreamWork::Point point;
     bool is_captured = false;
   };
+  std::map<Event, Recorded> events_;
+
+ private:
+  static constexpr int kOnly = 0;  // the only device
 
   const StreamWork::Point& uncaptured(Event event, const std::string& call) {
     refuse_in_capture(call);
@@ -341,17 +324,14 @@ class HostileSource : public StreamSource {
     return recorded.point;
   }
 
-  void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
-
   const size_t capacity_;
   SourceCounts counts_;
-  HostSource memory_{SIZE_MAX};  // addresses, which come back
+  HostSource addresses_{SIZE_MAX};  // which come back
   std::map<Stream, Id> handles_;
   std::vector<Stream> ended_;
   Stream next_handle_ = 0x10000;
   std::map<Id, bool> capturing_;  // and whether in global mode
   std::string invalid_;           // the call that ended the captures under way
-  std::map<Event, Recorded> events_;
   Event last_event_ = 0;
   Id last_id_ = 0;
 };
@@ -364,51 +344,41 @@ class HostilePages : public HostileSource, public Mapping {
   char* reserve(int /*device*/) override {
     const Lock lock(mutex);
     refuse_in_capture("cuMemAddressReserve");
-    next_ += size_t{1} << 38;
-    ranges_[next_];
+    ranges[next_ += size_t{1} << 38];
     return next_;
   }
 
   bool extend(int /*device*/, char* range, size_t bytes) override {
     const Lock lock(mutex);
     refuse_in_capture("cuMemCreate");
-    return reserves(bytes) && (ranges_.at(range).push_back(bytes), true);
+    if (!reserves(bytes)) {
+      return false;
+    }
+    ranges.at(range).push_back(bytes);
+    memory_[range] += bytes;
+    return true;
   }
 
   size_t shrink(int /*device*/, char* range, size_t keep) override {
     const Lock lock(mutex);
     refuse_in_capture("cuMemUnmap");
-    std::vector<size_t>& pieces = ranges_.at(range);
-    while (!pieces.empty() && mapped(pieces) - pieces.back() >= keep) {
+    std::vector<size_t>& pieces = ranges.at(range);
+    while (!pieces.empty() && memory_[range] - pieces.back() >= keep) {
       unreserve(pieces.back());
+      memory_[range] -= pieces.back();
       pieces.pop_back();
     }
-    return mapped(pieces);
+    return memory_[range];
   }
 
   void drop(int device, char* range) override {
     shrink(device, range, 0);
     const Lock lock(mutex);
-    ranges_.erase(range);
+    ranges.erase(range);
   }
-
-  size_t reserved_ranges() const override { return ranges_.size(); }
 
  private:
-  std::map<uintptr_t, size_t> ranges() override {
-    auto found = HostileSource::ranges();
-    for (const auto& [range, pieces] : ranges_) {
-      found[reinterpret_cast<uintptr_t>(range)] = mapped(pieces);
-    }
-    return found;
-  }
-
-  static size_t mapped(const std::vector<size_t>& pieces) {
-    return std::accumulate(pieces.begin(), pieces.end(), size_t{0});
-  }
-
   char* next_ = reinterpret_cast<char*>(uintptr_t{1} << 44);
-  std::map<char*, std::vector<size_t>> ranges_;  // the mapped pieces of each
 };
 
 // The source with pages, whose streams wait for each other on the device.
@@ -418,6 +388,11 @@ class HostileOrder : public HostilePages, public StreamOrder {
 
   void wait_for_event(int /*device*/, Stream stream, Event event) override {
     const Lock lock(mutex);
-    give_wait(stream, event);
+    const Recorded& recorded = events_.at(event);
+    if (recorded.is_captured || capture_of(0, stream) != Capture::kNone) {
+      invalidate("cudaStreamWaitEvent");
+      throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
+    }
+    work.give(id_of(stream), recorded.point);
   }
 };

@@ -25,7 +25,7 @@ class Shadow {
   static constexpr int kDevice = 1;  // not 0, so that a call that ignores it is noticed
 
   struct Held {
-    uintptr_t start;
+    char* start;
     size_t bytes;
     Stream stream;
     StreamWork::Id id;  // of that stream
@@ -51,12 +51,12 @@ class Shadow {
 
   // Throws OutOfMemory as the allocator does.
   Allocation allocate(size_t bytes, Stream stream = 0) {
-    void* ptr = allocator->allocate(bytes, {kDevice, stream});
+    auto* ptr = static_cast<char*>(allocator->allocate(bytes, {kDevice, stream}));
     const Lock lock(source.mutex);
     const StreamWork::Id id = source.id_of(stream);
-    const Held held{reinterpret_cast<uintptr_t>(ptr), bytes, stream, id, {id}};
-    require(held.start % 512 == 0, "512-byte alignment", "another");
-    require(source.room_at(held.start) >= bytes, "memory of the driver", "none");
+    const Held held{ptr, bytes, stream, id, {id}};
+    require(reinterpret_cast<uintptr_t>(ptr) % 512 == 0, "512-byte alignment", "another");
+    require(source.room_at(ptr) >= bytes, "memory of the driver", "none");
     for (const Held& other : held_) {
       require(!held.overlaps(other), "exclusive memory", "that of a live allocation");
     }
@@ -68,7 +68,7 @@ class Shadow {
   // Gives `stream` work on the allocation.
   void use(Allocation allocation, Stream stream) {
     source.launch(stream);
-    allocator->record_stream(reinterpret_cast<void*>(allocation->start), {kDevice, stream});
+    allocator->record_stream(allocation->start, {kDevice, stream});
     const Lock lock(source.mutex);
     allocation->users.insert(source.id_of(stream));
   }
@@ -84,7 +84,7 @@ class Shadow {
       freed_.emplace_back(held, until);
       held_.erase(allocation);
     }
-    allocator->deallocate(reinterpret_cast<void*>(held.start), {kDevice, held.stream});
+    allocator->deallocate(held.start, {kDevice, held.stream});
   }
 
   // Frees an allocation of `owner` that `user` still reads.
@@ -131,7 +131,8 @@ class Shadow {
     for (const BlockInfo& block : allocator->snapshot(kDevice)) {
       require(block.ptr == (block.segment != segment ? block.segment : end),
               "a block that begins at the end of the previous one", "another");
-      require(source.room_at(block.ptr) >= block.size, "a block with memory", "one without");
+      require(source.room_at(reinterpret_cast<char*>(block.ptr)) >= block.size,
+              "a block with memory", "one without");
       segment = block.segment;
       end = block.ptr + block.size;
       tiled += block.size;
@@ -153,7 +154,7 @@ class Shadow {
     require(left.active == 0 && left.requested == 0, "nothing allocated", "some bytes left");
     reserves(0);
     require(source.events_alive() == 0, "every event recycled", "some left");
-    require(source.reserved_ranges() <= 1, "no addresses of streams without memory", "some");
+    require(source.ranges.size() <= 1, "no addresses of streams without memory", "some");
   }
 
   // Checks the number of bytes that are reserved.

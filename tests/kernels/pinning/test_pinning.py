@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections.abc import Iterator
@@ -56,14 +55,13 @@ def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
     pinned = built.Pinned(SIZE, HUGE_PAGE, 3)
     assert built.runtime.pinned_ranges() == (4 if is_chunked else 1)
     assert name == "host_alloc" or pinned.address % HUGE_PAGE == 0
-    begin, end = pinned.unpin()
-    assert end >= begin and built.runtime.pinned_ranges() == 0
+    pinned.unpin()
+    assert built.runtime.pinned_ranges() == 0
     if is_chunked:
-        for threads in (1, 3):
-            built.runtime.fail_at(2)
-            with pytest.raises(RuntimeError, match="cudaHostRegister: refused"):
-                built.Pinned(SIZE, HUGE_PAGE, threads)
-            assert built.runtime.pinned_ranges() == 0
+        built.runtime.fail_at(2)
+        with pytest.raises(RuntimeError, match="cudaHostRegister: refused"):
+            built.Pinned(SIZE, HUGE_PAGE, 3)
+        assert built.runtime.pinned_ranges() == 0
     operation = bound(name, case(5))
     for _ in range(2):
         operation.launch(0)  # which unpins the memory of the previous one
@@ -73,21 +71,6 @@ def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
     assert wanted <= set(samples) <= set(PINNING.metrics)
     assert (samples["border_copy_status"] != [0.0]) == is_chunked
     assert built.runtime.pinned_ranges() == 0
-
-
-def test_copies_are_split_at_borders() -> None:
-    pinned, rng = module("chunks").Pinned(SIZE, HUGE_PAGE, 2), np.random.default_rng(0)
-    memory = np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(pinned.address))
-    ranges = [(0, SIZE), (0, HUGE_PAGE), (HUGE_PAGE - 1, 2), (HUGE_PAGE, HUGE_PAGE)]
-    for offset, size in [*ranges, (5, 2 * HUGE_PAGE), (SIZE - 1, 1), (SIZE, 0)]:
-        memory[:] = rng.integers(0, 256, SIZE, np.uint8)
-        before, device = memory.copy(), np.zeros(size + 1, np.uint8)
-        pinned.copy(device.ctypes.data, offset, size, True, 0)
-        assert np.array_equal(device[:-1], memory[offset : offset + size]) and device[-1] == 0
-        device[:] = rng.integers(0, 256, size + 1, np.uint8)
-        pinned.copy(device.ctypes.data, offset, size, False, 0)
-        before[offset : offset + size] = device[:-1]
-        assert np.array_equal(memory, before)
 
 
 class Broken:

@@ -1,33 +1,16 @@
-"""Random descriptors on a GPU, and faults that the checked mode finds on the device."""
+"""Faults that the checked mode finds on the device."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.memory import DeviceArray
 from tests.compiled import gpu_module
-from tests.conformance.binding import case_of, outcome
+from tests.conformance.binding import case_of
 from tests.kernels.unpack.test_workload import UNPACK, WORKLOADS
 
 pytestmark = pytest.mark.gpu
-SCATTERING = [v for v in UNPACK.variants if v.role != "ceiling" and v.name != "debug_poll_50ms"]
-
-
-@pytest.mark.parametrize("variant", SCATTERING, ids=lambda variant: variant.name)
-def test_fragments_of_any_length_and_place_land(variant: Any, stream: int) -> None:
-    rng = np.random.default_rng(len(variant.name))
-    workload = WORKLOADS.Workload(variant.constants, np.random.default_rng(0))
-    for longest in (16, 300, 9000):
-        count = int(rng.integers(3, 3000))
-        lengths, gaps = rng.integers(1, longest, count), rng.integers(0, 20, count)
-        every = np.zeros(count, WORKLOADS.DESCRIPTOR)
-        every["len"], every["src_off"] = lengths, rng.integers(0, 1 << 20, count)
-        every["dst_off"] = WORKLOADS.GUARD + np.cumsum(lengths + gaps) - lengths
-        workload.prepare_chunks(np.array_split(rng.permutation(every), 3))
-        assert outcome(workload.bind(variant, gpu_module(UNPACK, variant.name)), stream) is None
 
 
 @pytest.mark.parametrize(
