@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +32,20 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
     return 5e-6 + 1e-6 * calls + size * count / 50e9
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of a made-up machine that has measured few variants."""
-    folder = tmp_path_factory.mktemp("advise")
+def test_the_command_answers_in_lines_and_as_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = ("loop", "packed", "list_loop", "list_gather")
-    variants = [TRANSFERS.variant(f"pinned_{name}") for name in names]
-    settings: Any = {"rounds": 4, "seconds": plausible, "grid": "default"}
-    write_machine(folder, "box", TRANSFERS, variants=variants, **settings)
-    return folder
+    settings: Any = {"variants": [TRANSFERS.variant(f"pinned_{name}") for name in names]}
+    settings |= {"rounds": 4, "seconds": plausible, "grid": "default"}
+    write_machine(tmp_path / "results", "box", TRANSFERS, **settings)
 
-
-@pytest.fixture
-def advise(
-    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], list[str]]:
-    """Runs the command with these words, and returns its lines."""
-
-    def run(words: str) -> list[str]:
-        command = ["advise", "--results", str(results), *words.split()]
+    def advise(words: str) -> list[str]:
+        command = ["advise", "--results", str(tmp_path / "results"), *words.split()]
         monkeypatch.setattr("sys.argv", command)
         main()
         return capsys.readouterr().out.replace("\u202f", ",").splitlines()
 
-    return run
-
-
-def test_a_question_has_an_answer_a_range_or_one_line(advise: Any) -> None:
     first, use, where, *ways = advise("--size 4KiB --count 256")
     assert first.startswith("box: 256 pieces of 4096 B, h2d, scattered on the host, scattered on")
     assert use.startswith("Use our copy kernel on all SMs: ") and use.endswith(" GB/s.")
@@ -75,12 +61,8 @@ def test_a_question_has_an_answer_a_range_or_one_line(advise: Any) -> None:
     ):
         with pytest.raises(HotpathError, match=f"^{message}"):
             advise(words)
-
-
-def test_the_file_has_the_answers_of_a_machine(advise: Any, tmp_path: Path) -> None:
-    path = tmp_path / "answers.json"
-    assert advise(f"--export {path}") == []
-    file = json.loads(path.read_text())
+    assert advise(f"--export {tmp_path}/answers.json") == []
+    file = json.loads((tmp_path / "answers.json").read_text())
     assert (file["format"], file["machine"]) == ("hotpath-transfers-answers", "box")
     keys = ("memory", "direction", "host", "device", "is_busy")
     wanted = ["pinned", "h2d", "scattered", "scattered", False]
@@ -104,20 +86,14 @@ def summary(seconds: float) -> pd.DataFrame:
 
 
 def test_no_time_is_shorter_than_the_link_needs() -> None:
-    table = summary(1e-9)
-    block = measured(TRANSFERS, table, {"box": 50e9})[BLOCK].times
-    assert set(block[2**24, 1].values()) == {2**24 / 50e9}
-    assert block[1, 1]["pinned_loop"] == 1e-9
-
-
-def test_one_piece_has_no_layout_and_any_memory_is_readable() -> None:
-    found = measured(TRANSFERS, summary(1e-9), {})
-    for place, here in found.items():
+    found = measured(TRANSFERS, summary(1e-9), {"box": 50e9})
+    for place, here in found.items():  # one piece has no layout
         assert {count == 1 for _, count in here.times} == {place.layout == "one block"}
+    assert set(found[BLOCK].times[2**24, 1].values()) == {2**24 / 50e9}
+    assert found[BLOCK].times[1, 1]["pinned_loop"] == 1e-9
     block = found[BLOCK._replace(memory=ANY)]
-    known = set(block.times[2**24, 1])
+    known, answer = set(block.times[2**24, 1]), block.answer(2**24, 1)
     assert {"pageable_loop", "pinned_loop"} <= known and "write_combined_loop" not in known
-    answer = block.answer(2**24, 1)
     assert answer is not None and answer.way == "pageable_loop"
     assert found[Place("box")].answer(528, 16) and not found[Place("box")].answer(520, 16)
 
