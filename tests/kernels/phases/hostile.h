@@ -93,8 +93,8 @@ class StreamWork {
 };
 
 // One device, whatever the index, for a program of one source. Programs and allocators may call it
-// from several threads. It throws std::logic_error where the real driver would end the process, or
-// do something that nobody asked.
+// from several threads. It throws std::logic_error where the real driver would end the process or a
+// capture.
 class HostileSource : public StreamSource {
  public:
   using Id = StreamWork::Id;
@@ -104,7 +104,7 @@ class HostileSource : public StreamSource {
 
   void* allocate(int device, size_t bytes) override {
     const Lock lock(mutex);
-    refuse_in_capture("cudaMalloc");
+    forbid_in_capture("cudaMalloc");
     return allocate_in_capture(device, bytes);
   }
 
@@ -120,7 +120,7 @@ class HostileSource : public StreamSource {
 
   void release(int /*device*/, void* ptr) override {
     const Lock lock(mutex);
-    refuse_in_capture("cudaFree");
+    forbid_in_capture("cudaFree");
     if (failing_releases > 0) {
       --failing_releases;
       throw std::runtime_error("cudaFree: unspecified launch failure");
@@ -131,24 +131,25 @@ class HostileSource : public StreamSource {
 
   Event record(int /*device*/, Stream stream) override {
     const Lock lock(mutex);
-    const Id id = id_of(stream);
     if (capture_of(kOnly, stream) == Capture::kRefused) {
-      invalidate("cudaEventRecord in the default stream");
-      throw std::runtime_error("cudaEventRecord: operation would make the legacy stream depend");
+      throw std::logic_error("cudaEventRecord would make the legacy stream depend on a capture");
     }
-    events_[++last_event_] = {work.end_of(id), capturing_.count(id) > 0};
-    return last_event_;
+    if (capture_of(kOnly, stream) == Capture::kNone) {  // else the graph has the event
+      events_[last_event_ + 1] = work.end_of(id_of(stream));
+    }
+    return ++last_event_;
   }
 
   bool is_done(int /*device*/, Event event) override {
     const Lock lock(mutex);
-    return work.is_reached(uncaptured(event, "cudaEventQuery"));
+    forbid_in_capture("cudaEventQuery");
+    return work.is_reached(events_.at(event));
   }
 
   void wait(int /*device*/, Event event) override {
     const Lock lock(mutex);
-    ++counts_.event_waits;
-    work.reach(uncaptured(event, "cudaEventSynchronize"));
+    forbid_in_capture("cudaEventSynchronize");
+    work.reach(events_.at(event));
   }
 
   void recycle(int /*device*/, Event event) override {
@@ -220,13 +221,9 @@ class HostileSource : public StreamSource {
     capturing_[id_of(stream)] = !is_relaxed;
   }
 
-  // Throws std::logic_error if a forbidden call has ended the capture.
   void end_capture(Stream stream) {
     const Lock lock(mutex);
     capturing_.erase(id_of(stream));
-    if (!invalid_.empty() && capturing_.empty()) {
-      throw std::logic_error("cudaStreamEndCapture: the capture was ended by " + invalid_);
-    }
   }
 
   // Throws std::logic_error for a stream that has ended.
@@ -297,32 +294,16 @@ class HostileSource : public StreamSource {
     work.finish_all();
   }
 
-  void refuse_in_capture(const std::string& call) {
+  void forbid_in_capture(const std::string& call) {
     if (std::any_of(capturing_.begin(), capturing_.end(), [](auto& one) { return one.second; })) {
-      invalidate(call);
-      throw std::runtime_error(call + ": operation not permitted when stream is capturing");
+      throw std::logic_error(call + " while a stream is captured");
     }
   }
 
-  void invalidate(const std::string& call) { invalid_ = invalid_.empty() ? call : invalid_; }
-
-  struct Recorded {
-    StreamWork::Point point;
-    bool is_captured = false;
-  };
-  std::map<Event, Recorded> events_;
+  std::map<Event, StreamWork::Point> events_;  // those outside of graphs
 
  private:
   static constexpr int kOnly = 0;  // the only device
-
-  const StreamWork::Point& uncaptured(Event event, const std::string& call) {
-    refuse_in_capture(call);
-    const Recorded& recorded = events_.at(event);
-    if (recorded.is_captured) {
-      throw std::runtime_error(call + ": operation not permitted on a captured event");
-    }
-    return recorded.point;
-  }
 
   const size_t capacity_;
   SourceCounts counts_;
@@ -331,7 +312,6 @@ class HostileSource : public StreamSource {
   std::vector<Stream> ended_;
   Stream next_handle_ = 0x10000;
   std::map<Id, bool> capturing_;  // and whether in global mode
-  std::string invalid_;           // the call that ended the captures under way
   Event last_event_ = 0;
   Id last_id_ = 0;
 };
@@ -343,14 +323,14 @@ class HostilePages : public HostileSource, public Mapping {
 
   char* reserve(int /*device*/) override {
     const Lock lock(mutex);
-    refuse_in_capture("cuMemAddressReserve");
+    forbid_in_capture("cuMemAddressReserve");
     ranges[next_ += size_t{1} << 38];
     return next_;
   }
 
   bool extend(int /*device*/, char* range, size_t bytes) override {
     const Lock lock(mutex);
-    refuse_in_capture("cuMemCreate");
+    forbid_in_capture("cuMemCreate");
     if (!reserves(bytes)) {
       return false;
     }
@@ -361,7 +341,7 @@ class HostilePages : public HostileSource, public Mapping {
 
   size_t shrink(int /*device*/, char* range, size_t keep) override {
     const Lock lock(mutex);
-    refuse_in_capture("cuMemUnmap");
+    forbid_in_capture("cuMemUnmap");
     std::vector<size_t>& pieces = ranges.at(range);
     while (!pieces.empty() && memory_[range] - pieces.back() >= keep) {
       unreserve(pieces.back());
@@ -388,11 +368,9 @@ class HostileOrder : public HostilePages, public StreamOrder {
 
   void wait_for_event(int /*device*/, Stream stream, Event event) override {
     const Lock lock(mutex);
-    const Recorded& recorded = events_.at(event);
-    if (recorded.is_captured || capture_of(0, stream) != Capture::kNone) {
-      invalidate("cudaStreamWaitEvent");
-      throw std::runtime_error("cudaStreamWaitEvent: dependency created on uncaptured work");
+    if (capture_of(0, stream) != Capture::kNone) {
+      throw std::logic_error("cudaStreamWaitEvent: a graph would depend on work outside of it");
     }
-    work.give(id_of(stream), recorded.point);
+    work.give(id_of(stream), events_.at(event));
   }
 };

@@ -13,7 +13,7 @@ from tests.repository import STUDIES
 STUDY = STUDIES["phases"]
 workload: Any = load_python(STUDY, "workload")
 LIB = STUDY.folder.parent / "lib"
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+MIB, GIB = 2**20, 2**30
 
 
 def built(name: str) -> Any:
