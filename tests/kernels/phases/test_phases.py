@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.lib import patterns
+from allocator.lib import patterns, recorded
 from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.modules import load_module
@@ -150,7 +150,7 @@ def test_a_missing_trace_skips_its_case_and_a_changed_one_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     name = "trace_cnn_training"
-    monkeypatch.setitem(patterns.SHA256, "cnn_training", "another")
+    monkeypatch.setitem(recorded.SHA256, "cnn_training", "another")
     with pytest.raises(ValueError, match="digest"):
         PATTERNS[name]()
     monkeypatch.setattr(patterns, "TRACES", tmp_path)

@@ -141,7 +141,7 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
     variant, module = STUDY.variant("threads_pinned"), ModuleType("variant")
     module.__file__ = str(module_file(STUDY, variant, optimisation="-O1"))
     small = variant.cases[0]
-    workload = WORKLOAD.Workload(STUDY.constants | {"writes": 5000}, np.random.default_rng(1))
+    workload = WORKLOAD.Workload({**STUDY.constants, "writes": 5000}, np.random.default_rng(1))
     workload.prepare(small)
     operation = workload.bind(variant, module)
     operation.poison()

@@ -33,11 +33,12 @@ def test_no_time_contains_the_work_before_the_pieces(direction: str) -> None:
     operation = compiled("pinned_list_loop", direction=direction, busy=1)
     assert outcome(operation) is None
     mark: Any = operation.inputs._mark
-    for use in (
+    uses: list[Callable[[], object]] = [
         lambda: operation.launch(0),
         lambda: operation.launcher.time_launch(0, 0, 0),
         lambda: operation.method.cpu_times(0, 1),
-    ):
+    ]
+    for use in uses:
         mark.fill(1)
         use()
         assert not array_of(mark).any()
