@@ -45,8 +45,6 @@ class Actor {
     (this->*action->second)();
   }
 
-  bool is_capturing() const { return captured_ != kNone; }
-
   // Ends what only this thread can end.
   void leave() {
     end_capture();
@@ -63,6 +61,7 @@ class Actor {
   static constexpr size_t kReads = 0, kOwns = 1;  // the streams that pass
   static constexpr size_t kMaxLive = 40, kMaxGraphs = 3;
 
+  bool is_capturing() const { return captured_ != kNone; }
   bool coin() { return random_() % 2 == 0; }
   size_t any_size(uint64_t max_log2) { return 1 + random_() % (1 << random_() % (max_log2 + 1)); }
 
@@ -172,7 +171,7 @@ class Actor {
   Stream captured_ = kNone;
 };
 
-// Throws the first fault that `threads` find in `operations`. One thread alone checks all blocks.
+// Throws the first fault that `threads` find in `operations`.
 void storm(Shadow& gpu, uint64_t operations, uint64_t threads) {
   std::atomic<bool> is_over{false};
   std::exception_ptr fault;
@@ -185,9 +184,6 @@ void storm(Shadow& gpu, uint64_t operations, uint64_t threads) {
         Actor actor(gpu, lasting, seed);
         for (uint64_t i = 0; i < operations / threads && !is_over; ++i) {
           actor.act();
-          if (threads == 1 && !actor.is_capturing()) {
-            gpu.check_blocks();
-          }
         }
         actor.leave();
       } catch (...) {

@@ -124,24 +124,6 @@ class Shadow {
     pooled.release_pool(kDevice, pool);
   }
 
-  // Checks that blocks tile the driver's memory. Only without captures and other threads.
-  void check_blocks() {
-    size_t tiled = 0, used = 0;
-    uintptr_t end = 0, segment = 0;
-    for (const BlockInfo& block : allocator->snapshot(kDevice)) {
-      require(block.ptr == (block.segment != segment ? block.segment : end),
-              "a block that begins at the end of the previous one", "another");
-      require(source.room_at(reinterpret_cast<char*>(block.ptr)) >= block.size,
-              "a block with memory", "one without");
-      segment = block.segment;
-      end = block.ptr + block.size;
-      tiled += block.size;
-      used += block.state == BlockState::kUsed;
-    }
-    require(used == held_.size(), "as many used blocks as allocations", std::to_string(used));
-    reserves(tiled);
-  }
-
   // Finishes all work, frees and returns everything, and checks that nothing is left.
   void drain() {
     while (!held_.empty()) {
