@@ -11,13 +11,11 @@ from allocator.fragmentation.patterns import ALONE, PATTERNS
 from allocator.lib.patterns import ALLOCATE
 from allocator.lib.replay import Reported
 from analysis.toolchain.modules import load_python
-from tests.compiled import module
 from tests.kernels.phases.modules import GIB, MIB, Host, built
 from tests.repository import STUDIES
 
 STUDY = STUDIES["fragmentation"]
 WORKLOAD = load_python(STUDY, "workload")
-RMM = STUDY.variant("rmm_pool")
 GPU_BYTES = 139 * GIB
 
 
@@ -68,14 +66,3 @@ def test_memory_is_reported_a_limit_kept_and_a_lack_of_memory_a_fault() -> None:
         assert 248 <= reserved(replay(built("p5_dropin"), f"limited_{mib}mib")) / MIB <= mib
     operation = replay(built("p5_dropin"), "growing_batch", 2**27)
     assert "out of memory on device 0" in operation.check()
-
-
-@pytest.mark.long
-def test_rmm_replays_refuses_a_limit_and_fails_without_memory() -> None:
-    rmm = module(STUDY, RMM, optimisation="-O1")  # as the allocators, to share bindings
-    for case in RMM.cases:
-        reserved(replay(rmm, str(case["pattern"])))
-    operation = replay(rmm, "growing_batch", 2**27)
-    assert "the driver has no" in operation.check()
-    with pytest.raises(ValueError, match=r"^limit: .*, got rmm_pool$"):
-        operation._allocator.set_limit(0, 2**20)

@@ -51,9 +51,6 @@ class Actor {
     while (!graphs_.empty()) {
       destroy_graph();
     }
-    while (!live_.empty()) {
-      free();
-    }
   }
 
  private:
