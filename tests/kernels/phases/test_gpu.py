@@ -1,4 +1,4 @@
-"""Allocators on a GPU: reuse across streams, replays, and what the driver gets back."""
+"""Allocators on a GPU: reuse across streams."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from cuda.bindings import runtime as cudart
 
-from allocator.lib.patterns import PATTERNS
 from analysis.measure.memory import cuda, synchronize
 from kernels.common.arrays import pinned
 from tests.compiled import gpu_module
-from tests.kernels.phases.modules import MIB, STUDY, workload
+from tests.kernels.phases.modules import MIB, STUDY
 from tests.repository import STUDIES
 
 pytestmark = pytest.mark.gpu
@@ -43,22 +42,3 @@ def test_no_stream_reads_memory_that_another_has_overwritten(name: str) -> None:
     synchronize(reader)
     is_right = [bool((copy == tag).all()) for tag, copy in enumerate(copies)]
     assert all(is_right) == (name in OF_STREAMS)
-
-
-def test_replays_write_to_all_memory_and_the_driver_gets_it_back() -> None:
-    module = gpu_module(STUDY, "p4_final")
-    module.DriverSource()
-    before, _ = cuda(cudart.cudaMemGetInfo())
-    operation = workload.CppReplay(module, PATTERNS["streams_4"](), workload.Reported.MEMORY)
-    operation.launch(0)
-    assert operation.check() is None
-    assert operation.own_samples(0, 1)["reserved"][0] > 0
-    del operation
-    allocator = module.Allocator(module.DriverSource())
-    allocator.free(allocator.allocate(512 * MIB))
-    allocator.trim()
-    after, _ = cuda(cudart.cudaMemGetInfo())
-    assert after >= before - 4 * MIB
-    with pytest.raises(module.OutOfMemory):
-        allocator.allocate(2**40)
-    assert allocator.allocate(MIB)  # the failure left no error behind
