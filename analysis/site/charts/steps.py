@@ -71,8 +71,8 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         scale = alt.Scale(zero=True)
         x = alt.X("rate:Q", title="payload rate, GB/s", scale=scale, stack=None)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
-    marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
-    drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
+    marks = [*_marks(points, x, is_rate=is_rate), *_limits(facts, value)]
+    drawing = row_chart("variant", order, *marks, name="name", figure="figure")
     what = "payload rate in GB/s" if is_rate else "time"
     description = f"{what} of every variant in one case, with its {INTERVAL}."
     return Chart(drawing, points, description, BASIS_COLUMNS, case_selects(points, keys, facts))
@@ -108,15 +108,18 @@ def _marks(points: pd.DataFrame, x: alt.X, *, is_rate: bool) -> list[Any]:
     return marks
 
 
-def _rules(facts: StudyFacts, points: pd.DataFrame, x: alt.X) -> Sequence[Any]:
-    """A dashed rule through all rows for each ceiling that bounds every step."""
+def _limits(facts: StudyFacts, value: str) -> list[Any]:
+    """A thin tick in every row, below its name, at the fastest ceiling that bounds all steps."""
     bounding = [facts.study.ceilings_of(step) for step in facts.study.with_role("step")]
     ceilings = facts.study.with_role("ceiling")
-    of_all = [one.name for one in ceilings if all(one in some for some in bounding)]
-    if not points["variant"].isin(of_all).any():
+    names = [one.name for one in ceilings if all(one in some for some in bounding)]
+    if not names:
         return []
-    rule = alt.Chart().transform_filter(f"indexof({of_all}, datum.variant) >= 0")
-    return [rule.mark_rule(style="limit", strokeDash=[5, 3]).encode(x=x)]
+    limit = f"indexof({names}, datum.variant) >= 0 ? datum.{value} : null"
+    fastest: Any = "max(bound)" if value == "rate" else "min(bound)"
+    ticks = alt.Chart().transform_calculate(bound=limit).transform_joinaggregate(limit=fastest)
+    ticks = ticks.transform_filter("isValid(datum.limit)")
+    return [ticks.mark_tick(style="limit", height=15, yOffset=MARK_PX).encode(x="limit:Q")]
 
 
 def default_points(facts: StudyFacts) -> pd.DataFrame:
