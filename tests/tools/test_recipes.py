@@ -4,80 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from unittest.mock import MagicMock, call
 
 import pytest
 
 from allocator import plugged
-from analysis import ROOT
 from analysis.toolchain.compilers import resolve_arch
 from tests.compiled import kept, run, toolchain
+from tests.tools.reach import TOOLS, emulated, figures, output
 
-TOOLS = ROOT / "tools"
-FAKE = Path(__file__).parent / "fake_cuda"
-LAUNCH = re.compile(r"(\w+)<<<(.+?), (\d+)(?:, 0, stream)?>>>\(")
-ON_HOST = [
-    (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
-    (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),
-    # Less to do, and more chunks than the ring has slots.
-    (re.compile(r"1 << 18, \(256 << 20\) / row"), "1 << 13, (256 << 20) / row"),
-    (re.compile(r"kSlots = 128"), "kSlots = 4"),
-    (re.compile(r"kMemory = size_t\{256\}"), "kMemory = size_t{4}"),
-]
 GIB = 2**30
-
-
-def on_host(text: str) -> str:
-    """CUDA source with its launches as calls of launch(), which runs a kernel on the host."""
-    for pattern, replacement in ON_HOST:
-        text = pattern.sub(replacement, text)
-    while found := LAUNCH.search(text):
-        end = text.index(";", found.end())
-        call = f"launch({found[2]}, {found[3]}, [&] {{ {found[1]}({text[found.end() : end]}; }})"
-        text = text[: found.start()] + call + text[end:]
-    return text
-
-
-@cache
-def emulated(name: str) -> Path:
-    """tools/NAME.cu as a program of the host."""
-    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
-
-    def make(folder: Path) -> None:
-        for source in sources:
-            (folder / source.name).write_text(on_host(source.read_text()))
-        flags = ["-std=c++17", "-O1", "-x", "c++", f"-I{FAKE}", "-include", "cuda_runtime.h"]
-        flags += ["-Wno-unknown-pragmas", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
-        files = [str(folder / f"{name}.cu"), "-o", str(folder / name)]
-        run(toolchain().cxx, *flags, *files, "-pthread")
-
-    return kept(f"recipe_{name}", [*sources, FAKE / "cuda_runtime.h", Path(__file__)], make) / name
-
-
-def output(program: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [str(program), *arguments]
-    given = os.environ | more
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-
-
-def figures(program: Path, *arguments: str) -> Any:
-    """The JSON that a program prints, which has checked every copied byte."""
-    done = output(program, "--json", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    print(done.stdout)
-    return json.loads(done.stdout)
-
-
 PIN = {"bytes", "host_alloc_s", "host_alloc_wait_s", "pin_s", "pin_wait_s", "unpin_s"}
 READ = {"link", "read_small_pool", "read", "read_four_adjacent", "chosen"}
 
@@ -176,34 +119,18 @@ def compiled(name: str) -> Path:
 
 
 @pytest.mark.gpu
-def test_pinning_takes_a_fraction_on_a_gpu() -> None:
-    found = figures(compiled("pin"), "--gib", "8")
-    assert found["pin_s"] < found["host_alloc_s"] / 3
-    assert found["pin_wait_s"] < found["host_alloc_wait_s"]
-
-
-@pytest.mark.gpu
-def test_gathers_come_near_the_link_on_a_gpu() -> None:
-    found = figures(compiled("gather"), "--pool-gib", "4")
-    assert 0.7 < found["read_small_pool"] / found["link"] < 1.02
-    assert 0.7 < found["read_four_adjacent"] / found["link"] < 1.02
-    assert found["chosen"] > 0.9 * max(found["read"], found.get("pack", 0))
-
-
-@pytest.mark.gpu
-def test_the_chosen_way_is_fast_on_a_gpu() -> None:
+def test_recipes_are_fast_on_a_gpu() -> None:
+    pin = figures(compiled("pin"), "--gib", "8")
+    assert pin["pin_s"] < pin["host_alloc_s"] / 3
+    gather = figures(compiled("gather"), "--pool-gib", "4")
+    assert 0.7 < gather["read_four_adjacent"] / gather["link"] < 1.02
+    assert gather["chosen"] > 0.9 * max(gather["read"], gather.get("pack", 0))
     for row in figures(compiled("copy_pieces")):
         fastest = min(row[key] for key in row if key.endswith("_s") and key != "chosen_s")
         assert row["chosen_s"] < 1.5 * fastest + 5e-6, row
-
-
-@pytest.mark.gpu
-def test_an_idle_stream_copies_on_the_cpu() -> None:
-    lines = output(compiled("idle_stream")).stdout.splitlines()
-    found = {(row["kib"], row["idle"]): row for row in map(json.loads, lines)}
-    assert found[24, 1]["unchanged"] == 256 and found[28, 1]["unchanged"] == 0
-    assert all(found[kib, 0]["unchanged"] == 0 for kib in (16, 24, 28))
-    assert found[24, 1]["call_us"] > 1.2 * found[24, 0]["call_us"]
+    lines = map(json.loads, output(compiled("idle_stream")).stdout.splitlines())
+    unchanged = {(row["kib"], row["idle"]): row["unchanged"] for row in lines}
+    assert unchanged[24, 1] == 256 and unchanged[28, 1] == unchanged[24, 0] == 0
 
 
 @pytest.mark.gpu
