@@ -112,12 +112,12 @@ def _with_stretches(
 def _label_heights(table: pd.DataFrame, value: str, line: str, *, is_log: bool) -> pd.Series[Any]:
     """Where along y the name of each line is, by the index of its last row."""
     drawn = table.dropna(subset=value)
-    ends = drawn[[one for one in (value, "begin", "reach") if one in drawn]].to_numpy(dtype=float)
-    scaled, drawn_ends = (np.log(one) if is_log else one for one in (drawn[value], ends))
-    highest = float(np.nanmax(drawn_ends))
-    lowest = float(np.nanmin(drawn_ends)) if is_log else min(0.0, float(np.nanmin(drawn_ends)))
+    ends = drawn[[one for one in (value, "begin", "reach") if one in drawn]]
+    scaled: Any = np.log(ends.where(ends > 0)) if is_log else ends
+    highest, least = float(scaled.max().max()), float(scaled.min().min())
+    lowest = least if is_log else min(0.0, least)
     gap = (highest - lowest) * LABEL_PX / HEIGHT_PX
-    last = scaled[~drawn[line].duplicated(keep="last")].sort_values()
+    last = scaled.loc[~drawn[line].duplicated(keep="last"), value].sort_values()
     places = last.to_list()
     for index in range(1, len(places)):
         places[index] = max(places[index], places[index - 1] + gap)

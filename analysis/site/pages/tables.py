@@ -42,7 +42,7 @@ PAIRED: Final = "gains are paired by rounds, so they may differ from the quotien
 Cells = dict[str, object]
 
 
-@macro()
+@macro
 def table(page: Page, name: str, **options: Any) -> Markup:
     """A table of the study's results.
 
@@ -139,7 +139,7 @@ def _gain(facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Varian
     return {"gain": joined("<br>", parts), "verdict": verdict}
 
 
-@macro()
+@macro
 def metrics(page: Page, *roles: str) -> Markup:
     """Every metric of some variants on every machine, in the case that is shown of each.
 
@@ -254,7 +254,7 @@ def missing(facts: StudyFacts) -> Markup:
     return html.table(rows)
 
 
-@macro()
+@macro
 def journeys(page: Page, *names: str) -> Markup:
     """A line for each journey: its first and its best step, the gain, and the share of the limit.
 

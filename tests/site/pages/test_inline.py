@@ -82,7 +82,7 @@ def test_what_a_macro_cannot_give_stops_the_build_unless_it_is_a_trial(inputs: I
     [
         (("figure", "vector"), "variant: expected one of"),
         (("figure", "vectors", "no_such_metric"), "metric: expected one of"),
-        (("holds", "vector"), "claim: expected one of"),
+        (("verdict", "vector"), "claim: expected one of"),
         (("table", "none"), r"table: expected one of .*'steps'"),
         (("constant", "NONE"), "constant: expected one of"),
         (("drawing", "none", ""), "drawing: expected files none.wide.svg"),
@@ -107,9 +107,6 @@ def test_equal_verdicts_are_one_mark(inputs: Inputs) -> None:
     ]
     marks = shown("verdict", on(changed(inputs, "claims", verdict=differing), "box"), "vectors")
     assert ">✗\u00a0box</a>" in marks and marks.count(">✓\u00a0") == 1
-    assert (
-        shown("holds", on(inputs), "vectors") == "yes" and shown("holds", failed, "vectors") == ""
-    )
 
 
 def test_a_ratio_and_the_figure_of_a_claim_are_in_words(inputs: Inputs) -> None:

@@ -133,7 +133,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("slip", "message"),
     [
         ("{{ chart('st', '') }}", f"{LINE}: chart: expected one of {sorted(COMMON)}, got 'st'"),
-        ("{% if holds('a') %}It is.{% endif %}", f"{LINE}: expected {{% else %}} with the text"),
         ("{{ no_macro() }}", f"{LINE}: 'no_macro' is undefined"),
         ("[there](nowhere.md)", "Doc file 'studies/calls.md' contains a link 'nowhere.md', but "),
     ],
