@@ -163,11 +163,6 @@ class StudyFacts:
         shown = self.study.with_role("step", "beyond") or self.study.variants
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
-    def fresh(self, *metrics: str) -> list[MeasuredRow]:
-        """Fresh figures by any of these metrics."""
-        rows = self.measured.values()
-        return [row for row in rows if row.metric in metrics and not row.stale]
-
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
