@@ -4,7 +4,7 @@
 // the border of a registration. The environment describes the GPU, in SI units:
 //   REFUSED, the number of the registration that fails, from 1; PINNABLE bytes of host memory
 //   HELD translations of COVERS bytes, WALK seconds and DOUBLING more for each doubled pool, a link
-//   of LINK bytes per second; NO_KERNELS for this GPU
+//   of LINK bytes per second
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,6 @@ void gather_on_made_up_gpu(const Walk& walk) {
   const double walks_s = (1 - held / needed) * walk_s * (1 + (row - 16) / covers);
   const double seconds = walk.turns != 0 && needed > held ? std::max(link, walks_s) : link;
   gather_ms = static_cast<float>(seconds * (1 << 18) * 1e3);
-  status(!std::getenv("NO_KERNELS"), cudaErrorInvalidValue);
 }
 
 inline std::map<uintptr_t, uintptr_t> registered;  // begin and end
