@@ -166,11 +166,3 @@ def test_faults_of_what_is_newer_than_a_machines_runs_stop_no_build(calibrated: 
             run.model_copy(update=moved if run.study == study else {}) for run in calibrated.runs
         ]
         assert fatal([fault], ["box"], replace(calibrated, runs=runs)) == [fault] * is_lost
-
-
-def test_readers_get_names_in_words(calibrated: Inputs) -> None:
-    what = f"expected a result of v3_loads_first in {CASE}, got none"
-    said = Fault("v3_loads_first", what, "box", "h2d_gather").sentence(calibrated)
-    title = calibrated.studies["h2d_gather"].variant("v3_loads_first").title
-    assert said.count(f"“{title}”") == 2 and "_" not in said
-    assert "in bs 128, topk 2048, draw permutation, got none" in said
