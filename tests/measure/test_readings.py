@@ -287,4 +287,4 @@ def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.Mo
     assert known["pcie_path"] == {"0-1": None}
     host = host_of({"gpu": "NVIDIA H200", "gpus": 2, **known, "nvlinks": {"0-1": 2}})
     facts = described_facts({"nvidia-h200-x2": host.described()})
-    assert (facts["peer access, 0-1"], facts["nvlinks, 0-1"]) == (["yes"], ["2"])
+    assert (facts["peer access, 0-1"], facts["NVLinks, 0-1"]) == (["yes"], ["2"])

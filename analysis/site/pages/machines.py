@@ -62,9 +62,8 @@ def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list
     # Unknown facts are null, but a machine without a GPU is known to have none.
     flat = [dict(_flat({**one, "gpu": one.get("gpu") or "none"})) for one in machines.values()]
     names = dict.fromkeys(name for described in flat for name in described)
-    return {
-        name.replace("_", " "): [described.get(name, "") for described in flat] for name in names
-    }
+    written = {name: name.replace("_", " ").replace("nvlinks", "NVLinks") for name in names}
+    return {written[name]: [described.get(name, "") for described in flat] for name in names}
 
 
 def _flat(described: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
