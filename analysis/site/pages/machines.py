@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
+from analysis.base.quantities import INTERVAL, binary, ratio, ratio_interval, speed
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
@@ -78,9 +78,11 @@ def _fact(value: Any, *, is_bytes: bool = False) -> str:
     if isinstance(value, list):
         return ", ".join(map(_fact, value))
     if is_bytes and value is not None:
-        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else f"{value} B"
+        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else binary(value)
     words = {None: "unknown", True: "yes", False: "no"}
-    return words[value] if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @macro
