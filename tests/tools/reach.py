@@ -66,7 +66,7 @@ def emulated(name: str) -> Path:
 def output(program: Path, *words: object, **more: object) -> subprocess.CompletedProcess[str]:
     """A run of a program with these variables in its environment."""
     given = os.environ | {name: str(value) for name, value in more.items()}
-    command = [program, *map(str, words)]
+    command = [str(program), *map(str, words)]
     return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
 
 

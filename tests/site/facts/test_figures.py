@@ -31,8 +31,8 @@ def test_the_slower_by_time_may_be_the_faster_by_rate(
     assert row is not None
     assert row.verdict == "faster" and row.ratio == pytest.approx(middle)
     assert [*map(float, row.by_run.split(RUN_SEPARATOR))] == pytest.approx(rates)
-    points = facts.points[facts.points["is_default"] == 1].set_index(["variant", "case"])
-    point = points.loc[(LONGER.name, COPY.shown_case(LONGER).id)]
+    points = facts.points.query("is_default == 1 and variant == @LONGER.name")
+    (point,) = points[points["case"] == COPY.shown_case(LONGER).id].to_dict("records")
     assert point["rate"] == pytest.approx(middle) and point["hosts"] == len(rates)
 
 

@@ -52,7 +52,7 @@ def test_one_study_of_one_machine_is_left_out_with_file_field_and_reason(
     assert inputs.without(read_left_out(tmp_path)).refused == used.refused
     # An error with all results is no fault of theirs.
     with pytest.raises(KeyError, match="typo"):
-        guarded(inputs, lambda _: {}["typo"], WRONG)
+        guarded(inputs, lambda _: dict[str, str]()["typo"], WRONG)
 
 
 def test_charts_are_drawn_without_what_none_can_be_drawn_of(root: Path, tmp_path: Path) -> None:
