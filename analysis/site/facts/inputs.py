@@ -126,10 +126,6 @@ class Inputs:
         """A copy in which `tables` replace those of the same names."""
         return replace(self, tables={**self.tables, **tables})
 
-    def runs_on(self, machine: str) -> list[RunFile]:
-        """Every run on a machine, of all studies, oldest first."""
-        return [run for run in self.runs if run.machine == machine]
-
     @cached_property
     def runs_of(self) -> Mapping[VariantKey, list[RunFile]]:
         """The runs of each measured variant, oldest first."""

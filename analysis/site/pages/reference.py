@@ -21,11 +21,6 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
-_COMPARISON: Final = {
-    "title": "Comparison",
-    "description": "A kind, its subjects, and the threshold that its figure must meet.",
-    "type": "object",
-}
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -77,7 +72,7 @@ def study_schema() -> Schema:
     return schema
 
 
-@macro()
+@macro
 def keys(page: Page, file: str) -> str:
     """Every key of a file that contributors write, with its type and meaning.
 
@@ -149,7 +144,7 @@ def _type(schema: Schema) -> str:
     return ", ".join([words, *limits])
 
 
-@macro()
+@macro
 def columns(page: Page, file: str) -> str:
     """The columns of a file of results or of a table, in their order.
 
@@ -158,7 +153,7 @@ def columns(page: Page, file: str) -> str:
     return ", ".join(code(column) for column in FILES[file])
 
 
-@macro()
+@macro
 def claim_kinds(page: Page) -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
     rows = (
@@ -174,7 +169,7 @@ def claim_kinds(page: Page) -> Markup:
     return _wide([*rows])
 
 
-@macro()
+@macro
 def link_keys(page: Page) -> Markup:
     """The keys of a `link` for each way of reading host memory."""
     return table(
@@ -187,7 +182,7 @@ def link_keys(page: Page) -> Markup:
     )
 
 
-@macro()
+@macro
 def macro_list(page: Page) -> str:
     """Every macro with its arguments, as on this page."""
     parts = []

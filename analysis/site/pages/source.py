@@ -31,7 +31,7 @@ SAMPLES: Final = (
 )
 
 
-@macro()
+@macro
 def evidence(
     page: Page,
     caption: str = "",
