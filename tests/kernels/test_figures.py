@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study, case_id
 from analysis.toolchain.modules import load_python
 from kernels.hot_set import cells, page_tables
-from kernels.pinning import page_tables as PINNING
 from kernels.translation import page_tables as REACH
 from tests.conformance.results import FIT
 from tests.repository import STUDIES
@@ -83,29 +81,6 @@ def test_figures_of_the_probe_are_beside_those_of_the_study(tmp_path: Path) -> N
         file.write_text(json.dumps(OUTPUT | {name: value}))
         with pytest.raises(FieldError, match=f"{file.name}: .*{name}"):
             REACH.reach(facts, tmp_path)
-
-
-LONG = {"seconds": 0.01, "alone_s": 0.0002, "in_chunks": 1.0, "in_one": 0.9}
-LONG |= {"end_gap": 0.00005, "touching": 0.0, "queued": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("change", "cause"),
-    [
-        ({}, PINNING.ONE_CHUNK),
-        ({"seconds": 0.006}, PINNING.SHORT),
-        ({"in_one": 0.4}, PINNING.MORE_CHUNKS),
-        ({"in_one": 0.4, "end_gap": 0.001}, PINNING.UNKNOWN),
-        ({"queued": 0.6}, PINNING.NO_CORE),
-        ({"queued": math.nan}, PINNING.ONE_CHUNK),
-        ({"alone_s": 0.009}, PINNING.SLOW_ALONE),
-        ({"in_one": 0.0, "in_chunks": 0.1, "touching": 0.9}, PINNING.TOUCHING),
-    ],
-)
-def test_the_cause_is_the_first_that_explains_the_call(
-    change: dict[str, float], cause: str
-) -> None:
-    assert PINNING.cause(dict(LONG | change)) == cause
 
 
 def test_a_tier_lies_between_the_host_and_the_peer() -> None:

@@ -41,8 +41,8 @@ def on_cpu(variant: str) -> Any:
     include = [f"-I{HERE}", f"-isystem{cuda}", f"-isystem{cuda / 'cccl'}"]
     flags = ["-std=c++17", "-pthread", "-O1", "-fPIC", "-shared", *include, *quiet]
     defined = [f"-DTOKEN_BYTES={ROW_BYTES}", f'-DVARIANT="{variant}.cu"']
-    sources, more = [HERE / "on_cpu.cpp", runtime()], [FOLDER / f"{variant}.cu"]
-    library = ctypes.CDLL(str(program("on_cpu.so", sources, FOLDER, [*flags, *defined], more=more)))
+    sources = [HERE / "on_cpu.cpp", runtime()]
+    library = ctypes.CDLL(str(program("on_cpu.so", sources, FOLDER, [*flags, *defined])))
     for function, result in (("prepared", ctypes.c_void_p), ("rows_in_place", ctypes.c_int64)):
         getattr(library, function).restype = result
     return library

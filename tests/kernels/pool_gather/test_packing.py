@@ -55,7 +55,7 @@ def ran(how: str, kernels: Path, *more: str) -> str:
     # A sanitizer's memory map does not go with every randomisation of addresses.
     command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing), how]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    return done.stdout + done.stderr if done.returncode else ""
+    return f"{done.returncode}: {done.stdout}{done.stderr}" if done.returncode else ""
 
 
 OTHER_WAYS = ("pack -DPATIENCE_US=0", "pack -DCOPIED_BY_STRING", "pack -DPAST_CACHES")
