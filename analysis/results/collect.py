@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,19 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.base.errors import FieldError, HotpathError, visible
+from analysis.base.errors import FieldError, visible
+from analysis.results.store import runs as stored
 from analysis.results.store.keys import CapturedVariant, RunFile
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
-from analysis.results.store.runs import (
-    FAULTS,
-    Capture,
-    Run,
-    codes_of,
-    newest_host,
-    read_study,
-    study_folders,
-)
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
 from analysis.study import Study
 from analysis.study.claims.claim import still_named
@@ -52,7 +45,7 @@ class Collected:
     samples: pd.DataFrame
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
     runs: list[RunFile] = field(default_factory=list)
-    captures: list[Capture] = field(default_factory=list)
+    captures: list[stored.Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -68,51 +61,48 @@ def collect(
     Results of a study or variant that no longer exists are stale. Fresh samples of a case or metric
     that no longer exists are left out.
     """
-    collected = Collected(pd.DataFrame())
+    found = Collected(pd.DataFrame(columns=COLUMNS))
 
-    def refuse(path: Path, error: str | Exception) -> None:
-        name = path.relative_to(root).as_posix()
-        is_foreseen = isinstance(error, HotpathError | OSError | str)
-        reason = str(error) if is_foreseen else f"{name}: {type(error).__name__}: {error}"
-        collected.refused[visible(name)] = visible(reason.replace(f"{root}/", ""))
+    def refuse(path: Path, error: Exception) -> None:
+        text = stored.reason(path, error).replace(f"{root}/", "")
+        found.refused[visible(path.relative_to(root).as_posix())] = visible(text)
 
     for study in studies.values():
-        collected.published[study.name] = NOTHING
+        found.published[study.name] = NOTHING
         try:
-            collected.published[study.name] = load_published(root, study)
-        except FAULTS as error:
+            found.published[study.name] = load_published(root, study)
+        except stored.FAULTS as error:
             refuse(published_file(root, study), error)
-    tables = [pd.DataFrame(columns=COLUMNS)]
-    rooms: dict[str, int] = {}
-    for folder in study_folders(root, refuse):
+    tables = []
+    sizes: dict[str, int] = defaultdict(int)
+    for folder in stored.study_folders(root, refuse):
         machine, known = folder.parent.name, studies.get(folder.name)
-        if machine not in rooms and (host := newest_host(folder.parent)):
-            collected.machines[machine] = host.described()
-        rooms.setdefault(machine, MACHINE_LIMIT_SAMPLES)
+        if machine not in found.machines and (host := stored.newest_host(folder.parent)):
+            found.machines[machine] = host.described()
         is_read = only is None or folder.name in only
-        for one in read_study(folder, known, refuse) if is_read else ():
-            if isinstance(one, Capture):
-                collected.captures.append(one)
+        for one in stored.read_study(folder, known, refuse) if is_read else ():
+            if isinstance(one, stored.Capture):
+                found.captures.append(one)
                 continue
             table = _samples(one, known)
-            if len(table) > rooms[machine]:
+            if sizes[machine] + len(table) > MACHINE_LIMIT_SAMPLES:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
                 path = folder / one.about.file_name
                 refuse(path, FieldError(f"{path}", expected, "more"))
                 continue
-            rooms[machine] -= len(table)
+            sizes[machine] += len(table)
             tables.append(table)
-            collected.runs.append(one.about)
-    collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))
-    samples = pd.concat(tables[1:] or tables)
-    collected.samples = samples[[*COLUMNS]].reset_index(drop=True)
-    return collected
+            found.runs.append(one.about)
+    found.runs.sort(key=lambda about: (about.machine, about.study, about.run))
+    if tables:
+        found.samples = pd.concat(tables)[[*COLUMNS]].reset_index(drop=True)
+    return found
 
 
-def _samples(run: Run, study: Study | None) -> pd.DataFrame:
+def _samples(run: stored.Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
     about, table = run.about, frame(run.rows)
-    table["stale"] = ~table["variant"].isin(about.fresh(codes_of(study)))
+    table["stale"] = ~table["variant"].isin(about.fresh(stored.codes_of(study)))
     if study:
         cases = [(v.name, case.id) for v in study.variants for case in v.cases]
         is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)
@@ -148,20 +138,20 @@ def frame(rows: Iterable[Row]) -> pd.DataFrame:
 class Taken(NamedTuple):
     """A variant's part of a capture; `is_fresh` if it is of today's code."""
 
-    capture: Capture
+    capture: stored.Capture
     variant: CapturedVariant
     is_captured: bool
     is_fresh: bool
 
 
 def taken_of(
-    captures: Iterable[Capture], key: tuple[str, str, str], kind: str, source_sha256: str | None
+    captures: Iterable[stored.Capture], key: tuple[str, str, str], kind: str, code: str | None
 ) -> Taken | None:
-    """The capture of a kind of a machine's study's variant: one of today's code, else the newest;
+    """The capture of a kind of a machine's study's variant: one of today's `code`, else the newest;
     one that was not captured only where no other was."""
     *place, variant = key
     found = [
-        Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == source_sha256)
+        Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == code)
         for one in captures
         if [one.about.machine, one.about.study, one.about.kind] == [*place, kind]
         if (entry := one.about.variants.get(variant))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from analysis.base import keys
-from analysis.base.errors import FieldError, HotpathError
+from analysis.base.errors import UNFORESEEN, FieldError, HotpathError, in_words
 from analysis.base.files import remove, write_all
 from analysis.base.keys import NAME
 from analysis.base.reading import decoded, read_bytes, read_json, require_kind
@@ -31,7 +31,7 @@ from analysis.results.store.keys import (
     RunFile,
     text_of,
 )
-from analysis.results.store.records import CAPTURED, Counter, Event, Reading
+from analysis.results.store.records import Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
 from analysis.study.source import fingerprint
@@ -50,9 +50,8 @@ KEPT_RUNS: Final = 8
 JSON_LIMIT_BYTES: Final = 256 * 2**10
 WHOLE_TIMES: Final = ("gpu_time", "host_time", "submit_time", "op_time")
 """Times that the engine takes of whole operations, of any study."""
-FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
+FAULTS: Final = (HotpathError, OSError, *UNFORESEEN)
 """Errors that a file may cause: the first two by a check, the others without one."""
-
 _RECORDS: Final[Mapping[str, type[Any]]] = {
     ".telemetry.csv": Reading,
     ".counters.csv": Counter,
@@ -63,7 +62,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
 File = TypeVar("File", bound=RunFile | CaptureFile)
 Cell = tuple[str, str]
 """Variant and case."""
-Refuse = Callable[[Path, str | Exception], None]
+Refuse = Callable[[Path, Exception], None]
 """Hears of each bad file, and why it is left out."""
 
 
@@ -74,11 +73,6 @@ class Run:
     about: RunFile
     rows: Sequence[Row]
 
-    def cells(self) -> dict[Cell, bool]:
-        """Whether each cell was measured, not skipped."""
-        measured = {row.cell for row in self.rows if row.status != "skipped"}
-        return {row.cell: row.cell in measured for row in self.rows}
-
 
 @dataclass(frozen=True)
 class Capture:
@@ -87,14 +81,15 @@ class Capture:
     about: CaptureFile
     path: Path
 
-    def cells(self) -> dict[Cell, bool]:
-        """Whether each cell was captured."""
-        entries = self.about.variants.items()
-        return {(name, entry.case): entry.status == CAPTURED for name, entry in entries}
 
-
-def ignore(path: Path, error: str | Exception) -> None:
+def ignore(path: Path, error: Exception) -> None:
     """Say nothing of a bad file."""
+
+
+def reason(path: Path, error: Exception) -> str:
+    """Why a bad file is left out."""
+    is_foreseen = isinstance(error, HotpathError | OSError)
+    return str(error) if is_foreseen else f"{path}: {in_words(error)}"
 
 
 def listed(folder: Path) -> list[Path]:
@@ -145,16 +140,11 @@ def run_of(path: Path) -> str:
 
 
 def description_of(path: Path) -> Path:
-    """The description that a file of a study belongs to; FieldError for another file."""
-    if found := _FILE.fullmatch(path.name):
-        return path.with_name(f"{run_of(path)}{found[3] or ''}.json")
-    endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
-    raise FieldError(f"{path}", f"<run> and {endings}", path.name)
-
-
-def existing_description(path: Path) -> Path:
     """The description that a file of a study belongs to; HotpathError if there is none."""
-    if not (about := description_of(path)).exists():
+    if not (found := _FILE.fullmatch(path.name)):
+        endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
+        raise FieldError(f"{path}", f"<run> and {endings}", path.name)
+    if not (about := path.with_name(f"{run_of(path)}{found[3] or ''}.json")).exists():
         raise HotpathError(f"{path}: ignored: expected {about.name} beside it, got none")
     return about
 
@@ -240,7 +230,7 @@ def read_study(
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
         try:
-            if existing_description(path) == path and suffix in suffixes:
+            if description_of(path) == path and suffix in suffixes:
                 if good[suffix] >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
                 yield read(path, study)
@@ -287,48 +277,41 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     return folder / about.file_name
 
 
-def superfluous(files: Iterable[Run | Capture], study: Study) -> list[RunFile | CaptureFile]:
-    """The descriptions of `files`, newest first and of one kind, that no figure needs.
+def superfluous(runs: Iterable[Run], study: Study) -> list[RunFile]:
+    """The descriptions of `runs`, newest first, that no figure needs.
 
-    A measured cell is needed in its newest KEPT_RUNS files and the newest of each host, a skipped
-    one in the newest of each host. A measured cell of older code is needed until a file has it of
-    today's, a captured one until one has captured it.
+    A measured cell is needed in its newest KEPT_RUNS runs and the newest of each host, a skipped
+    one in the newest of each host. A measured cell of older code is needed until a newer run has it
+    of today's.
     """
-    codes, known = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
-    found = [
-        (one.about, cell, is_measured, cell[0] in one.about.fresh(codes))
-        for one in files
-        for cell, is_measured in one.cells().items()
-    ]
-    replaced = {
-        cell
-        for about, cell, is_measured, is_fresh in found
-        if is_fresh and (is_measured or isinstance(about, RunFile))
-    }
-    seen, needed = Counts[object](), set[str]()
-    for about, cell, is_measured, is_fresh in found:
-        host = about.host.id
-        is_needed = is_measured and cell not in replaced
-        if is_fresh:
-            is_wanted = not seen[cell, host, True] or seen[cell] < KEPT_RUNS
-            is_needed = not seen[cell, host] or (is_measured and is_wanted)
-            seen.update([(cell, host), *[(cell, host, True), cell] * is_measured])
-        if is_needed and cell in known:
-            needed.add(about.file_name)
-    return [one.about for one in files if one.about.file_name not in needed]
+    codes, cells = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
+    tried: dict[Cell, list[str]] = {cell: [] for cell in cells}
+    measured: dict[Cell, list[str]] = {cell: [] for cell in cells}
+    """Hosts of newer runs of today's code, by cell."""
+    found = []
+    for run in runs:
+        host, fresh, is_needed = run.about.host.id, run.about.fresh(codes), False
+        good = {row.cell for row in run.rows if row.status != "skipped"}
+        for cell in {row.cell for row in run.rows} & cells:
+            hosts = measured[cell]
+            if cell[0] not in fresh:
+                is_needed |= cell in good and not hosts
+                continue
+            is_needed |= host not in tried[cell]
+            tried[cell].append(host)
+            if cell in good:
+                is_needed |= host not in hosts or len(hosts) < KEPT_RUNS
+                hosts.append(host)
+        if not is_needed:
+            found.append(run.about)
+    return found
 
 
-def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
-    """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
-    killed process. Returns the names of the deleted descriptions; bad files stay."""
-    kinds = [[*read_study(folder, study, suffixes=[suffix])] for suffix in ABOUT]
-    deleted = [about for files in kinds for about in superfluous(files, study)]
+def discard_superfluous(folder: Path, study: Study) -> list[str]:
+    """Delete the runs in a study's folder that no figure needs; bad files stay. Returns the names
+    of the deleted descriptions."""
+    deleted = superfluous(read_runs(folder, study), study)
     for about in deleted:
         for name in (about.file_name, *about.files):  # a CSV without its description is ignored
             remove(folder / name)
-    for path in listed(folder):
-        with suppress(HotpathError):
-            is_of_host = host and run_of(path).endswith(f"-{host}")
-            if is_of_host and not description_of(path).exists():
-                remove(path)
     return [about.file_name for about in deleted]

@@ -16,7 +16,7 @@ from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, m
 from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
-from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
+from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow, runs_text, table_of
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
 from analysis.study.claims import Claim
@@ -46,9 +46,8 @@ def claim_tables(
     model: pd.DataFrame,
     counted: pd.DataFrame,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each claim and machine with results of its study, with the columns of ClaimRow, and
-    one for each comparison of claims that have several, with those of ClaimPartRow. The parts that
-    decide come first.
+    """A row for each claim and machine with results of its study, and one for each comparison of
+    claims that have several, the deciding ones first.
 
     `samples` and `published` are as `collect` gives them, `model` is the link model's table of
     predictions, `counted` that of `counts`. A claim that published rows decide alone has one row,
@@ -67,10 +66,7 @@ def claim_tables(
                     row, of_row = _judged(known, claim, machine)
                     claims.append(row)
                     parts += of_row
-    return (
-        pd.DataFrame(claims, columns=columns(ClaimRow)),
-        pd.DataFrame(parts, columns=columns(ClaimPartRow)),
-    )
+    return table_of("claims", claims), table_of("claim_parts", parts)
 
 
 def _judged(
@@ -121,7 +117,7 @@ def _judged(
     return ClaimRow(**row, bound=bound), parts
 
 
-_OF_BOTH: Final = {*columns(ClaimRow)} & {*columns(ClaimPartRow)}
+_OF_BOTH: Final = TABLES["claims"].keys() & TABLES["claim_parts"].keys()
 """Columns of both tables."""
 
 

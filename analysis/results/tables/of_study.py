@@ -21,7 +21,7 @@ from analysis.results.collect import Collected, collect
 from analysis.results.store.runs import listed, machines
 from analysis.results.tables import links, ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.rows import TABLES, columns
+from analysis.results.tables.rows import TABLES
 from analysis.study import Study, discover, find_study
 
 REFUSED: Final = "refused.json"
@@ -41,7 +41,7 @@ def tables_of(
     return {
         "summary": summarised,
         "ratios": ratios.ratio_table(by_round),
-        "repeats": ratios.repeat_table(samples, by_round, studies),
+        "repeats": ratios.repeat_table(by_round, studies),
         "repeatability": ratios.repeatability_table(samples, by_round, studies),
         "runs": summary.run_table(samples),
         "rounds": summary.round_table(samples, studies),
@@ -50,13 +50,12 @@ def tables_of(
         "claim_parts": parts,
         "model": model,
         "model_parameters": links.parameter_table(fits),
-        "model_counters": links.counter_table(counted, studies),
     }
 
 
 def to_csv(name: str, table: pd.DataFrame) -> str:
     """The text of one of TABLES."""
-    return table.to_csv(index=False, columns=columns(TABLES[name]), float_format=NUMBER)
+    return table.to_csv(index=False, columns=[*TABLES[name]], float_format=NUMBER)
 
 
 def study_tables(

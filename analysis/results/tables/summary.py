@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.base.statistics import Kind, estimate, kind_of, outside_of_others
 from analysis.results.collect import CELL, KEY
-from analysis.results.tables.rows import SummaryRow, columns, runs_text
+from analysis.results.tables.rows import TABLES, runs_text, table_of
 from analysis.study import Study
 
 VISIT = [*KEY, "run", "host", "round", "visit"]
@@ -88,11 +88,9 @@ def over_runs(
     cells = rounds_by_run(values, key)
     rows = []
     for cell, runs in cells.items():
-        medians = medians_of(runs)
+        medians, rounds = medians_of(runs), sum(map(len, runs.values()))
         apart = sum(outside_of_others(medians, kind(cell)))
-        rounds = sum(map(len, runs.values()))
-        figure = estimate([*runs.values()], kind(cell))
-        rows.append((*figure, medians, apart, rounds, len(runs)))
+        rows.append((*estimate([*runs.values()], kind(cell)), medians, apart, rounds, len(runs)))
     names = ["median", "ci_low", "ci_high", "by_run", "apart", "rounds", "runs"]
     index = pd.MultiIndex.from_tuples(cells, names=key)
     hosts = values.reset_index("host").groupby(level=key)["host"].nunique()
@@ -100,7 +98,7 @@ def over_runs(
 
 
 def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """One row per machine, study, variant, case and metric, with the columns of SummaryRow.
+    """One row per machine, study, variant, case and metric.
 
     `verified` is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave
     a reason to lower its clocks.
@@ -108,7 +106,7 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
-        return pd.DataFrame(columns=columns(SummaryRow))
+        return table_of("summary")
     cells = measured.assign(throttled=measured["throttle"] != "").groupby(KEY, sort=False)
     table = cells.agg(
         n=("value", "size"),
@@ -127,12 +125,12 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
 
     table = table.join(over_runs(by_visit(measured, studies), KEY, kind)).reset_index()
     table["by_run"] = table["by_run"].map(runs_text)
-    return table[columns(SummaryRow)].sort_values(KEY, ignore_index=True)
+    return table[[*TABLES["summary"]]].sort_values(KEY, ignore_index=True)
 
 
 def run_table(samples: pd.DataFrame) -> pd.DataFrame:
     """The newest run that the summary used of each variant and case, and the number of disturbed
-    rounds of all runs, with the columns of RunRow."""
+    rounds of all runs."""
     rounds = chosen(samples).drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
     table = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
     return table.astype({"disturbed": int}).reset_index()
@@ -140,7 +138,7 @@ def run_table(samples: pd.DataFrame) -> pd.DataFrame:
 
 def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The median of each time of every variant in its shown case, a row for each round with known
-    speed of the host, with the columns of RoundRow."""
+    speed of the host."""
     shown = [
         (study.name, variant.name, study.shown_case(variant).id)
         for study in studies.values()
@@ -156,6 +154,6 @@ def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataF
 
 
 def skipped_table(samples: pd.DataFrame) -> pd.DataFrame:
-    """Cells without a measurement, with the reason, and with the columns of SkippedRow."""
+    """Cells without a measurement, with the reason."""
     table = chosen(samples)
     return table[table["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})

@@ -27,18 +27,20 @@ from tests.synthetic import (
 )
 
 OLD, MIDDLE, NEW = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
-KERNEL = CALLS.variant("kernel")
+KERNEL, COPIED = CALLS.variant("kernel"), COPY.variants[0]
 
 
 def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
     write_machine(tmp_path, "box", CALLS, rounds=1)
+    removed = [replace(sample, variant="removed") for sample in samples_of(CALLS, KERNEL)]
+    add_run(tmp_path, "box", "calls", "removed", removed, provenance_of(CALLS, KERNEL))
     (path,) = files_of(tmp_path, "box", CALLS.name)
     make_stale(path, "kernel")
     samples = collect(tmp_path, STUDIES).samples
-    assert set(samples[samples["stale"]]["variant"]) == {"kernel"}
+    assert set(samples[samples["stale"]]["variant"]) == {"kernel", "removed"}
     edit_run(path.with_suffix(".json"), lambda run: run.update(method_version=1))
-    assert collect(tmp_path, STUDIES).samples["stale"].all()
-    assert collect(tmp_path, {}).samples["stale"].all()
+    for known in (STUDIES, {}):
+        assert collect(tmp_path, known).samples["stale"].all()
 
 
 @pytest.mark.parametrize(("key", "value"), [("case", "calls=101"), ("metric", "gone")])
@@ -51,16 +53,8 @@ def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
     add_run(tmp_path, "box", CALLS.name, KERNEL.name, changed, provenance_of(CALLS, KERNEL))
     found = collect(tmp_path, STUDIES)
     assert found.refused == {} and len(found.samples) == len(others)
-    (path,) = files_of(tmp_path, "box", CALLS.name)
-    make_stale(path)
+    make_stale(*files_of(tmp_path, "box", CALLS.name))
     assert value in set(collect(tmp_path, STUDIES).samples[key])
-
-
-def test_results_of_removed_variants_are_stale(tmp_path: Path) -> None:
-    samples = [replace(sample, variant="removed") for sample in samples_of(CALLS, KERNEL)]
-    add_run(tmp_path, "box", "calls", "removed", samples, provenance_of(CALLS, KERNEL))
-    found = collect(tmp_path, STUDIES).samples
-    assert set(found["variant"]) == {"removed"} and found["stale"].all()
 
 
 def test_nothing_measured_is_an_empty_table_and_published_figures_are_no_machine(
@@ -97,35 +91,24 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
     assert "20260303" in bad and late == f"box/calls/{name_of(OLD)}.json"
 
 
-def test_a_machine_is_described_by_the_host_of_its_newest_good_run(tmp_path: Path) -> None:
-    variant = COPY.variants[0]
-    for run, cores in ((OLD, 8), (NEW, 16)):
-        provenance = provenance_of(COPY, variant, run=run)
-        provenance["machine"] |= {"cores": cores}
-        samples = samples_of(COPY, variant, run=run, rounds=1)
-        add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    found = collect(tmp_path, STUDIES)
-    assert found.machines["box"]["cores"] == 16
-    hosts = dict(found.samples.groupby("run")["host"].first())
-    assert hosts == {name_of(run): host_id_of(run) for run in (OLD, NEW)}
-    files_of(tmp_path, "box", "copy")[1].unlink()
-    described = collect(tmp_path, STUDIES).machines["box"]
-    assert (described["host"], described["cores"]) == (host_id_of(OLD), 8)
-
-
-def test_disturbances_and_the_copy_rate_of_a_core_around_a_round_are_known(tmp_path: Path) -> None:
-    variant = COPY.variants[0]
+def test_the_newest_host_and_the_conditions_of_rounds_are_known(tmp_path: Path) -> None:
     looks = [{"spin_s": 1.0, "copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
     noted = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
-    for run, more in ((OLD, {}), (NEW, {"conditions": looks, **noted})):
-        samples = samples_of(COPY, variant, run=run, rounds=3)
-        provenance = provenance_of(COPY, variant, run=run) | more
-        add_run(tmp_path, "box", "copy", variant.name, samples, provenance)
-    found = collect(tmp_path, STUDIES).samples
-    by_round = found.groupby(["run", "round"]).first()
+    for run, cores, more in ((OLD, 8, {}), (NEW, 16, {"conditions": looks, **noted})):
+        provenance = provenance_of(COPY, COPIED, run=run) | more
+        provenance["machine"] |= {"cores": cores}
+        samples = samples_of(COPY, COPIED, run=run, rounds=3)
+        add_run(tmp_path, "box", "copy", COPIED.name, samples, provenance)
+    found = collect(tmp_path, STUDIES)
+    assert found.machines["box"]["cores"] == 16
+    by_round = found.samples.groupby(["run", "round"]).first()
     new, old = (by_round.loc[name_of(run)] for run in (NEW, OLD))
+    assert {*new["host"]} == {host_id_of(NEW)} and {*old["host"]} == {host_id_of(OLD)}
     assert list(new["core_copies"]) == pytest.approx([2e10, 2e10, math.nan], nan_ok=True)
     assert old["core_copies"].isna().all()
     # Of the shown case, the rounds whose core was measured.
-    assert [*round_table(found, STUDIES)["round"].unique()] == [0, 1]
+    assert [*round_table(found.samples, STUDIES)["round"].unique()] == [0, 1]
     assert list(new["disturbed"]) == [False, True, False] and not old["disturbed"].any()
+    files_of(tmp_path, "box", "copy")[1].unlink()
+    described = collect(tmp_path, STUDIES).machines["box"]
+    assert (described["host"], described["cores"]) == (host_id_of(OLD), 8)

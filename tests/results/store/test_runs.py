@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import RunFile
 from analysis.results.store.runs import KEPT_RUNS, Run, codes_of, discard_superfluous, superfluous
-from tests.synthetic import CALLS, add_run, provenance_of, samples_of, set_capture
+from tests.synthetic import CALLS, add_run, files_of, provenance_of, samples_of
 
 HOSTS = ("00000001", "00000002", "00000003")
 File = tuple[str, dict[str, str]]
@@ -85,31 +85,12 @@ def test_superfluous_files_go_and_no_others(files: list[File], gone: set[int]) -
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:
     variant = CALLS.variant("kernel")
     for day in range(1, 12):
-        run = f"2026-01-{day:02}T03:04:05Z"
-        about = provenance_of(CALLS, variant, run=run)
+        about = provenance_of(CALLS, variant, run=(run := f"2026-01-{day:02}T03:04:05Z"))
         about["machine"] |= {"host": HOSTS[0]}
         samples = samples_of(CALLS, variant, run=run, rounds=1)
         add_run(tmp_path, "box", CALLS.name, variant.name, samples, about)
-    folder = tmp_path / "box" / CALLS.name
-    (folder / f"20260101T030405Z-{HOSTS[0]}.csv").write_text("damaged")
-    (folder / f"20251231T000000Z-{HOSTS[0]}.csv").write_text("left by a killed deletion")
-    (folder / f"20251231T000000Z-{HOSTS[1]}.csv").write_text("of another host")
-    deleted = discard_superfluous(folder, CALLS, HOSTS[0])
-    assert deleted == [f"202601{day:02}T030405Z-{HOSTS[0]}.json" for day in (3, 2)]
-    names = sorted(path.name for path in folder.glob("*.csv"))
-    assert names[0] == f"20251231T000000Z-{HOSTS[1]}.csv"
-    assert [name[6:8] for name in names[1:]] == ["01", *(f"{day:02}" for day in range(4, 12))]
-
-
-@pytest.mark.parametrize("code", [{}, {"source_sha256": "0" * 64}])
-def test_captures_that_failed_replace_none_that_was_made(
-    tmp_path: Path, code: dict[str, str]
-) -> None:
-    def capture(at: str, **about: str) -> Path:
-        return set_capture(tmp_path, "box", CALLS, "counters", {"kernel": about}, at=at)
-
-    made = capture("2026-01-01T00:00:00Z", **code)
-    capture("2026-02-01T00:00:00Z", status="not captured: not permitted")
-    assert discard_superfluous(made.parent, CALLS) == []
-    capture("2026-03-01T00:00:00Z")
-    assert (made.name in discard_superfluous(made.parent, CALLS)) == bool(code)
+    bad, *runs = files_of(tmp_path, "box", CALLS.name)
+    bad.write_text("damaged")
+    deleted = discard_superfluous(bad.parent, CALLS)
+    assert deleted == [f"{path.stem}.json" for path in runs[1::-1]]
+    assert {*bad.parent.glob("*.csv")} == {bad, *runs[2:]}
