@@ -11,11 +11,11 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from analysis.results.store.records import READING_COLUMNS, Counter, Event
+from analysis.base.records import write_records
+from analysis.results.store.records import Counter, Event, Reading
 from analysis.study import Study
 from tests.editing import edit_json, replace_in
 from tests.synthetic import RUN, name_of, set_capture, write_machine
@@ -47,9 +47,8 @@ def write_whole_machine(root: Path, machine: str, study: Study) -> None:
     call = Event(VARIANT, 0.0, 1e-6, None, "host call", "cudaLaunchKernel", None, 1)
     set_capture(root, machine, study, "counters", {VARIANT: {}}, [counter])
     set_capture(root, machine, study, "timeline", {VARIANT: {}}, [call])
-    reading = [VARIANT, case, "0", RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]
-    text = f"{','.join(READING_COLUMNS)}\n{','.join(reading)}\n"
-    (root / machine / study.name / TELEMETRY).write_text(text)
+    reading = Reading(VARIANT, case, 0, RUN, 100.5, None, 30.0, 1980.0, 2619.0, "", None, None, 0)
+    write_records(root / machine / study.name / TELEMETRY, Reading, [reading])
     sign(root / machine)
 
 
@@ -110,6 +109,7 @@ def spoiled(name: str, place: str, value: Any) -> Change:
 
 
 SKIPPED: Final = {"host_time [s]": "", "gpu_time [s]": "", "status": "skipped", "verified": "0"}
+WRONG_DAYS: Final = ("2026-01-02T25", "2025-12-30T03", "2026-02-02T03")
 LINES: Final = ("", "one\ntwo", "one\0two", "\x1b[31mred", "abc\u202edef", "x" * 2**22)
 PRIVATE: Final = ("in /home/me/x", "GPU-01234567-89ab-cdef-0123-456789abcdef")
 WRONG: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
@@ -128,12 +128,7 @@ WRONG: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
         "3/reason": ("because", *({**SKIPPED, "reason": text} for text in (*LINES, *PRIVATE))),
         "3/throttle": ("<img>",),
         "3/sm_mhz": ("high", "1e9"),
-        "3/started_at": (
-            "",
-            "2026-01-02T25:04:05Z",
-            "2025-12-30T03:04:05Z",
-            "2026-02-02T03:04:05Z",
-        ),
+        "3/started_at": ("", *(f"{day}:04:05Z" for day in WRONG_DAYS)),
     },
     TELEMETRY: {"2/power_w": ("-1",), "2/time": ("2026-02-29T00:00:00Z",), "2/gpu": ("",)},
     COUNTERS: {"1/unit": ("units",), "2/value": ("nan",), "2/case": ("<b>",)},
@@ -257,6 +252,9 @@ WHOLE: Final[dict[str, Change]] = {
     ".csv is a folder": replaced(SAMPLES, Path.mkdir),
     ".csv is huge": made(f"{STUDY}/{SAMPLES}", lambda path: os.truncate(path, 2**40)),
     ".csv is unsigned": made(f"{STUDY}/{SAMPLES}", lambda path: replace_in(path, "e-06", "e-07")),
+    ".csv has columns in another order": table(
+        SAMPLES, lambda lines: lines[0].__setitem__(slice(-2, None), lines[0][:-3:-1])
+    ),
     ".csv lacks a column": table(SAMPLES, lambda lines: [row.pop() for row in lines]),
     ".csv lacks its header": table(SAMPLES, lambda lines: lines.pop(0)),
     ".csv has a round twice": table(SAMPLES, lambda lines: lines.insert(3, list(lines[2]))),
@@ -290,8 +288,7 @@ MUTATIONS: Final = {**dict(named(WRONG)), **WHOLE, **FOLDERS, **HARMLESS}
 """Every change by its name."""
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """Replaces `count` bytes of `file` by others, from `place` on, which is a share of its length.
     With `is_signed`, the checksums are made to fit."""
 
@@ -310,15 +307,13 @@ def apply(machine: Path, edits: Sequence[Edit]) -> None:
         written(edit.file, new, is_signed=edit.is_signed)(machine)
 
 
-WORDS: Final = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
-
-
 def drawn(count: int) -> list[list[Edit]]:
     """`count` reproducible lists of edits."""
     rng = random.Random(count)
+    words = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
 
     def edit() -> Edit:
-        by = rng.choice([*(word.encode() for word in WORDS), rng.randbytes(9)])
+        by = rng.choice([*map(str.encode, words), rng.randbytes(9)])
         return Edit(rng.choice(FILES), rng.random(), rng.random() < 0.5, rng.randrange(41), by)
 
     return [[edit() for _ in range(rng.randint(1, 3))] for _ in range(count)]

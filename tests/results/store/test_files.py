@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.base.errors import HotpathError
 from analysis.base.reading import LIMIT_BYTES
 from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
@@ -22,12 +21,6 @@ from tests.synthetic import STUDIES
 PATH = Path("box/calls/20260102T030405Z-00000000.csv")
 AT = "2026-01-02T03:04:06.789Z"
 SKIPPED = Row("kernel", "calls=1", 3, {}, 0, "skipped", "no GPU", "", None, AT)
-TEXT = (
-    "variant,case,round,host_time [s],driver_calls [1],"
-    "verified,status,reason,throttle,sm_mhz,started_at\n"
-    f"kernel,calls=100,3,1.25e-07 2.5e-07,3,1,ok,,sw_power_cap|sync_boost,1980,{AT}\n"
-    f"kernel,calls=1,3,,,0,skipped,no GPU,,,{AT}\n"
-)
 NUMBERS = st.lists(st.just(0.0) | st.floats(SMALLEST, LONGEST_S), min_size=1, max_size=4)
 METRICS = st.sampled_from([("host_time", "s"), ("driver_calls", "1")])
 ROWS = st.lists(
@@ -58,26 +51,6 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     table = frame(found)
     assert set(table.columns) == set(SAMPLE_TYPES) - {"study", "run"}
     assert len(table) == sum(max(1, sum(map(len, row.values.values()))) for row in found)
-
-
-@pytest.mark.parametrize(
-    ("line", "cell", "text", "fault"),
-    [
-        (1, 3, "", "line 1: expected the columns variant,case,round,<metric> [<unit>],verified,"),
-        (1, 5, "status", "line 1: expected the columns"),
-        (2, 0, "<b>", "line 2: variant: expected text like"),
-        (2, 3, "fast", "line 2: host_time: expected 0 or numbers from 1e-13 to 100000 s, got 'fas"),
-        (3, 7, "", "line 3: status: expected ok with values, or another with a reason only"),
-        (3, 9, "1980,1", "line 3: expected 11 fields, got 12"),
-        (4, 0, TEXT.splitlines()[1], "line 4: variant, case, round: expected every row once"),
-    ],
-)
-def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, fault: str) -> None:
-    table = [row.split(",") for row in [*TEXT.splitlines(), ""]]
-    table[line - 1][cell] = text
-    with pytest.raises(HotpathError) as caught:
-        parse_rows(PATH, "\n".join(map(",".join, table)))
-    assert str(caught.value).startswith(f"{PATH}: {fault}")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,10 @@ def test_a_fault_is_rejected_alone_or_harmless(
     found = collect(root, STUDIES)
     assert_only_the_run_is_left_out(found, expected, with_earlier=name not in FOLDERS)
     assert (found.refused == {}) == (name in HARMLESS)
+    if cell := re.match(r"(?:\w+\.)?csv (\d)/(\w+)", name):
+        for reason in found.refused.values():
+            of_cell = rf"line \d+: (.*{cell[2]}|status|end|expected the columns)"
+            assert re.search(rf": ({of_cell}|expected at most)", reason)
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.exhaustive)])
