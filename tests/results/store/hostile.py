@@ -289,13 +289,13 @@ MUTATIONS: Final = {**dict(named(WRONG)), **WHOLE, **FOLDERS, **HARMLESS}
 
 
 class Edit(NamedTuple):
-    """Replaces `count` bytes of `file` by others, from `place` on, which is a share of its length.
+    """Replaces `length` bytes of `file` by others, from `place` on, which is a share of its length.
     With `is_signed`, the checksums are made to fit."""
 
     file: str
     place: float
     is_signed: bool
-    count: int
+    length: int
     by: bytes
 
 
@@ -303,7 +303,7 @@ def apply(machine: Path, edits: Sequence[Edit]) -> None:
     for edit in edits:
         data = (machine / STUDY / edit.file).read_bytes()
         start = int(edit.place * len(data))
-        new = data[:start] + edit.by + data[start + edit.count :]
+        new = data[:start] + edit.by + data[start + edit.length :]
         written(edit.file, new, is_signed=edit.is_signed)(machine)
 
 

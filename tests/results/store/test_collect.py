@@ -53,7 +53,7 @@ def test_fresh_samples_of_a_case_or_metric_that_is_gone_are_left_out(
     add_run(tmp_path, "box", CALLS.name, KERNEL.name, changed, provenance_of(CALLS, KERNEL))
     found = collect(tmp_path, STUDIES)
     assert found.refused == {} and len(found.samples) == len(others)
-    make_stale(*files_of(tmp_path, "box", CALLS.name))
+    make_stale(files_of(tmp_path, "box", CALLS.name)[0])
     assert value in set(collect(tmp_path, STUDIES).samples[key])
 
 
