@@ -54,12 +54,10 @@ def collect(
     root: Path, studies: Mapping[str, Study], only: Collection[str] | None = None
 ) -> Collected:
     """Read every machine under `root` and the published figures of `studies`, and trust no file.
-
     `only` names the studies whose results are read, by default all with a folder.
 
-    A run with a fault is left out, and so is a folder with a wrong name; `refused` has the reasons.
-    Results of a study or variant that no longer exists are stale. Fresh samples of a case or metric
-    that no longer exists are left out.
+    `refused` has the reasons why a run or folder is left out. Results of a study or variant that no
+    longer exists are stale; fresh samples of a case or metric that no longer exists are left out.
     """
     found = Collected(pd.DataFrame(columns=COLUMNS))
 
@@ -122,8 +120,8 @@ def _samples(run: stored.Run, study: Study | None) -> pd.DataFrame:
 
 
 def frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """A table with a row per sample, and one without a value for a skipped or failed case: the
-    columns of SAMPLE_TYPES except `study` and `run`."""
+    """A table with a row per sample, and one without a value for a skipped or failed case, in
+    SAMPLE_TYPES without `study` and `run`."""
     cells = [
         {**vars(row), "metric": metric, "unit": unit, "value": values, "sample": range(len(values))}
         for row in rows

@@ -39,7 +39,7 @@ from analysis.study.source import fingerprint
 PUBLISHED: Final = "published"
 MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 ABOUT: Final = (".json", ".counters.json", ".timeline.json")
-"""Endings of descriptions, which are written after the files that they describe."""
+"""Endings of descriptions."""
 _FILE: Final = re.compile(
     rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
@@ -106,20 +106,19 @@ def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
     """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
     in their place but files beside machines."""
 
-    def folders(paths: Sequence[Path], form: re.Pattern[str]) -> Iterator[Path]:
-        for path in paths:
-            try:
-                if not form.fullmatch(path.name):
-                    raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-                require_kind(path, "d")
-            except FAULTS as error:
-                refuse(path, error)
-            else:
-                yield path
+    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
+        try:
+            if not form.fullmatch(path.name):
+                raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
+            return bool(require_kind(path, "d"))
+        except FAULTS as error:
+            refuse(path, error)
+            return False
 
-    beside = [path for path in listed(root) if path.name == PUBLISHED or _is_plain(path)]
-    for machine in folders([path for path in listed(root) if path not in beside], MACHINE):
-        yield from folders(listed(machine), NAME)
+    for machine in listed(root):
+        is_beside = machine.name == PUBLISHED or _is_plain(machine)
+        if not is_beside and is_folder(machine, MACHINE):
+            yield from (folder for folder in listed(machine) if is_folder(folder, NAME))
 
 
 def machines(root: Path) -> list[str]:
@@ -170,14 +169,11 @@ def read_about(path: Path, kind: type[File]) -> File:
 
 
 def read(path: Path, study: Study | None) -> Run | Capture:
-    """The run or capture that the file at `path` describes, all of its files checked: by reading,
-    measuring, bringing and CI alike. Fresh samples are in the units of `study`.
-
-    HotpathError names the file, the key or line, what was expected and what came.
-    """
+    """The run or capture that the file at `path` describes, all of its files checked. Fresh samples
+    are in the units of `study`. HotpathError names the file, its key or line, expected and got."""
     run, csv = run_of(path), path.with_suffix(".csv")
     about = read_about(path, RunFile if path.stem == run else CaptureFile)
-    known = [csv.name, f"{run}.telemetry.csv"] if path.stem == run else [csv.name]
+    known = [csv.name, *[f"{run}.telemetry.csv"] * (path.stem == run)]
     rows: list[Row] = []
     for name, digest in about.files.items():
         if name not in known:
@@ -192,13 +188,18 @@ def read(path: Path, study: Study | None) -> Run | Capture:
             rows = parse_rows(file, text)
     if isinstance(about, CaptureFile):
         return Capture(about, csv)
+    begun, start, end = map(datetime.fromisoformat, (about.begun, about.start, about.end))
+    if not begun <= start <= end:
+        raise FieldError(f"{path}: start, end", f"times in order from {begun} on", (start, end))
+    if about.host.id != run[-8:]:
+        raise FieldError(f"{path}: host.id", f"the host of {run}", about.host.id)
     _check_rows(csv, rows, about, study)
     return Run(about, rows)
 
 
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
-    """FieldError for a row that is not of the run or of its time, a whole time of 0, another unit
-    than that of `study` if the row is fresh, or a variant without rows."""
+    """FieldError for a row of another run or time, a whole time of 0, in a fresh row another unit
+    than that of `study`, or a variant without rows."""
     fresh, units = about.fresh(codes_of(study)), study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
     moment, rounds = datetime.fromisoformat, max(about.rounds, 1)
@@ -224,8 +225,8 @@ def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | 
 def read_study(
     folder: Path, study: Study | None, refuse: Refuse = ignore, suffixes: Sequence[str] = ABOUT
 ) -> Iterator[Run | Capture]:
-    """The runs and captures in a study's folder, newest first. `refuse` hears of files that belong
-    to none, too."""
+    """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
+    belong to none."""
     good = Counts[str]()
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
@@ -252,8 +253,7 @@ def read_captures(folder: Path) -> Iterator[Capture]:
 
 
 def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose files are good and whose description
-    is not one of `without`."""
+    """The host of the newest good run in a machine's folder, `without` some descriptions."""
     paths = [path for study in listed(folder) for path in described(study) if path not in without]
     for path in sorted(paths, key=lambda path: path.name, reverse=True):
         with suppress(*FAULTS):
@@ -262,10 +262,8 @@ def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None
 
 
 def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]) -> Path:
-    """Write a run or a capture into a study's folder: its CSV texts by name, then its description.
-
-    Returns the path of the description. It completes what a killed process left of the same run.
-    """
+    """Write a run or a capture into a study's folder: its CSV texts by name, then its description,
+    whose path is returned. Completes what a killed process left of the same run."""
     files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in csv_texts.items()}
     about = about.model_copy(update={"files": files})
     texts = {**csv_texts, about.file_name: text_of(about)}
@@ -281,8 +279,8 @@ def superfluous(runs: Iterable[Run], study: Study) -> list[RunFile]:
     """The descriptions of `runs`, newest first, that no figure needs.
 
     A measured cell is needed in its newest KEPT_RUNS runs and the newest of each host, a skipped
-    one in the newest of each host. A measured cell of older code is needed until a newer run has it
-    of today's.
+    one in the newest of each host, a measured one of older code until a newer run has it of
+    today's.
     """
     codes, cells = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
     tried: dict[Cell, list[str]] = {cell: [] for cell in cells}

@@ -72,11 +72,8 @@ def claim_tables(
 def _judged(
     known: MachineResults, claim: Claim, machine: str
 ) -> tuple[ClaimRow, list[ClaimPartRow]]:
-    """The row of the claim and those of its parts; of a single comparison, there are none.
-
-    Only runs and profiles that record a claim's bounds judge it; without any, all `known` ones do.
-    The figure shown is that of all runs.
-    """
+    """The row of the claim and those of its parts; of a single comparison, there are none. Only
+    runs and profiles that record a claim's bounds judge it; without any, all `known` ones do."""
     published = math.nan if claim.published is None else claim.published
     none = Figure(math.nan, math.nan, math.nan, published)
     row: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
@@ -122,7 +119,7 @@ _OF_BOTH: Final = TABLES["claims"].keys() & TABLES["claim_parts"].keys()
 
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
-    """The columns of figures of both tables: that of all runs, and that of those that judge."""
+    """The columns of figures of both tables: of all runs, and of those that judge."""
     return {
         "published": of_all.published,
         "measured": of_all.value,
@@ -139,13 +136,11 @@ def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
 def _room(test: Comparison, outcome: Outcome) -> tuple[int, float]:
     """Sorts the parts of a claim: those that do not hold first, then by their room to the bound."""
     order = (FAILS, NOT_TESTED, HOLDS).index(outcome.verdict)
-    return order, 0.0 if outcome.figure is None else test.room(outcome.figure)
+    return order, test.room(outcome.figure) if outcome.figure else 0.0
 
 
 class MachineResults:
-    """`Evidence` for the claims of one study on one machine, of which all tables are: `samples` as
-    collected, `counted` by `counts`, `model` the predictions, `published` the published figures.
-    """
+    """`Evidence` for the claims of one study on one machine, from tables as of `claim_tables`."""
 
     def __init__(
         self,
@@ -273,15 +268,12 @@ class MachineResults:
         return math.nan if rows.empty else float(rows["seconds"].iloc[0])
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        metric = metric or self.study.time_metrics[0]
-        for predicted in _values(self._model, "predicted", variant, case, metric):
-            return predicted
-        raise Missing("no model prediction")
+        key = variant, case, metric or self.study.time_metrics[0]
+        return _value(self._model, "predicted", key, "no model prediction")
 
     def count(self, variant: str, case: str, counter: str) -> float:
-        for counted in _values(self._counted, "counted", variant, case, counter):
-            return counted
-        raise Missing(f"no fresh profile of {variant} has {counter} in this case")
+        otherwise = f"no fresh profile of {variant} has {counter} in this case"
+        return _value(self._counted, "counted", (variant, case, counter), otherwise)
 
     def check(self, variant: str, case: str) -> Check:
         rows = self._rows_of(variant, case)
@@ -307,7 +299,9 @@ def _records(rows: pd.DataFrame, claim: Claim) -> Any:
     return np.array([needed.get(variant, none) <= named for variant, named in pairs], bool)
 
 
-def _values(table: pd.DataFrame, column: str, variant: str, case: str, metric: str) -> list[float]:
-    """The known values of a metric of a variant in a case."""
-    is_of = (table["variant"] == variant) & (table["case"] == case) & (table["metric"] == metric)
-    return [float(value) for value in table.loc[is_of, column].dropna()]
+def _value(table: pd.DataFrame, column: str, key: tuple[str, str, str], otherwise: str) -> float:
+    """The first known value of a variant, case and metric; Missing if there is none."""
+    is_of = (table[["variant", "case", "metric"]] == [*key]).all(axis=1)
+    for value in table.loc[is_of, column].dropna():
+        return float(value)
+    raise Missing(otherwise)

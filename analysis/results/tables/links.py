@@ -54,7 +54,7 @@ def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
     """Fit the model of each machine to all fresh runs of its calibrations.
 
     A machine without its number of `sms`, or with too few calibration cases, has no fit; one whose
-    fit fails, for example after a suspension, has the reason.
+    fit fails has the reason.
     """
     calibrations = {name: studies[name] for name in calibrating(studies)}
     found = collect(results, calibrations, only=calibrations)
@@ -97,9 +97,8 @@ def predictable(
 def calibration(rows: pd.DataFrame) -> Calibration:
     """Input of the fit from `predictable` rows of all runs of a machine's calibrations.
 
-    The time of a case is its median over runs. Its relative error is the standard deviation over
-    runs; that of a case with one run is pooled over the others. If all have one run, it is half the
-    width of the interval.
+    The relative error of a case is the standard deviation over runs; that of a case with one run is
+    pooled over the others. If all have one run, it is half the width of the interval.
     """
     rows = rows[rows["held_back"] == FITTED]
     by_run = rows["by_run"].str.split(RUN_SEPARATOR, expand=True).astype(float)
@@ -125,10 +124,7 @@ def model_table(
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> pd.DataFrame:
-    """A prediction for each fresh row of `summary` that has a `link`.
-
-    `machines` are as `collect` gives them; those without a fit have no predictions.
-    """
+    """A prediction for each fresh row of `summary` with a `link`; `machines` as of `collect`."""
     tables = []
     for machine, host in machines.items():
         if not isinstance(known := fits.get(machine), pd.DataFrame):
@@ -158,8 +154,8 @@ def parameter_table(fits: Fits) -> pd.DataFrame:
 
 
 def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """The newest counters of each variant, summed over its kernels, in base units: COUNT_COLUMNS.
-    `named` has the digests of today's claims that the profile names, a frozenset."""
+    """The newest counters of each variant, summed over its kernels, in COUNT_COLUMNS; `named` has
+    the digests of today's claims that the profile names, a frozenset."""
     read = cache(lambda path: read_records(path, Counter))
     machines = sorted({capture.about.machine for capture in found.captures})
     of_studies = [(study, variant) for study in studies.values() for variant in study.variants]

@@ -1,7 +1,7 @@
 """From samples to figures: build/summary.csv, runs.csv, rounds.csv and skipped.csv.
 
-A figure is based on runs. Samples become the median of a visit, of a round's visits, of a run's
-rounds. `over_runs` makes the figure of runs, with its interval, for every table.
+Samples become the median of a visit, of a round's visits, of a run's rounds. `over_runs` makes the
+figure of runs, with its interval, for every table.
 """
 
 from __future__ import annotations
@@ -24,11 +24,8 @@ Rounds = dict[str, list[float]]
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
     """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
-    newest run.
-
-    A run that skipped the case counts only where no other did better. Where the output was wrong in
-    any round of these, only the rows that say so are left: such a cell has no figure.
-    """
+    newest run; skipped ones only if there are no others, and of a cell that failed only the rows
+    that say so."""
     cell = samples.groupby(CELL, sort=False).ngroup()
     kept, is_stale = samples, samples["stale"].astype(bool)
     if is_stale.any():
@@ -43,14 +40,14 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples among the `chosen` that have a value and belong to the current code."""
+    """The `chosen` samples that have a value and belong to the current code."""
     kept = chosen(samples)
     return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
 
 
 def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
-    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0: all take
-    the same number of samples, one visit after the other."""
+    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0 and take
+    the same number of samples each."""
     planned = {
         (study.name, case.id): case.visits
         for study in studies.values()
@@ -98,11 +95,8 @@ def over_runs(
 
 
 def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """One row per machine, study, variant, case and metric.
-
-    `verified` is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave
-    a reason to lower its clocks.
-    """
+    """One row per machine, study, variant, case and metric. `verified` is 1 if every sample is,
+    `throttled` the share of samples with a reason for lowered clocks."""
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
