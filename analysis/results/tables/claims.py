@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -16,24 +15,13 @@ from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, m
 from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
-from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow, runs_text, table_of
+from analysis.results.tables import rows
+from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
-from analysis.study.claims import Claim
-from analysis.study.claims.claim import Comparison
+from analysis.study.claims import Claim, verdicts
 from analysis.study.claims.kinds import Check, Statement
-from analysis.study.claims.verdicts import (
-    AFTERWARDS,
-    BEFORE,
-    FAILS,
-    HOLDS,
-    NOT_TESTED,
-    Figure,
-    Missing,
-    NotTested,
-    Outcome,
-    together,
-)
+from analysis.study.claims.verdicts import NOT_TESTED, Figure, Missing, NotTested, Outcome
 
 MAX_SLOWED_SHARE: Final = 0.5
 """Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
@@ -66,7 +54,7 @@ def claim_tables(
                     row, of_row = _judged(known, claim, machine)
                     claims.append(row)
                     parts += of_row
-    return table_of("claims", claims), table_of("claim_parts", parts)
+    return rows.table_of("claims", claims), rows.table_of("claim_parts", parts)
 
 
 def _judged(
@@ -83,7 +71,9 @@ def _judged(
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
         naming = known.judging(claim)
-        judges, bound = (naming, BEFORE) if naming.has(claim) else (known, AFTERWARDS)
+        judges, bound = known, verdicts.AFTERWARDS
+        if naming.has(claim):
+            judges, bound = naming, verdicts.BEFORE
     outcomes, of_all = (
         [test.judge(evidence, claim.published) for test in claim.tests]
         for evidence in (judges, known)
@@ -99,17 +89,22 @@ def _judged(
         row |= {name: value for name, value in vars(parts.pop()).items() if name in _OF_BOTH}
     else:
         # No one figure speaks for several comparisons: each has a row, and its words in the reason.
-        rooms = [_room(*pair) for pair in zip(claim.tests, outcomes, strict=True)]
+        # Those that do not hold come first, then those with the least room to the bound.
+        order = (verdicts.FAILS, NOT_TESTED, verdicts.HOLDS)
+        rooms = [
+            (order.index(outcome.verdict), test.room(outcome.figure) if outcome.figure else 0.0)
+            for test, outcome in zip(claim.tests, outcomes, strict=True)
+        ]
         parts.sort(key=lambda part: rooms[part.part - 1])
         words = [part.sentence(with_case=claim.in_several_cases) for part in parts]
-        verdict = together(outcome.verdict for outcome in outcomes)
+        verdict = verdicts.together(outcome.verdict for outcome in outcomes)
         row |= {"verdict": verdict, "reason": "; ".join(words)}
-    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
+    on_average = verdicts.together(outcome.on_average or outcome.verdict for outcome in outcomes)
     if on_average != row["verdict"]:  # else the means decide no more than the figures
         row["on_average"] = on_average
     if bound:
         row["runs"], row["hosts"] = known.runs_and_hosts(of_all)
-    if bound == BEFORE:
+    if bound == verdicts.BEFORE:
         row["judging"], row["judging_hosts"] = known.runs_and_hosts(outcomes)
     return ClaimRow(**row, bound=bound), parts
 
@@ -120,23 +115,10 @@ _OF_BOTH: Final = TABLES["claims"].keys() & TABLES["claim_parts"].keys()
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
     """The columns of figures of both tables: of all runs, and of those that judge."""
-    return {
-        "published": of_all.published,
-        "measured": of_all.value,
-        "ci_low": of_all.low,
-        "ci_high": of_all.high,
-        "judged": decisive.value,
-        "judged_low": decisive.low,
-        "judged_high": decisive.high,
-        "by_run": runs_text(of_all.by_run),
-        "hosts": of_all.hosts,
-    }
-
-
-def _room(test: Comparison, outcome: Outcome) -> tuple[int, float]:
-    """Sorts the parts of a claim: those that do not hold first, then by their room to the bound."""
-    order = (FAILS, NOT_TESTED, HOLDS).index(outcome.verdict)
-    return order, test.room(outcome.figure) if outcome.figure else 0.0
+    figures = {"published": of_all.published, "by_run": rows.runs_text(of_all.by_run)}
+    figures |= {"measured": of_all.value, "ci_low": of_all.low, "ci_high": of_all.high}
+    judged = {"judged": decisive.value, "judged_low": decisive.low, "judged_high": decisive.high}
+    return {**figures, **judged, "hosts": of_all.hosts}
 
 
 class MachineResults:
@@ -231,10 +213,8 @@ class MachineResults:
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
         figure = _figure(estimate([*runs.values()], kind), runs, by_host)
-        if len(by_host) < MIN_RUNS:
-            return figure
-        _, low, high = mean_estimate(by_host, kind)
-        return replace(figure, mean=(low, high))
+        has_mean = len(by_host) >= MIN_RUNS
+        return replace(figure, mean=mean_estimate(by_host, kind)[1:]) if has_mean else figure
 
     def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
@@ -255,10 +235,9 @@ class MachineResults:
             raise NotTested(f"{variant} delivers no bytes")
         return payload
 
-    @cached_property
+    @property
     def statements(self) -> list[Statement]:
-        rows = self._published.assign(rate=self._published["rate"] * 1e9)[[*Statement._fields]]
-        return [Statement(*row) for row in rows.itertuples(index=False, name=None)]
+        return rows.rows_of(self._published.assign(rate=self._published["rate"] * 1e9), Statement)
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         """As in the first of several sources."""

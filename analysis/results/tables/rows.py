@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
@@ -196,5 +196,5 @@ def read_table(path: Path, types: Mapping[str, type]) -> pd.DataFrame:
 
 def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:
     """The rows of `table`, which has at least the fields of such rows as columns."""
-    names = [field.name for field in fields(row)]  # type: ignore[arg-type]
-    return [row(*values) for values in table[names].itertuples(index=False, name=None)]
+    named = table[[*get_type_hints(row)]]
+    return [row(*values) for values in named.itertuples(index=False, name=None)]
