@@ -45,7 +45,7 @@ def seconds(access: Access, by: Parameters) -> float:
         (rows(672, 784, offset_bytes=96), 0.000350104051),
         (rows(512, warps=57), 0.00109686667),
         (rows(512, warps=40, in_flight_bytes=2**14), 0.000713097297),
-        (rows(100, 116, offset_bytes=96, access_bytes=64), 0.000485167254),
+        (rows(100, 116, offset_bytes=96, access_bytes=64, in_flight_bytes=64), 0.000544882712),
         (rows(96, layout="pages_2"), 0.000386706746),
         (replace(rows(656, access_bytes=16), reads="thread_rows"), 0.00128335),
         (gather(2**30, warps=64), 0.007787),
