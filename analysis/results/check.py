@@ -50,7 +50,7 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
     new: dict[Path, None] = {}
     for path in files:
         try:
-            new[runs.description_of(path)] = None
+            new[runs.existing_description(path)] = None
         except HotpathError as error:
             yield visible(str(error))
     kinds: dict[Path, HostKeys] = {}

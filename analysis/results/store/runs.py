@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter as Counts
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,6 +73,11 @@ class Run:
 
     about: RunFile
     rows: Sequence[Row]
+
+    def cells(self) -> dict[Cell, bool]:
+        """Whether each cell was measured, not skipped."""
+        measured = {row.cell for row in self.rows if row.status != "skipped"}
+        return {row.cell: row.cell in measured for row in self.rows}
 
 
 @dataclass(frozen=True)
@@ -139,11 +145,16 @@ def run_of(path: Path) -> str:
 
 
 def description_of(path: Path) -> Path:
+    """The description that a file of a study belongs to; FieldError for another file."""
+    if found := _FILE.fullmatch(path.name):
+        return path.with_name(f"{run_of(path)}{found[3] or ''}.json")
+    endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
+    raise FieldError(f"{path}", f"<run> and {endings}", path.name)
+
+
+def existing_description(path: Path) -> Path:
     """The description that a file of a study belongs to; HotpathError if there is none."""
-    if not (found := _FILE.fullmatch(path.name)):
-        endings = f"one of {', '.join(ABOUT)}, or .csv in place of .json, or .telemetry.csv"
-        raise FieldError(f"{path}", f"<run> and {endings}", path.name)
-    if not (about := path.with_name(f"{run_of(path)}{found[3] or ''}.json")).exists():
+    if not (about := description_of(path)).exists():
         raise HotpathError(f"{path}: ignored: expected {about.name} beside it, got none")
     return about
 
@@ -231,7 +242,7 @@ def read_study(
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
         try:
-            if description_of(path) == path and suffix in suffixes:
+            if existing_description(path) == path and suffix in suffixes:
                 if good[suffix] >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
                 yield read(path, study)
@@ -282,22 +293,21 @@ def superfluous(runs: Iterable[Run], study: Study) -> list[RunFile]:
     one in the newest of each host, a measured one of older code until a newer run has it of
     today's.
     """
-    codes, cells = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
-    tried: dict[Cell, list[str]] = {cell: [] for cell in cells}
-    measured: dict[Cell, list[str]] = {cell: [] for cell in cells}
-    """Hosts of newer runs of today's code, by cell."""
+    codes, known = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
+    # Hosts of newer runs of today's code, by cell.
+    tried: dict[Cell, list[str]] = defaultdict(list)
+    measured: dict[Cell, list[str]] = defaultdict(list)
     found = []
     for run in runs:
         host, fresh, is_needed = run.about.host.id, run.about.fresh(codes), False
-        good = {row.cell for row in run.rows if row.status != "skipped"}
-        for cell in {row.cell for row in run.rows} & cells:
+        for cell, is_measured in run.cells().items():
             hosts = measured[cell]
-            if cell[0] not in fresh:
-                is_needed |= cell in good and not hosts
+            if cell not in known or cell[0] not in fresh:
+                is_needed |= cell in known and is_measured and not hosts
                 continue
             is_needed |= host not in tried[cell]
             tried[cell].append(host)
-            if cell in good:
+            if is_measured:
                 is_needed |= host not in hosts or len(hosts) < KEPT_RUNS
                 hosts.append(host)
         if not is_needed:
