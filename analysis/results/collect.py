@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.base.errors import FieldError, visible
 from analysis.results.store import runs as stored
-from analysis.results.store.keys import CapturedVariant, RunFile
+from analysis.results.store.keys import CapturedVariant
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
@@ -37,14 +37,13 @@ class Collected:
       `core_copies`, the B/s that one core of the host copied before or after it, whichever is less;
       and `named`, the digests of today's claims that the run names, a frozenset
     machines: descriptions of the host of each machine's newest run
-    runs, captures: those without an error, runs oldest first
+    captures: those without an error
     published: the rows of `load_published` by study
     refused: reasons for what was left out, by its path under the results
     """
 
     samples: pd.DataFrame
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
-    runs: list[RunFile] = field(default_factory=list)
     captures: list[stored.Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -90,8 +89,6 @@ def collect(
                 continue
             sizes[machine] += len(table)
             tables.append(table)
-            found.runs.append(one.about)
-    found.runs.sort(key=lambda about: (about.machine, about.study, about.run))
     if tables:
         found.samples = pd.concat(tables)[[*COLUMNS]].reset_index(drop=True)
     return found

@@ -22,6 +22,8 @@ from analysis.results.model.traffic import traffic_of
 from analysis.results.model.translation import Walker, Walks, walk_seconds, walks_of
 from analysis.study.access import Access, Floats
 
+METRIC: Final = "gpu_time"
+"""The predicted metric: the operation's time on the device, in seconds."""
 TRANSLATION: Final = "translation"
 TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")
 """Columns of `term_seconds`. The time is the last one plus the largest of the others."""
@@ -111,12 +113,11 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12].
-
-    Of several sets of parameters [sets, 15] they are [sets, cases, 6].
-    """
+    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12]; [sets, cases, 6] of
+    several sets of parameters [sets, 15]."""
     known = Parameters(*parameters.T[..., np.newaxis])
     wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T[:7]
+    start_up = known.start_up + indexed * known.index_latency
     return np.stack(
         np.broadcast_arrays(
             (wire + half_lines * known.half_line) / known.link_rate,
@@ -124,11 +125,7 @@ def term_seconds(work: Floats, parameters: Floats) -> Floats:
             requests_of_an_sm / known.sm_request_rate,
             turns * known.latency,
             walk_seconds(known, *work.T[7:]),
-            np.where(
-                copy_engine > 0,
-                known.copy_engine_start_up,
-                known.start_up + indexed * known.index_latency,
-            ),
+            np.where(copy_engine > 0, known.copy_engine_start_up, start_up),
         ),
         axis=-1,
     )

@@ -21,8 +21,9 @@ from analysis.base.files import write_whole
 from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
-from analysis.results.model import METRIC, terms
+from analysis.results.model import terms
 from analysis.results.model.fit import NAMES, Calibration, fit
+from analysis.results.model.terms import METRIC
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise

@@ -75,7 +75,7 @@ def study_tables(
             for file, of_run in found.samples.groupby(files)
             if (why := error_of(partial(make, replace(found, samples=of_run))))
         }
-        if not faults or (len(faults) == len(found.runs) and len(found.machines) > 1):
+        if not faults or (len(faults) == files.nunique() and len(found.machines) > 1):
             raise  # the fault is in the code
         found.samples = found.samples[~files.isin(faults)]
         found.refused |= faults
