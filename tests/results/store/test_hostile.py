@@ -69,7 +69,7 @@ def assert_only_the_run_is_left_out(
     for name, reason in found.refused.items():
         assert name.startswith(f"{HOSTILE}/") and reason.startswith(HOSTILE)
         assert reason.isprintable() and len(reason) < 700
-        assert "Error: " not in reason
+        assert not re.search("Error: |argument", reason)  # as of a fault that no check found
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
