@@ -217,10 +217,8 @@ def made_up(results: Path, study: Study) -> None:
             first = samples[0]
             match -1 if is_gone else draw.randrange(8):
                 case 0:
-                    skipped = none | {"status": "skipped", "reason": "no room"}
-                    samples = [
-                        replace(one, **skipped) for one in samples_of(study, variant, run=run)
-                    ]
+                    none |= {"status": "skipped", "reason": "no room"}
+                    samples = [replace(s, **none) for s in samples_of(study, variant, run=run)]
                 case 1 if number == 2:
                     samples = [one for one in samples if (one.case, one.round) != (first.case, 0)]
                     samples.append(replace(first, **none, status="failed", reason="byte 3"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import FrameType
@@ -96,16 +94,6 @@ def trace(passed: Path) -> None:
     sys.setprofile(note)
 
 
-@contextmanager
-def traced(passed: Path) -> Iterator[None]:
-    """`trace` within a block."""
-    trace(passed)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-
-
 def test_a_host_time_passes_few_files_in_four_shapes_under_one_name(tmp_path: Path) -> None:
     folder, passed = tmp_path / "fill", [tmp_path / f"{number}" for number in range(3)]
     folder.mkdir()
@@ -115,17 +103,20 @@ def test_a_host_time_passes_few_files_in_four_shapes_under_one_name(tmp_path: Pa
     place = Place(tmp_path / "results", "test-box", cuda="13.0")
     journal = measure(plan_of(study, place, rounds=2))
     left = [next(journal.folder.glob("round-*.csv")).read_text()]
-    with traced(passed[0]):
-        list(publish(journal, host()))
+    trace(passed[0])
+    list(publish(journal, host()))
+    sys.setprofile(None)
     left.append(next(place.folder.glob("*/*.csv")).read_text())
-    with traced(passed[1]):
-        found = collect(place.root, studies)
-        left.append(to_csv("summary", summarise(found.samples, studies)))
+    trace(passed[1])
+    found = collect(place.root, studies)
+    left.append(to_csv("summary", summarise(found.samples, studies)))
+    sys.setprofile(None)
     texts = {study.name: study_tables(place.root, study.name, studies, {})}
     put_together(texts, {}, place.root, tmp_path / "build")
-    with traced(passed[2]):
-        facts = StudyFacts(load_inputs(tmp_path / "build", place.root, studies), study)
-        write_charts({"steps": steps_chart(facts)}, tmp_path / "charts", {})
+    trace(passed[2])
+    facts = StudyFacts(load_inputs(tmp_path / "build", place.root, studies), study)
+    write_charts({"steps": steps_chart(facts)}, tmp_path / "charts", {})
+    sys.setprofile(None)
     left.append((tmp_path / "charts" / "steps.json").read_text())
     for text in left:
         assert f"{MARK}" in text and re.search(r"\bhost_time\b", text)

@@ -89,10 +89,9 @@ def predictable(
         if sms and (access := access_of(variant, case)) is not None
     ]
     known = pd.DataFrame(cases, columns=["study", "variant", "case", "work", "held_back"])
-    good = summary[
-        summary["metric"].eq(METRIC) & summary["stale"].eq(0) & summary["verified"].eq(1)
-    ]
-    return known.merge(good, on=["study", "variant", "case"]).assign(measured=lambda t: t["median"])
+    is_good = summary["stale"].eq(0) & summary["verified"].eq(1) & summary["metric"].eq(METRIC)
+    rows = known.merge(summary[is_good], on=["study", "variant", "case"])
+    return rows.rename(columns={"median": "measured"})
 
 
 def calibration(rows: pd.DataFrame) -> Calibration:
