@@ -1,4 +1,5 @@
-"""A machine's parameters, fitted to the cases of its calibrations by least squares.
+"""A machine's parameters, fitted to the cases of its calibrations by least squares, and the
+predictions that are judged: those that the link or address translation clearly limits.
 
 The first step uses the cases that request only whole lines, where the bytes on the wire are known
 exactly: they determine the link's rate, the start-up times, and the limits of an SM and of a warp.
@@ -8,7 +9,7 @@ translation, with these parameters given, to the cases that say how large their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -20,11 +21,11 @@ import pandas as pd
 from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
-from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.model.translation import UNCALIBRATED
+from analysis.study import Study, calibrating
 from analysis.study.access import Floats
-from analysis.study.calibration import MIN_LINK_CASES, MIN_WALK_CASES
+from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, MIN_WALK_CASES, OUTSIDE
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
@@ -50,6 +51,17 @@ LOWEST: Final = np.where(
     np.isin(NAMES, ("half_line", "start_up", "index_latency", "copy_engine_start_up")), 0.0, 0.01
 )
 """Lowest multiple of its start for each parameter; a rate or the latency of a turn cannot be 0."""
+
+LINK: Final = terms.TERMS[0]
+JUDGED_MARGIN: Final = 1.2
+"""Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
+delays the other, and the time is longer than either."""
+JUDGED_WITHIN: Final = {LINK: 0.03, terms.TRANSLATION: 0.05}
+"""The largest residual of a correct prediction, by the term that binds."""
+PREDICTED: Final = "predicted"
+OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
+"""Use of a calibration's case in the fit."""
+USES: Final = (PREDICTED, *OF_CALIBRATION.values())
 
 Mask = npt.NDArray[np.bool_]
 
@@ -205,3 +217,17 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Float
         workers=at_once,
     )
     return values(found.x)
+
+
+def judged(model: pd.DataFrame) -> pd.Series[bool]:
+    """Mask of the judged rows of the model's table."""
+    return model["binding"].isin(JUDGED_WITHIN) & (model["margin"] >= JUDGED_MARGIN)
+
+
+def uses(model: pd.DataFrame, studies: Mapping[str, Study]) -> list[str]:
+    """The use of each row, one of USES."""
+    fitted = calibrating(studies)
+    return [
+        OF_CALIBRATION[held] if study in fitted else PREDICTED
+        for study, held in zip(model["study"], model["held_back"], strict=True)
+    ]

@@ -18,20 +18,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from analysis.base import keys
 from analysis.base.errors import UNFORESEEN, FieldError, HotpathError, in_words
 from analysis.base.files import remove, write_all
 from analysis.base.keys import NAME
+from analysis.base.keys import read as read_keys
 from analysis.base.reading import decoded, read_bytes, read_json, require_kind
 from analysis.base.records import parse_records
-from analysis.results.store.keys import (
-    MAX_CLOCK_ERROR,
-    RUN,
-    CaptureFile,
-    HostKeys,
-    RunFile,
-    text_of,
-)
+from analysis.results.store import keys
+from analysis.results.store.keys import MAX_CLOCK_ERROR, RUN, CaptureFile, HostKeys, RunFile
 from analysis.results.store.records import Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
@@ -172,7 +166,7 @@ def codes_of(study: Study | None) -> Mapping[str, str]:
 
 def read_about(path: Path, kind: type[File]) -> File:
     """A description, checked against its path; FieldError names the file and the key."""
-    about = keys.read(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
+    about = read_keys(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
     for key, expected in zip(("machine", "study", "file_name"), path.parts[-3:], strict=True):
         if (got := getattr(about, key)) != expected:
             raise FieldError(f"{path}: {key}", f"{expected!r} by the path", got)
@@ -277,7 +271,7 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     whose path is returned. Completes what a killed process left of the same run."""
     files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in csv_texts.items()}
     about = about.model_copy(update={"files": files})
-    texts = {**csv_texts, about.file_name: text_of(about)}
+    texts = {**csv_texts, about.file_name: keys.text_of(about)}
     for name, text in texts.items():
         limit = JSON_LIMIT_BYTES if name == about.file_name else CSV_LIMIT_BYTES
         if (size := len(text.encode())) > limit:

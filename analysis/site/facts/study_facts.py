@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.base.statistics import verdict
 from analysis.results.collect import taken_of
-from analysis.results.model.judge import judged, uses
+from analysis.results.model.fit import judged, uses
 from analysis.results.store.published import PublishedRow, best_statement
 from analysis.results.tables.rows import RatioRow, rows_of, runs_text
 from analysis.site.facts.basis import figures_by_run, without_unsupported_intervals
@@ -80,7 +80,7 @@ class StudyFacts:
     def predictions(self) -> pd.DataFrame:
         """Times by the link model beside measured ones, by ModelRow.
 
-        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
+        `use` is one of `fit.USES`, `judged` says whether the link surely binds the point.
         """
         table = self.table("model").reset_index(drop=True)
         return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))
