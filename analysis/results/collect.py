@@ -23,10 +23,7 @@ from analysis.study.claims.claim import still_named
 
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
-COLUMNS: Final = (
-    *("machine", "host", *SAMPLE_TYPES),
-    *("stale", "disturbed", "core_copies", "named"),
-)
+COLUMNS: Final = ("machine", "host", *SAMPLE_TYPES, "stale", "disturbed", "core_copies", "named")
 
 
 @dataclass
@@ -81,14 +78,13 @@ def collect(
             if isinstance(one, stored.Capture):
                 found.captures.append(one)
                 continue
-            table = _samples(one, known)
+            path, table = folder / one.about.file_name, _samples(one, known)
             if sizes[machine] + len(table) > MACHINE_LIMIT_SAMPLES:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
-                path = folder / one.about.file_name
                 refuse(path, FieldError(f"{path}", expected, "more"))
-                continue
-            sizes[machine] += len(table)
-            tables.append(table)
+            else:
+                sizes[machine] += len(table)
+                tables.append(table)
     if tables:
         found.samples = pd.concat(tables)[[*COLUMNS]].reset_index(drop=True)
     return found

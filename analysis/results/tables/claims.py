@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -121,23 +121,22 @@ def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
     return {**figures, **judged, "hosts": of_all.hosts}
 
 
+@dataclass
 class MachineResults:
     """`Evidence` for the claims of one study on one machine, from tables as of `claim_tables`."""
 
-    def __init__(
-        self,
-        study: Study,
-        samples: pd.DataFrame,
-        published: pd.DataFrame,
-        model: pd.DataFrame,
-        counted: pd.DataFrame,
-    ) -> None:
-        self.study, self._samples = study, samples
-        self._published, self._model, self._counted = published, model, counted
+    study: Study
+    samples: pd.DataFrame
+    published: pd.DataFrame
+    model: pd.DataFrame
+    counted: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        samples = self.samples
         self._used = used = chosen(samples)
         is_fresh = ~used["stale"].astype(bool)
         good = used[is_fresh & (used["status"] == "ok") & (used["verified"] == 1)]
-        medians = by_visit(good, {study.name: study})
+        medians = by_visit(good, {self.study.name: self.study})
         self._by_visit = medians.droplevel(["machine", "study", "unit", "host"])
         self._places = used.groupby(["variant", "case"]).indices
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
@@ -149,17 +148,16 @@ class MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
         others = frozenset(self._recorded.loc[~_records(self._recorded, claim), "run"])
         if others not in self._without:  # many claims are judged by the same runs
-            kept = self._samples[~self._samples["run"].isin(others)]
-            tables = self._published, self._model, self._counted
-            self._without[others] = MachineResults(self.study, kept, *tables)
+            kept = self.samples[~self.samples["run"].isin(others)]
+            self._without[others] = replace(self, samples=kept)
         evidence = copy(self._without[others])
-        evidence._counted = self._counted[_records(self._counted, claim)]
+        evidence.counted = self.counted[_records(self.counted, claim)]
         return evidence
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
         with its current code."""
-        known = {*self._counted["variant"]} if claim.on_counters else self._run
+        known = {*self.counted["variant"]} if claim.on_counters else self._run
         return {*claim.variants} <= known
 
     def runs_and_hosts(self, outcomes: Iterable[Outcome]) -> tuple[int, int]:
@@ -237,22 +235,22 @@ class MachineResults:
 
     @property
     def statements(self) -> list[Statement]:
-        return rows.rows_of(self._published.assign(rate=self._published["rate"] * 1e9), Statement)
+        return rows.rows_of(self.published.assign(rate=self.published["rate"] * 1e9), Statement)
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         """As in the first of several sources."""
-        rows = best_statement(self._published)
+        rows = best_statement(self.published)
         rows = rows[(rows["variant"] == variant) & (rows["case"] == case)].head(1)
         rows = rows[rows["metric"] == metric] if metric else rows
         return math.nan if rows.empty else float(rows["seconds"].iloc[0])
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
         key = variant, case, metric or self.study.time_metrics[0]
-        return _value(self._model, "predicted", key, "no model prediction")
+        return _value(self.model, "predicted", key, "no model prediction")
 
     def count(self, variant: str, case: str, counter: str) -> float:
         otherwise = f"no fresh profile of {variant} has {counter} in this case"
-        return _value(self._counted, "counted", (variant, case, counter), otherwise)
+        return _value(self.counted, "counted", (variant, case, counter), otherwise)
 
     def check(self, variant: str, case: str) -> Check:
         rows = self._rows_of(variant, case)
