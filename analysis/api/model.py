@@ -3,10 +3,7 @@
 from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.fit import JUDGED_WITHIN, PREDICTED, USES
 from analysis.results.model.hardware import (
-    MEANING,
-    OF_THE_MACHINE,
     Link,
-    Parameter,
     PublishedRate,
     behind,
     predict,

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
@@ -18,9 +17,6 @@ from analysis.base.limits import allocatable_bytes
 from analysis.measure.cell import Operation
 
 Array = npt.NDArray[Any]
-
-LARGEST_SHARE: Final = 0.4
-"""Maximum share of the host's memory for a pool."""
 
 LARGEST_SHARE_OF_FREE: Final = 0.8
 """Maximum share of the memory that this process may still allocate; the rest is for page tables."""
@@ -152,5 +148,4 @@ def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:
 
 def largest_pool() -> int:
     """Bytes that a pool may have in memory of this host now."""
-    total = psutil.virtual_memory().total
-    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))
+    return int(allocatable_bytes() * LARGEST_SHARE_OF_FREE)

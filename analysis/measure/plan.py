@@ -106,7 +106,7 @@ def plan_pending(study: Study, grid: Grid, place: Place, runs: int = 1) -> Plan 
 
 def plan_again(study: Study, grid: Grid, place: Place, variant: str) -> Plan:
     """The plan of a variant again, together with its baselines."""
-    return Plan(study, tuple(study.shown_again(variant)), grid, place, (variant,))
+    return Plan(study, tuple(study.companions(variant)), grid, place, (variant,))
 
 
 def pending(study: Study, place: Place, grid: str, runs: int = 1) -> list[Variant]:
@@ -162,8 +162,7 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
         kind in variant.captures and (kind, variant.name) not in taken
         for variant in study.variants
         if variant.on_gpu
-        and (captured := study.captured_of(variant))
-        and captured.case in {case.id for case in variant.in_grid(grid)}
+        and study.captured_case(variant) in {case.id for case in variant.in_grid(grid)}
         and place.unmet(variant) is None
         for kind in kinds
     )

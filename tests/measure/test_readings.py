@@ -25,7 +25,7 @@ from analysis.results.store.records import Reading
 from analysis.results.store.samples import Row
 from analysis.site.pages.machines import described_facts
 from tests.measure.studies import QUIET, only_run, plan_of, run, write_study
-from tests.nvml import QUERIES, Device, Instance, devices, fail, install
+from tests.nvml import QUERIES, Device, devices, fail, install
 from tests.synthetic import host_of
 
 LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
@@ -53,9 +53,12 @@ UNKNOWN = {
     "nvmlDeviceGetPciInfo": ["sms"],
 }
 """Keys that are unknown without the answer to a query; none without that to another one."""
-OPENING = ("nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID", "nvmlInit")
+OPENING = (
+    *("nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID", "nvmlInit"),
+    "nvmlDeviceGetCudaComputeCapability",
+)
 """Queries without which there is no GPU to measure."""
-KNOWN = ("nvmlDeviceGetCount", "nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetUUID")
+KNOWN = ("nvmlDeviceGetCount", "nvmlDeviceGetUUID")
 """Queries that every driver answers."""
 SLOW_FILL = """
 import time
@@ -69,7 +72,7 @@ OF_GPU = [
     query
     for query in QUERIES
     if query.startswith("nvmlDeviceGet")
-    and not any(word in query for word in ("HandleFrom", "MigDevice", "NvLink", "Topology"))
+    and not any(word in query for word in ("NvLink", "Topology"))
     and query not in OPENING
 ]
 """Queries about one open GPU."""
@@ -152,20 +155,6 @@ def test_a_lost_gpu_is_named_in_the_words_of_nvml(
             with pytest.raises(GpuError, match=f"^{said}: {pynvml.NVMLError(code)}$") as caught:
                 hosted()
             assert not isinstance(caught.value, NoGpu)
-
-
-def test_a_divided_gpu_is_its_first_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [Instance(8, "NVIDIA H200 MIG 1g.18gb"), Instance(9)]
-    install(monkeypatch, [Device(0, instances=parts), Device(1, instances=())])
-    for which in (0, "GPU-0", "MIG-8"):
-        with open_gpus([which]) as (gpu,):
-            assert (gpu.uuid, gpu.name) == ("MIG-8", "NVIDIA H200 MIG 1g.18gb")
-            assert gpu.readings()["power_w"] == 300  # the board's
-            assert gpu.is_at_highest_clock()
-            assert "power_w" not in describe([gpu]).unsupported
-    none = r"^GPU 1: MIG is on, and the GPU has no instance$"
-    with pytest.raises(GpuError, match=none), open_gpus([1]):
-        pass
 
 
 @pytest.mark.parametrize("is_silent", [False, True])

@@ -43,9 +43,9 @@ def capture_all(study: Study, config: Config) -> None:
     toolchain = find_toolchain(config.nvcc, config.libfabric)
     by_case: dict[str, list[Variant]] = {}
     for variant in study.variants:
-        captured = study.captured_of(variant)
-        if captured and variant.on_gpu and place.unmet(variant) is None:
-            by_case.setdefault(captured.case, []).append(variant)
+        case = study.captured_case(variant)
+        if case and variant.on_gpu and place.unmet(variant) is None:
+            by_case.setdefault(case, []).append(variant)
     show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
     commit = commit_of(ROOT)
     folder = place.folder / study.name

@@ -20,7 +20,6 @@ from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
 from analysis.study.claims import Claim, verdicts
-from analysis.study.claims.kinds import Check, Statement
 from analysis.study.claims.verdicts import NOT_TESTED, Figure, Missing, NotTested, Outcome
 
 MAX_SLOWED_SHARE: Final = 0.5
@@ -205,9 +204,6 @@ class MachineResults:
                 reasons.append(reason)
         raise reasons[:2][-1]
 
-    def kind(self, metric: str) -> Kind:
-        return self.study.metrics[metric].values
-
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
         figure = _figure(estimate([*runs.values()], kind), runs, by_host)
@@ -227,16 +223,6 @@ class MachineResults:
         medians = pd.Series(dict(zip(runs, medians_of(runs), strict=True)))
         return runs, medians.groupby(self._hosts).median().tolist()
 
-    def payload(self, variant: str, case: str) -> int:
-        payload = self.study.payloads[variant, case]
-        if not payload:
-            raise NotTested(f"{variant} delivers no bytes")
-        return payload
-
-    @property
-    def statements(self) -> list[Statement]:
-        return rows.rows_of(self.published.assign(rate=self.published["rate"] * 1e9), Statement)
-
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         """As in the first of several sources."""
         rows = best_statement(self.published)
@@ -252,15 +238,18 @@ class MachineResults:
         otherwise = f"no fresh profile of {variant} has {counter} in this case"
         return _value(self.counted, "counted", (variant, case, counter), otherwise)
 
-    def check(self, variant: str, case: str) -> Check:
+    def check(self, variant: str, case: str) -> Outcome:
         rows = self._rows_of(variant, case)
         rows = rows[~rows["stale"].astype(bool)]
         failed = rows.loc[rows["status"] == "failed", "reason"]
         checked = rows[rows["status"] == "ok"]
         if failed.empty and (checked.empty or not checked["verified"].all()):
             raise self._absence(variant, case, "check")
-        rounds = checked[["run", "round"]].drop_duplicates()
-        return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
+        runs = frozenset(rows["run"])
+        if not failed.empty:
+            return Outcome(verdicts.FAILS, f"failed its check: {failed.iloc[0]}", runs=runs)
+        rounds = len(checked[["run", "round"]].drop_duplicates())
+        return Outcome(verdicts.HOLDS, f"passed its check in {rounds} rounds", runs=runs)
 
 
 def _figure(value: Estimate, runs: Rounds, by_host: Sequence[float]) -> Figure:
