@@ -17,8 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-SYSTEM_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first opens no windows, so a page takes two thirds of the time."""
 
 
@@ -43,20 +42,17 @@ def served(site: Path, kind: type[Quiet] = Quiet) -> Iterator[str]:
         server.shutdown()
 
 
-def executable() -> str | None:
-    """The installed browser; None for Playwright's."""
-    found = filter(None, map(shutil.which, SYSTEM_BROWSERS))
-    return os.environ.get("HOTPATH_CHROMIUM") or next(found, None)
-
-
 @contextmanager
 def launched() -> Iterator[Browser]:
     """A browser while it runs; without one, the test fails."""
     from playwright.sync_api import Error, sync_playwright  # slow, and quick tests need none
 
+    installed = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = os.environ.get("HOTPATH_CHROMIUM") or installed
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
+            browser = playwright.chromium.launch(executable_path=path, args=flags)
         except Error as error:
             why = error.message.splitlines()[0]
             pytest.fail(f"no browser to open the site with: {why}; set HOTPATH_CHROMIUM to one")

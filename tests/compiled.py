@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pybind11
 import pytest
@@ -24,7 +23,7 @@ from filelock import FileLock
 
 from analysis import ROOT
 from analysis.measure import cpu_cache
-from analysis.study import Case, Study, Variant
+from analysis.study import Study, Variant
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import study_settings
@@ -181,16 +180,6 @@ def resources(module: Path) -> list[dict[str, str]]:
 def gpu_module(study: Study, name: str) -> ModuleType:
     """The variant as a module for this machine's GPU."""
     return module(study, study.variant(name), arch=resolve_arch("auto", [0]))
-
-
-def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str, Any]:
-    """The first sample of each metric, on this machine's GPU, after a check of the output."""
-    workload.prepare(case)
-    operation = workload.bind(study.variant(name), gpu_module(study, name))
-    operation.poison()
-    operation.launch(0)
-    assert operation.check() is None
-    return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
 
 
 def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:

@@ -2,6 +2,6 @@
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, require_known, visible
-from analysis.study import Case, CaseValue, Study, Variant, case_id, find_study, parse_case
+from analysis.study import Case, CaseValue, Study, Variant, find_study, parse_case
 from analysis.study.access import Access, Floats
 from analysis.study.config import load_config

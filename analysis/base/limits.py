@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 ROOT: Final = Path("/")
-UNLIMITED: Final = 2**63 - 1
 _MEMORY_FILES: Final = {
     "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     "cgroup2": ("memory.max", "memory.current", "inactive_file"),
@@ -62,7 +61,7 @@ def allocatable_bytes(root: Path = ROOT) -> int:
     Page cache that the kernel can drop counts as free.
     """
     available = _number(root / "proc/meminfo", "MemAvailable:")
-    left = [UNLIMITED if available is None else available * 1024]
+    left = [2**63 - 1 if available is None else available * 1024]
     for version, group in _groups("memory", root):
         limit_file, use_file, cache_key = _MEMORY_FILES[version]
         if (limit := _number(group / limit_file)) is not None:

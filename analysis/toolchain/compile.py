@@ -24,8 +24,6 @@ from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.packages import Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
-STANDARD = "-std=c++17"
-HOST_STANDARD = "-std=c++20"
 OPTIMISATION = "-O3"
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
 
@@ -83,7 +81,7 @@ def compile_object(
         nvcc = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
         return run([*nvcc, f"-Xcompiler={','.join(HIDDEN)}", *files])
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    cxx = [toolchain.cxx, HOST_STANDARD, optimisation, *HIDDEN, "-Wall", "-Wextra"]
+    cxx = [toolchain.cxx, "-std=c++20", optimisation, *HIDDEN, "-Wall", "-Wextra"]
     run([*cxx, *(f"-isystem{path}" for path in includes), *files])
     return ""
 
@@ -91,7 +89,7 @@ def compile_object(
 def _nvcc(toolchain: Toolchain, arch: str, optimisation: str) -> list[str]:
     sm = arch.removeprefix("sm_")
     target = f"-gencode=arch=compute_{sm},code=sm_{sm}"
-    return [str(toolchain.nvcc), STANDARD, optimisation, target]
+    return [str(toolchain.nvcc), "-std=c++17", optimisation, target]
 
 
 def compile_module(
