@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from analysis import ROOT
+from analysis.base.errors import FieldError
 from analysis.study import peers, source
 from tests.repository import STUDIES
 
@@ -36,6 +37,16 @@ def test_another_release_makes_results_stale_and_a_missing_one_is_named(
     assert peers.unmet(["vllm"]) is None
 
 
+def test_another_release_can_be_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    releases = peers.releases.__wrapped__  # without the cache
+    monkeypatch.setenv(peers.SELECTED, "vllm==9.9.9")
+    assert releases() == {**peers.releases(), "vllm": "9.9.9"}
+    for text in ("torch==2", "vllm"):
+        monkeypatch.setenv(peers.SELECTED, text)
+        with pytest.raises(FieldError, match=f"{peers.SELECTED}.*{text[:4]}"):
+            releases()
+
+
 @pytest.mark.parametrize(
     ("files", "digest", "message"),
     [
@@ -54,7 +65,8 @@ def test_only_the_wanted_files_of_the_right_archive_are_installed(
             archive.writestr(name, "text")
     program, content = runpy.run_path(str(ROOT / "env" / "peers")), packed.getvalue()
     right = hashlib.sha256(content).hexdigest()
-    index = json.dumps({"files": [{"filename": "p-1.whl", "url": "file"}]}).encode()
+    listed = {"filename": "p-1.whl", "url": "file", "hashes": {"sha256": right}}
+    index = json.dumps({"files": [listed]}).encode()
 
     def answer(request: Any, timeout: float) -> io.BytesIO:
         return io.BytesIO(content if request == "file" else index)
