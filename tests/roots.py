@@ -25,7 +25,7 @@ from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.common import draw_all, write_samples
 from analysis.site.pages.site import build_site
-from analysis.study import Study, Variant, calibrating, discover
+from analysis.study import Study, Variant, discover
 from tests import synthetic
 from tests.synthetic import Sample, samples_of
 
@@ -119,34 +119,6 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
 def keep_headings(page: Path) -> None:
     """Leave only the headings of a page, which others link."""
     page.write_text("\n\n".join(re.findall(r"^#+ .*", page.read_text(), re.MULTILINE)))
-
-
-def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tuple[str, set[str]]:
-    """A study's page, and the faults of the site, after a `change` of a copy of this repository at
-    `root`, on the machines that have measured the study. The copy has only this study, and those
-    that its page and description name; of all other pages, it has the headings."""
-    from tests.repository import STUDIES
-
-    copy_of_repository(root)
-    page = root / "docs" / "studies" / f"{study}.md"
-    for other in {*(root / "docs").rglob("*.md")} - {page, root / "docs" / "glossary.md"}:
-        keep_headings(other)
-    names = {study, *re.findall(r"study='(\w+)'", page.read_text())}
-    names |= {*calibrating(STUDIES)} if any(STUDIES[one].has_link for one in names) else set()
-    limits = {limit.study for name in names if (limit := STUDIES[name].limit)}
-    for name in STUDIES.keys() - names - limits:
-        (root / STUDIES[name].folder.relative_to(ROOT) / "study.yaml").unlink()
-    for folder in sorted((ROOT / "results").glob(f"*/{study}")):
-        machine = folder.parent.name
-        for name in names:
-            source, target = (top / "results" / machine / name for top in (ROOT, root))
-            if source.exists():
-                shutil.copytree(source, target)
-    change(root)
-    studies = {name: one for name, one in discover(root).items() if name in names}
-    write_tables(root / "results", studies, root / "build")
-    faults = draw_and_build(root)
-    return (root / "site" / "studies" / study / "index.html").read_text(), set(map(str, faults))
 
 
 def without_data(html: str) -> str:
