@@ -70,7 +70,7 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     add(plan.results, about, texts | ({f"{run}.telemetry.csv": telemetry} if readings else {}))
     if journal.folder.exists():
         remove(journal.folder)
-    for deleted in discard_superfluous(plan.results, study, plan.place.host):
+    for deleted in discard_superfluous(plan.results, study):
         yield f"{study.name}: {deleted} is deleted: enough newer runs have its cells"
     wrong = sorted({row.cell for row in rows if row.status == "failed"})
     for name, entry in variants.items():
