@@ -16,6 +16,5 @@ class Fault(NamedTuple):
     study: str = ""
 
     def __str__(self) -> str:
-        """A line with names as in files."""
         place = "/".join(filter(None, [self.study, self.part]))
         return ": ".join(filter(None, [self.machine, place, self.what]))

@@ -44,8 +44,7 @@ def ledger(page: Page) -> str:
 def claims(page: Page) -> Markup:
     """The claims of the study, each on a line with its verdict and figure on each machine; those
     of a write-up first."""
-    known = page.facts.study.claims
-    return claim_lines(page, page.facts, sorted(known, key=lambda claim: claim.ours))
+    return claim_lines(page, page.facts, sorted(page.facts.study.claims, key=lambda one: one.ours))
 
 
 def claim_lines(page: Page, facts: StudyFacts, claims: Sequence[Claim]) -> Markup:
