@@ -39,7 +39,7 @@ class PythonLauncher:
         self._launch(stream)
 
     def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
-        launch, wait = self._launch, _nothing
+        launch, wait = self._launch, _no_wait
         if stream:
             from analysis.measure.memory import flush_l2, synchronize  # imports CUDA
 
@@ -53,8 +53,7 @@ class PythonLauncher:
         return (submitted - before) * 1e-9, (done - before) * 1e-9
 
 
-def _nothing(stream: int) -> None:
-    """The wait for work of the CPU alone."""
+def _no_wait(stream: int) -> None: ...
 
 
 class Operation(ABC):

@@ -30,7 +30,7 @@ LIBRARIES: Final = (
     *("numpy", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11"),
     *(name for package in PACKAGES.values() for name in package.distributions),
 )
-MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+MACHINE_ID = Path("/etc/machine-id")
 """Made by the system when it is installed."""
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
@@ -61,7 +61,7 @@ def utc_now(timespec: str = "milliseconds") -> str:
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
     """CPU, memory, system and library versions, the GPUs, and how several are connected."""
-    cpu = _cpu_fields()
+    cpu = _cpu()
     host: dict[str, Any] = {
         "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
         "cpu_id": _cpu_id(cpu),
@@ -81,11 +81,11 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         with suppress(pynvml.NVMLError):
             cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
             host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
-    answers = [host]
-    for gpu in gpus:  # with what telemetry and rounds record of it
+    described = [_describe_gpu(gpu) for gpu in gpus]
+    answers = [host, *described]
+    for gpu in gpus:  # what telemetry and rounds record of it
         name = None if gpu.name == UNKNOWN_NAME else gpu.name
-        recorded = {"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()}
-        answers += [_describe_gpu(gpu), recorded]
+        answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
     unknown = {key for answer in answers for key, value in answer.items() if value is None}
     libraries = {}
     for name in LIBRARIES:
@@ -94,7 +94,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
-        "gpus": answers[1::2],
+        "gpus": described,
         **host,
         **topology(gpus),
         "libraries": libraries,
@@ -116,9 +116,8 @@ def host_id(gpus: Sequence[Gpu]) -> str:
     it runs. Two GPUs of one host therefore count as two hosts. UNKNOWN_HOST if there is neither.
     """
     mark = gpus[0].uuid if gpus else ""
-    for path in MACHINE_IDS:
-        with suppress(OSError):
-            mark = mark or path.read_text().strip()
+    if not mark and MACHINE_ID.is_file():
+        mark = MACHINE_ID.read_text().strip()
     return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:8] if mark else UNKNOWN_HOST
 
 
@@ -150,26 +149,25 @@ def _describe_gpu(gpu: Gpu) -> dict[str, Any]:
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
     """Maximum payload and read request size in bytes, from the device's PCI Express capability.
     Without privileges, most kernels show only the first 64 bytes, which lack it."""
-    sizes: dict[str, int | None] = {"pcie_max_payload_bytes": None, "pcie_read_request_bytes": None}
+    data, at, control, pci_express = b"", 0, None, 0x10
     with suppress(OSError):
         data = config.read_bytes()
-        at, pci_express = data[0x34], 0x10
-        while 0x40 <= at < len(data) - 10 and data[at] != pci_express:
-            at = data[at + 1]
-        if 0x40 <= at < len(data) - 10:
+        at = data[0x34]
+    while 0x40 <= at < len(data) - 10 and control is None:
+        if data[at] == pci_express:
             control = int.from_bytes(data[at + 8 : at + 10], "little")
-            sizes["pcie_max_payload_bytes"] = 128 << (control >> 5 & 7)
-            sizes["pcie_read_request_bytes"] = 128 << (control >> 12 & 7)
-    return sizes
+        at = data[at + 1]
+    return {
+        "pcie_max_payload_bytes": None if control is None else 128 << (control >> 5 & 7),
+        "pcie_read_request_bytes": None if control is None else 128 << (control >> 12 & 7),
+    }
 
 
-def _cpu_fields() -> dict[str, str]:
+def _cpu() -> dict[str, str]:
     """The fields of the first core in /proc/cpuinfo."""
-    with suppress(OSError):
-        first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
-        lines = (line.partition(":") for line in first.splitlines())
-        return {key.strip(): value.strip() for key, _, value in lines}
-    return {}
+    first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
+    lines = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in lines}
 
 
 def _cpu_id(cpu: Mapping[str, str]) -> str | None:
@@ -196,11 +194,9 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
-    pairs = {f"{i}-{j}": (gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)}
+    pairs = [(f"{i}-{j}", gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)]
     queries = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path} if pairs else {}
-    return {
-        key: {name: query(*pair) for name, pair in pairs.items()} for key, query in queries.items()
-    }
+    return {key: {name: ask(*pair) for name, *pair in pairs} for key, ask in queries.items()}
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:

@@ -21,7 +21,6 @@ Array = npt.NDArray[Any]
 
 LARGEST_SHARE: Final = 0.4
 """Maximum share of the host's memory for a pool."""
-
 LARGEST_SHARE_OF_FREE: Final = 0.8
 """Maximum share of the memory that this process may still allocate; the rest is for page tables."""
 
@@ -84,17 +83,29 @@ class DeviceArray:
     def put(self, host: Array) -> None:
         """Copy a host array of the same size into this one."""
         host = np.ascontiguousarray(host, self.dtype)
-        kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
         with on_gpu(self.gpu):
-            cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
+            cuda(
+                cudart.cudaMemcpy(
+                    self.pointer,
+                    host.ctypes.data,
+                    host.nbytes,
+                    cudart.cudaMemcpyKind.cudaMemcpyDefault,
+                )
+            )
             cuda(cudart.cudaDeviceSynchronize())
 
     def get(self, out: Array | None = None) -> Array:
         """Copy this array to `out`, or to a new host array."""
         out = np.empty(self.shape, self.dtype) if out is None else out
-        kind = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
         with on_gpu(self.gpu):
-            cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
+            cuda(
+                cudart.cudaMemcpy(
+                    out.ctypes.data,
+                    self.pointer,
+                    self.nbytes,
+                    cudart.cudaMemcpyKind.cudaMemcpyDefault,
+                )
+            )
         return out
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure.journal import Journal
 from analysis.measure.places import Place
@@ -27,7 +26,7 @@ QUIET = Look(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
-from analysis.measure.cell import PythonOperation
+from analysis.measure.cell import PythonOperation, Skip
 
 POISON = 0xA5
 
@@ -40,15 +39,14 @@ class Workload:
         self.out = bytearray(case.number("n") * 8)
 
     def bind(self, variant, module):
-        if hasattr(module, "refuse"):
-            module.refuse(len(self.out))
+        if len(self.out) > getattr(module, "LARGEST", 99):
+            raise Skip("too large for this machine")
         return Bound(module, self.out)
 
 
 class Bound(PythonOperation):
     def __init__(self, module, out):
         self.module, self.out = module, out
-        self.reset = getattr(module, "reset", None)
 
     def poison(self):
         self.out[:] = bytes([POISON]) * len(self.out)
@@ -112,22 +110,7 @@ def fill(out):
             (HERE / "hangs").touch()
             signal.pause()
 '''
-REFUSES = '''\
-"""Reject all but the smallest buffer."""
-
-from analysis.measure.cell import Skip
-
-
-def refuse(size):
-    if size > 8:
-        raise Skip("too large for this machine")
-
-
-def fill(out):
-    out[:] = b"\\x01" * len(out)
-'''
-
-
+REFUSES = f"{FILL}\n\nLARGEST = 8\n"
 SIZES: Final = {"n": [1, 2], "payload_bytes": "n * 8"}
 
 
@@ -166,14 +149,8 @@ def measure(plan: Plan) -> Journal:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure and publish; returns the lines of the log, and the error, if any."""
-    lines = []
-    try:
-        for line in publish(measure(plan), host()):
-            lines.append(line)
-    except HotpathError as error:
-        lines.append(f"error: {error}")
-    return lines
+    """Measure and publish; returns the lines about the outcome."""
+    return list(publish(measure(plan), host()))
 
 
 def only_run(place: Place, study: Study) -> Run:
@@ -188,7 +165,7 @@ def samples_at(place: Place, study: Study, variant: str) -> list[Sample]:
     return [sample for path in files for sample in samples_in(path, variant)]
 
 
-def measured_rounds(study: Study) -> int:
+def started_rounds(study: Study) -> int:
     """Number of started rounds: each loads the module `trouble` once."""
     path = study.folder / "rounds"
     return path.stat().st_size if path.exists() else 0

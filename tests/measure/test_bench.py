@@ -1,20 +1,26 @@
-"""The command for one variant: its options, and their case."""
+"""The command for one variant: its options, their case, and what it prints."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
+from analysis.measure import bench
 from analysis.measure.bench import case_of, main, options
+from analysis.measure.places import Place
 from tests import repository
+from tests.measure.studies import write_study
 from tests.synthetic import COPY, STUDIES
 
 
-@pytest.mark.parametrize(
-    ("study", "name", "words", "case", "payload"),
-    [
+def test_options_set_the_case_and_invalid_ones_are_one_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for study, name, words, case, payload in (
         ("copy", "in_flight", "", COPY.headline, None),
         (
             *("copy", "in_flight", "--batch 3 --rows 5"),
@@ -22,18 +28,10 @@ from tests.synthetic import COPY, STUDIES
         ),
         # A variant without the headline has the options of its first case.
         ("strides", "engine", "--bytes 4096", "bytes=4096", None),
-    ],
-)
-def test_options_set_the_case(
-    study: str, name: str, words: str, case: str, payload: int | None
-) -> None:
-    variant = STUDIES[study].variant(name)
-    parsed = options(STUDIES[study], variant).parse_args(words.split())
-    found = case_of(variant, parsed)
-    assert found.id == case and payload in (None, found.payload_bytes)
-
-
-def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
+    ):
+        variant = STUDIES[study].variant(name)
+        found = case_of(variant, options(STUDIES[study], variant).parse_args(words.split()))
+        assert found.id == case and payload in (None, found.payload_bytes)
     variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
     with pytest.raises(SystemExit):
         options(COPY, variant).parse_args(["--batch", "-1"])
@@ -44,5 +42,25 @@ def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[s
             case_of(variant, parsed)
     with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
         main(["gather"])
-    for study in repository.STUDIES.values():
-        assert all("--iters" in options(study, each).format_help() for each in study.variants)
+    for each in (variant for study in repository.STUDIES.values() for variant in study.variants):
+        assert "--iters" in options(COPY, each).format_help()
+
+
+def test_every_metric_is_printed_or_the_first_fault(
+    tmp_path: Path,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = write_study(tmp_path / "fill", {"name": "one"}, {"name": "wrong"}, {"name": "refuses"})
+    monkeypatch.setattr(bench, "discover", lambda: {"fill": study})
+    monkeypatch.setattr(bench, "find_places", lambda *_: {"fill": place})
+    monkeypatch.setattr(bench, "use_cpus", lambda cpus: None)
+    main(["fill", "one", "--n", "2"])
+    printed = capsys.readouterr().out
+    assert "one n=2\npayload: 16 B\noutput: every byte verified\n" in printed
+    assert re.search(r"host time: .*s, throughput .* GB/s = .* GiB/s\nbytes: 16.0 B\n", printed)
+    main(["fill", "one", "--single-launch"])
+    for variant, message in (("wrong", "wrong output: byte 15: ex"), ("refuses", "skipped: too l")):
+        with pytest.raises(HotpathError, match=message):
+            main(["fill", variant, "--n", "2"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -19,8 +18,8 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import bring as bringing
 from analysis.measure import cluster
 from analysis.measure.bring import LIMIT_BYTES, bring
+from analysis.measure.machine import Commit
 from analysis.results.check import faults, require_same_kind
-from analysis.results.collect import collect
 from analysis.study.config import Config, Machine, load_config
 from tests.measure.studies import contents
 from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, host_of, name_of, write_machine
@@ -33,11 +32,11 @@ def _synthetic_studies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bringing, "discover", lambda: STUDIES)
 
 
-def measured(root: Path, *runs: str, machine: str = "box") -> list[Path]:
+def measured(root: Path, *runs: str) -> list[Path]:
     """The files of runs of a host."""
     for run in runs or (RUN,):
-        write_machine(root, machine, CALLS, rounds=2, run=run)
-    return files_of(root, machine, "calls")
+        write_machine(root, "box", CALLS, rounds=2, run=run)
+    return files_of(root, "box", "calls")
 
 
 def pack(folder: Path) -> Path:
@@ -62,12 +61,14 @@ def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> N
     before = contents(results)
     assert len(before) == 2 * len([*(tmp_path / "one").rglob("2026*.*")])
     assert bring(pack(tmp_path / "one"), results) == ["nothing new"]
-    assert contents(results) == before
     (same,) = (tmp_path / "one").rglob(f"{name_of(RUN)}.json")
     edit_run(same, lambda run: run.update(commit="1" * 40))
     with pytest.raises(HotpathError, match=r"the content of .*, or another name, see --as"):
         bring(pack(tmp_path / "one"), results)
     assert contents(results) == before
+
+
+BIG = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
 
 
 def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path) -> None:
@@ -79,37 +80,25 @@ def test_another_name_is_the_way_out_for_another_kind_of_machine(tmp_path: Path)
     with pytest.raises(HotpathError, match=r"gpu: expected 'Synthetic GPU' as in .*--as"):
         bring(archive, results)
     assert bring(archive, results, "other-box") == [f"other-box/calls/{name_of(LATER)}.json"]
-    assert collect(results, STUDIES).refused == {}
     for name in ("../box", "/tmp/box", "My Box", "published"):
         with pytest.raises(HotpathError, match="name of the machine: expected"):
             bring(archive, results, name)
-
-
-BIG = {"gpu": "Big GPU", "sms": 132, "pcie_generation": 5, "pcie_width": 16}
-
-
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
+    empty, where = tmp_path / "big-box", "config: machine"
+    for other, message in (
         ({"gpu": None}, "gpus: expected 1 as in"),
         ({"gpus": 2}, "gpus: expected 1 as in"),
         ({"gpu": "Small GPU"}, "gpu: expected 'Big GPU' as in"),
         ({"sms": 114}, "sms: expected 132 as in"),
         ({"pcie_width": 8}, "pcie_width: expected 16 as in"),
         ({"pcie_generation": 4}, "pcie_generation: expected 5 as in"),
-        ({"pcie_generation": 1, "sms": None}, ""),  # an idle link, and an unknown number
-    ],
-)
-def test_results_of_another_kind_of_machine_are_refused(
-    tmp_path: Path, other: dict[str, Any], message: str
-) -> None:
-    host, where = host_of({**BIG, **other}), "config: machine"
-    require_same_kind(host, tmp_path / "box", where)  # the first of its folder
-    if not message:
-        require_same_kind(host, tmp_path / "box", where, host_of(BIG))
-        return
-    with pytest.raises(FieldError, match=f"{where}: {message}"):
-        require_same_kind(host, tmp_path / "box", where, host_of(BIG))
+    ):
+        host = host_of({**BIG, **other})
+        require_same_kind(host, empty, where)  # the first of its folder
+        with pytest.raises(FieldError, match=f"{where}: {message}"):
+            require_same_kind(host, empty, where, host_of(BIG))
+    # An idle link, and an unknown number.
+    idle = host_of({**BIG, "pcie_generation": 1, "sms": None})
+    require_same_kind(idle, empty, where, host_of(BIG))
 
 
 @pytest.mark.parametrize("is_signed", [True, False])
@@ -127,37 +116,30 @@ def test_one_bad_run_of_an_archive_keeps_all_out(tmp_path: Path, is_signed: bool
     assert not (tmp_path / "results").exists()
 
 
-def one_file(name: str, size: int = 1) -> Callable[[Path], None]:
-    """An archive of one file of zeros."""
-
-    def make(archive: Path) -> None:
-        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
-            packed.writestr(name, bytes(size))
-
-    return make
-
-
-HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no archive": (lambda path: path.write_text("results"), "cannot be unpacked: File is not"),
-    "an outer path": (one_file("box/../../evil.csv"), "results of one machine"),
-    "an absolute path": (one_file("/etc/evil.csv"), "results of one machine"),
-    "another folder": (one_file("analysis/__init__.py"), "results of one machine"),
-    "published": (one_file("published/calls/copy.csv"), "results of one machine"),
-    "a long name": (one_file(f"box/calls/{'a' * 300}.csv"), "File name too long"),
-    "no name of a run": (one_file("box/calls/a.csv"), "expected <run> and one of"),
-    "a bomb": (one_file("box/calls/a.csv", LIMIT_BYTES + 1), "bytes, unpacked, got"),
+HOSTILE: dict[str, str] = {
+    "box/../../evil.csv": "results of one machine",
+    "/etc/evil.csv": "results of one machine",
+    "analysis/__init__.py": "results of one machine",
+    "published/calls/copy.csv": "results of one machine",
+    f"box/calls/{'a' * 300}.csv": "File name too long",
+    "box/calls/a.csv": "expected <run> and one of",
+    "a bomb": "bytes, unpacked, got",
+    "no archive": "cannot be unpacked: File is not",
 }
-"""Archives, and how each is refused."""
+"""The file in an archive, and how the archive is refused."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_archive_is_one_line(tmp_path: Path, name: str) -> None:
-    make, says = HOSTILE[name]
     archive, results = tmp_path / "hostile.zip", tmp_path / "results"
-    make(archive)
+    if name == "no archive":
+        archive.write_text("results")
+    else:
+        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+            packed.writestr(name, bytes(LIMIT_BYTES + 1 if name == "a bomb" else 1))
     with pytest.raises(HotpathError) as caught:
         bring(archive, results)
-    assert says in str(caught.value) and str(caught.value).isprintable()
+    assert HOSTILE[name] in str(caught.value) and str(caught.value).isprintable()
     assert not results.exists()
 
 
@@ -198,74 +180,52 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     return replace(load_config(), studies={CALLS.name: CALLS})
 
 
-def tree(run: int) -> Path:
-    """The results of a run on a node."""
-    return cluster.tree_of("box", run) / "results"
-
-
-def test_tree_has_the_current_sources_and_keeps_its_build(tmp_path: Path, config: Config) -> None:
-    del config
-    for name in ("Snakefile", "kernels/a.cu", "results/box/x.csv", "build/a.so", ".git/HEAD"):
+def test_a_node_has_the_sources_and_results_of_now_and_keeps_its_build(
+    tmp_path: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An invalid file of results stays unchanged, on the node and in a merge."""
+    for name in ("Snakefile", "kernels/a.cu", "build/a.so", ".git/HEAD"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "profiles").symlink_to("workflow/profiles")
-    tree = cluster.tree_of("box", 1)
-    cluster.copy_sources(tree)
-    (tree / "build").mkdir()
-    (tree / "build" / "old.so").touch()
-    (tmp_path / "kernels" / "a.cu").rename(tmp_path / "kernels" / "b.cu")
-    cluster.copy_sources(tree)
-    found = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
-    assert found == {"Snakefile", "kernels/b.cu", "profiles", "build/old.so"}
-
-
-@pytest.mark.parametrize(("gpus", "expected"), [(0, None), (2, [0, 1])])
-def test_a_node_measures_what_the_results_lack_on_the_gpus_that_were_asked_for(
-    tmp_path: Path,
-    config: Config,
-    monkeypatch: pytest.MonkeyPatch,
-    gpus: int,
-    expected: list[int] | None,
-) -> None:
-    """An invalid file stays unchanged, on the node and in a merge."""
     bad, good = measured(tmp_path / "results", RUN, LATER)
     bad.write_text("")
-    shutil.copytree(good.parent, good.parent.with_name("Calls"))
-    good.with_name("notes.txt").touch()
-    done = SimpleNamespace(returncode=0)
-    monkeypatch.setattr("analysis.measure.cluster.subprocess.run", lambda *_, **__: done)
-    monkeypatch.setattr("analysis.measure.cluster.commit_of", lambda root: SimpleNamespace(name=""))
-    box = Machine(name="box", gpus=gpus)
-    cluster.measure(config, {"grid": "full"}, box, 1)
-    settings = json.loads((tree(1).parent / "build" / "settings.json").read_text())
-    assert settings.pop("gpu", None) == expected
-    assert settings == {"grid": "full", "machine": "box", "machines": [], "runs": 1}
-    assert good in [tmp_path / path.relative_to(tree(1).parent) for path in tree(1).rglob("*.csv")]
+    monkeypatch.setattr("subprocess.run", Mock(return_value=Mock(returncode=0)))
+    monkeypatch.setattr("analysis.measure.cluster.commit_of", lambda root: Commit())
+    tree = cluster.tree_of("box", 1)
+    for gpus, expected in ((0, None), (2, [0, 1])):
+        box = Machine(name="box", gpus=gpus)
+        cluster.measure(config, {"grid": "full"}, box, 1)
+        settings = json.loads((tree / "build" / "settings.json").read_text())
+        assert settings.pop("gpu", None) == expected
+        assert settings == {"grid": "full", "machine": "box", "machines": [], "runs": 1}
+        (tmp_path / "kernels" / "b.cu").touch()
+        (tmp_path / "kernels" / "a.cu").unlink(missing_ok=True)
+    found = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
+    of_results = {path.relative_to(tmp_path).as_posix() for path in good.parent.iterdir()}
+    sources = {"Snakefile", "kernels/b.cu", "profiles", "build/settings.json"}
+    assert found == sources | of_results
     assert list(cluster.merge(config, box)) == ["box: run 1: nothing new"]
 
 
 def test_the_runs_of_nodes_become_one_machine_and_come_once(tmp_path: Path, config: Config) -> None:
     box = Machine(name="box", runs=2)
+    first, second = (cluster.tree_of("box", run) / "results" for run in (1, 2))
     nothing = ["box: run 1: nothing new", "box: run 2: nothing new"]
-    (path,) = measured(tree(2), LATER)
-    second = f"box: run 2: calls/{name_of(LATER)}.json"
-    assert list(cluster.merge(config, box)) == [nothing[0], second]
-    measured(tree(1))
-    assert list(cluster.merge(config, box)) == [
-        f"box: run 1: calls/{name_of(RUN)}.json",
-        nothing[1],
-    ]
+    measured(second, LATER)
+    brought = f"box: run 2: calls/{name_of(LATER)}.json"
+    assert list(cluster.merge(config, box)) == [nothing[0], brought]
+    measured(first)
+    brought = f"box: run 1: calls/{name_of(RUN)}.json"
+    assert list(cluster.merge(config, box)) == [brought, nothing[1]]
     before = contents(tmp_path / "results")
     assert list(cluster.merge(config, box)) == nothing
-    (path,) = measured(tree(1).parent / "other" / "results", "2026-03-02T03:04:05Z")
+    (path,) = measured(tmp_path / "other" / "results", "2026-03-02T03:04:05Z")
     other_gpu(path, sms=114)
-    shutil.copytree(path.parent, tree(2) / "box" / "calls", dirs_exist_ok=True)
+    shutil.copytree(path.parent, second / "box" / "calls", dirs_exist_ok=True)
     with pytest.raises(FieldError, match="sms: expected 132 as in"):
         list(cluster.merge(config, box))
     assert contents(tmp_path / "results") == before
-
-
-def test_a_fault_in_a_machine_is_one_error() -> None:
     for machines, message in (
         ([{"name": "a"}, {"name": "a"}], "machines: expected every entry once"),
         ([{"name": "published"}], "machines.published.name: expected anything but 'published'"),

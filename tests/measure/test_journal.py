@@ -23,26 +23,27 @@ from tests.measure.studies import (
     GRID,
     host,
     measure,
-    measured_rounds,
     only_run,
     plan_of,
+    run,
+    started_rounds,
     write_study,
 )
 from tests.synthetic import assert_measured_once
 
 
 @pytest.fixture
-def finished(quick: None, study: Study, place: Place) -> Plan:
+def finished(build_folder: Path, study: Study, place: Place) -> Plan:
     """A plan all of whose rounds are in its journal."""
     return measure(plan_of(study, place)).plan
 
 
-DAMAGE: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "no samples": ("round-01.csv", Path.unlink),
-    "other samples": ("round-01.csv", lambda path: path.write_bytes(b"\0" * 99)),
-    "no record": ("round-01.json", lambda path: path.write_text("[]")),
-    "another key": ("round-01.json", lambda path: replace_in(path, '"spin_s"', '"spin"')),
-    "hidden text": ("round-01.json", lambda path: replace_in(path, "trouble", "t\0")),
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "other samples": lambda path: replace_in(path, "trouble,n=1,1,", "trouble,n=1,0,0,"),
+    "no record": lambda path: path.write_text("[]"),
+    "another key": lambda path: edit_json(path, lambda record: record["before"].pop("spin_s")),
+    "hidden text": lambda path: replace_in(path, "trouble,n=1", "t\0"),
+    "telemetry": lambda path: edit_json(path, lambda record: record.update(telemetry="a,b")),
 }
 
 
@@ -50,15 +51,13 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_damage_costs_a_round_and_is_a_line(
     finished: Plan, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    file, damage = DAMAGE[name]
-    damage(finished.journal / file)
-    (finished.journal / "round-01.nvbench.json").touch()
-    rounds = measured_rounds(finished.study)
+    DAMAGE[name](finished.journal / "round-01.json")
+    (finished.journal / "round.nvbench.json").touch()
+    rounds = started_rounds(finished.study)
     capsys.readouterr()
-    list(publish(measure(finished), host()))
-    assert measured_rounds(finished.study) == rounds + 1
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "dropped" in line]
-    assert file in line
+    run(finished)
+    assert started_rounds(finished.study) == rounds + 1
+    assert capsys.readouterr().out.count("a round is dropped: ") == 1
     assert_measured_once(finished.results, finished.study.variant_names, GRID.rounds)
 
 
@@ -68,7 +67,8 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A disturbed round is repeated by the same command, even if its first try was stopped."""
+    """A disturbed round is repeated by the same command, even if its first try was stopped. A clock
+    that is set back costs nothing."""
     test = Comparison(kind="speedup", of="one", over="trouble", case="n=1", at_least=1.0)
     claims = [Claim(id="it", says="So.", test=test) for _ in "01"]
     for claim, digit in zip(claims, "01", strict=True):
@@ -76,9 +76,11 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
     first, later = (plan_of(replace(study, claims=(claim,)), place) for claim in claims)
     begun = measure(first).begun
     edit_json(first.journal / "round-01.json", lambda record: record.update(why=["noise"]))
+    earlier = {"end": "2026-01-01T00:00:00Z"}
+    edit_json(first.journal / "round-02.json", lambda record: record.update(earlier))
     assert Journal(later).to_measure() == [1]
     monkeypatch.setattr("analysis.measure.journal.commit_of", None)
-    list(publish(measure(later), host()))
+    run(later)
     printed = capsys.readouterr().out
     assert "dropped" not in printed and "left; it is repeated: noise" in printed
     about = only_run(place, study).about
@@ -96,10 +98,10 @@ def test_rounds_of_other_code_are_dropped_in_a_line(
         assert Journal(other).to_measure() == [0, 1, 2]
     source = finished.study.folder / "one.py"
     replace_in(source, '"""Fill at once."""', "# F.")
-    assert Journal(finished).to_measure() == []
+    assert Journal(replace(finished)).to_measure() == []
     assert "dropped" not in capsys.readouterr().out
     replace_in(source, "len(out)", "1 * len(out)")
-    assert Journal(finished).to_measure() == [0, 1, 2]
+    assert Journal(replace(finished)).to_measure() == [0, 1, 2]
     assert "round-02.json: the code or settings have changed" in capsys.readouterr().out
     assert not finished.journal.exists()
 
@@ -109,7 +111,7 @@ def test_a_publication_that_was_stopped_is_completed_or_over(
     finished: Plan, files: tuple[str, ...]
 ) -> None:
     """With its description in place, the run is published: the journal's rest is of no use."""
-    name = Journal(finished).run
+    name = Journal(finished).begun.run
     kept = shutil.copytree(finished.journal, finished.journal.with_name("kept"))
     list(publish(Journal(finished), host()))
     for path in finished.results.iterdir():
@@ -119,7 +121,7 @@ def test_a_publication_that_was_stopped_is_completed_or_over(
     is_over = "json" in files
     again = Journal(finished)
     assert again.to_measure() == ([0, 1, 2] if is_over else [])
-    assert (again.run == name) != is_over
+    assert (again.begun.run == name) != is_over
     if not is_over:
         list(publish(again, host()))
         assert [path.stem for path in described(finished.results)] == [name]
@@ -129,15 +131,11 @@ def test_a_publication_that_was_stopped_is_completed_or_over(
 def test_a_need_that_is_no_longer_met_leaves_the_measured_rounds(
     tmp_path: Path, place: Place
 ) -> None:
-    """Nor does a clock that is set back cost the run."""
     study = write_study(tmp_path / "needy", {"name": "one"}, {"name": "two", "needs": ["managed"]})
     plan = plan_of(study, replace(place, managed=True))
     measure(plan)
     (plan.journal / "round-01.json").unlink()
-    earlier = dict.fromkeys(("start", "end"), "2026-01-01T00:00:00Z")
-    edit_json(plan.journal / "round-00.json", lambda record: record.update(earlier))
-    list(publish(measure(plan_of(study, place)), host()))
-    run = only_run(place, study)
-    assert run.about.variants["two"].unmet is None
-    assert {row.round for row in run.rows if row.variant == "two"} == {0, 2}
-    assert run.about.start == run.about.begun
+    run(plan_of(study, place))
+    found = only_run(place, study)
+    assert found.about.variants["two"].unmet is None
+    assert {row.round for row in found.rows if row.variant == "two"} == {0, 2}

@@ -17,7 +17,7 @@ from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
-from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
+from analysis.study import CAPTURE_KINDS, Study, load_study
 from analysis.study.config import load_config
 from analysis.toolchain import compilers
 from analysis.toolchain.compilers import (
@@ -32,7 +32,6 @@ from tests.editing import replace_in
 from tests.measure.studies import GPU, GRID, plan_of, run, write_study
 from tests.nvml import Device, devices, fail, install
 from tests.repository import STUDIES
-from tests.study.described import description, load
 from tests.synthetic import COPY, set_capture, write_machine
 
 ALONE, PEERS = STUDIES["h2d_gather"], STUDIES["peers"]
@@ -51,12 +50,6 @@ def places(**settings: object) -> dict[str, Place]:
         return find_places(config, gpus)
 
 
-def used(study: Study, **settings: object) -> tuple[str, list[int | str]]:
-    """The machine and the GPUs of a study."""
-    place = places(**settings)[study.name]
-    return place.machine, [gpu.index for gpu in plan_of(study, place).gpus]
-
-
 MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)]
 
 
@@ -66,7 +59,6 @@ MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)
         (devices(1), {}, "nvidia-h200", [0]),
         (devices(8), {}, "nvidia-h200-x4", [0, 1, 2, 3]),
         (MIXED, {}, "nvidia-h200-x2", [0, 3]),
-        ([Device(0), Device(1, instances=())], {}, "nvidia-h200", [0]),
         (devices(4), {"gpu": [2, 3]}, "nvidia-h200-x2", [2, 3]),
         (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, "my-box-x4", [2, 0, 1, 3]),
         (devices(4), {"gpu": [0, 1], "machine": "my-box"}, "my-box", [0, 1]),
@@ -80,9 +72,14 @@ def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_
     expected: list[int],
 ) -> None:
     """Hidden and lost ones are left out, and silent ones taken."""
+
+    def used(study: Study) -> tuple[str, list[int | str]]:
+        place = places(**settings)[study.name]
+        return place.machine, [gpu.index for gpu in place.in_use(study.variants)]
+
     install(monkeypatch, found)
-    assert used(PEERS, **settings) == (machine, expected)
-    assert used(ALONE, **settings)[1] == expected[:1]
+    assert used(PEERS) == (machine, expected)
+    assert used(ALONE)[1] == expected[:1]
     if len(found) == 8:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-2, 3")
         assert used(PEERS)[1] == [0, 2, 3]
@@ -110,65 +107,44 @@ def test_a_gpu_older_than_the_compiler_and_a_lost_one(monkeypatch: pytest.Monkey
     with pytest.raises(UnsupportedGpu, match=r"^this GPU is sm_70: CUDA 13 cannot compile"):
         places()
     require_supported("sm_90", "sm_70", toolchain())  # a named architecture is taken as it is
-    require_supported("auto", "sm_75", toolchain())
     fail(monkeypatch, "nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST)
     assert resolve_arch("auto", [0]) == DEFAULT_ARCH
 
 
-def variant_with(folder: Path, *needs: object) -> Variant:
-    data = description()
-    entry = data["variants"][-1 if "gpu" in needs else 0]
-    entry["needs"] = list(needs)
-    return load(folder / "copy", data).variant(entry["name"])
-
-
 TWO = ("gpu", {"peers": 2})
-TOO_FEW = "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"
-OLD_CUDA = "needs CUDA 12.10, modules are built with 12.9"
+NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = [
+    (("gpu",), ["sm_90"], {}, None),
+    (("gpu",), [], {}, "no GPU"),
+    (("sm_90a",), ["sm_100"], {}, None),
+    (("sm_90",), ["sm_89"], {}, "needs sm_90, the GPU is sm_89"),
+    (("cuda>=12.8",), [], {"cuda": "12.10"}, None),
+    (("cuda>=12.10",), [], {"cuda": "12.9"}, "needs CUDA 12.10, modules are built with 12.9"),
+    (("managed",), [], {}, "managed memory is opt-in: managed=true"),
+    (("torch",), [], {}, "torch is not installed"),
+    (("libfabric",), [], {}, MISSING),
+    (("libfabric",), [], {"libfabric": True}, None),
+    (TWO, ["sm_90"], {}, "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
+    (TWO, ["sm_90"] * 2, {}, None),
+    (
+        *(TWO, ["sm_90"] * 2, {"apart": ((0, 1),)}),
+        "GPU 4 and GPU 5 cannot access each other's memory",
+    ),
+    (TWO, ["sm_90"] * 3, {"apart": ((0, 2), (1, 2))}, None),  # the third is not used
+]
+"""Needs of a variant, the GPUs of a place, its other settings, and the reason why it cannot run."""
 
 
-@pytest.mark.parametrize(
-    ("needs", "arches", "settings", "reason"),
-    [
-        (("gpu",), ["sm_90"], {}, None),
-        (("gpu",), [], {}, "no GPU"),
-        (("sm_90a",), ["sm_100"], {}, None),
-        (("sm_90",), ["sm_89"], {}, "needs sm_90, the GPU is sm_89"),
-        (("cuda>=12.8",), [], {"cuda": "12.10"}, None),
-        (("cuda>=12.10",), [], {"cuda": "12.9"}, OLD_CUDA),
-        (("managed",), [], {}, "managed memory is opt-in: managed=true"),
-        (("torch",), [], {}, "torch is not installed"),
-        (("libfabric",), [], {}, MISSING),
-        (("libfabric",), [], {"libfabric": True}, None),
-        (TWO, ["sm_90"], {}, TOO_FEW),
-        (TWO, ["sm_90"] * 2, {}, None),
-        (
-            *(TWO, ["sm_90"] * 2, {"apart": ((0, 1),)}),
-            "GPU 4 and GPU 5 cannot access each other's memory",
-        ),
-        (TWO, ["sm_90"] * 3, {"apart": ((0, 2), (1, 2))}, None),  # the third is not used
-    ],
-)
-def test_need_is_met_or_has_a_reason(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    needs: tuple[object, ...],
-    arches: list[str],
-    settings: dict[str, Any],
-    reason: str | None,
-) -> None:
+def test_need_is_met_or_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, arch, "") for n, arch in enumerate(arches)]
-    place = Place(Path(), "box", gpus=gpus, **settings)
-    variant = variant_with(tmp_path, *needs)
-    assert place.unmet(variant) == reason
-    assert place.in_use([variant]) == tuple(gpus[: 2 if needs == TWO else 1])
-
-
-def test_unknown_need_is_an_error_of_the_study(tmp_path: Path) -> None:
+    for number, (needs, arches, settings, reason) in enumerate(NEEDS):
+        study = write_study(tmp_path / f"s{number}", {"name": "one", "needs": list(needs)})
+        gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, arch, "") for n, arch in enumerate(arches)]
+        place = Place(Path(), "box", gpus=gpus, **settings)
+        assert place.unmet(study.variants[0]) == reason
+        assert place.in_use(study.variants) == tuple(gpus[: 2 if needs == TWO else 1])
     for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, {"peers": 1}, {"peers": 65}):
         with pytest.raises(FieldError, match=r"needs\.0: expected gpu, sm_<NN>, cuda>=<X\.Y>, "):
-            variant_with(tmp_path, need)
+            write_study(tmp_path / "unknown", {"name": "one", "needs": [need]})
 
 
 def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place) -> None:

@@ -82,7 +82,7 @@ PAGE: Final = ROOT / "docs" / "architecture.md"
 MAX_FILES: Final = 20
 """Maximum number of files that a host time passes, without those of `analysis/base`."""
 SHAPES: Final = {
-    "a round": "build/rounds/<machine>/…/round-00.csv",
+    "a round": "build/rounds/<machine>/…/round-00.json",
     "measuring": "results/<machine>/<study>/<run>.csv",
     "rule `summarise_study`": "build/tables/<study>/summary.csv",
     "rule `charts`": "build/charts/<study>/steps.json",
@@ -144,7 +144,7 @@ def path_of_a_sample(work: Path) -> tuple[dict[str, list[str]], list[str]]:
     studies = {study.name: study}
     place = Place(work / "results", "test-box", cuda="13.0")
     journal = measure(plan_of(study, place, rounds=2))
-    left = [next(journal.folder.glob("round-*.csv")).read_text()]
+    left = [next(journal.folder.glob("round-*.json")).read_text()]
     passed = [folder / "passed", *(work / f"{number}" for number in range(3))]
     with traced(passed[1]):
         list(publish(journal, host()))

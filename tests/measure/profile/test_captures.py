@@ -11,26 +11,27 @@ import pytest
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.measure.profile import ncu
-from analysis.measure.profile.session import direction, normalised
+from analysis.measure.profile.session import normalised
 from analysis.results.store.records import Event
 from analysis.site.facts.captures import CAPTURED, Capture
 from tests.captured import REAL
 from tests.repository import STUDIES
 
-GATHER = STUDIES["h2d_gather"]
+CASES = dict.fromkeys(STUDIES["h2d_gather"].variant_names, "bs=1")
 
 
 def values(text: str) -> dict[str, dict[str, float]]:
     """Counters by variant and metric."""
     found: dict[str, dict[str, float]] = {}
-    for counter in ncu.parse(text, GATHER.headline):
+    for counter in ncu.parse(text, CASES):
+        assert counter.case == "bs=1"
         found.setdefault(counter.variant, {})[counter.metric] = counter.value
     return found
 
 
 def test_a_report_of_the_profiler_is_read_as_far_as_it_has_values() -> None:
     found = values(REAL)
-    assert found and set(found) <= set(GATHER.variant_names)
+    assert found and set(found) <= set(CASES)
     for counted in found.values():
         assert counted["gpu__time_duration.sum"] > 0
         assert counted["launch__registers_per_thread"].is_integer()
@@ -56,10 +57,10 @@ LISTING = "[ \"$1\" = --query-metrics ] && echo 'dram__bytes_read x' && exit"
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1", "ncu --query-metrics: ERR_NVGPUCTRPERM"),
-        ("echo cannot open; exit 9", "ncu --query-metrics: cannot open"),
-        ("exit 3", "ncu --query-metrics: exit code 3"),
-        (f"{LISTING}\necho '==ERROR== No permission'; exit 1", "No permission"),
+        ("echo '==ERROR== ERR_NVGPUCTRPERM'; exit 1", "ncu: ERR_NVGPUCTRPERM"),
+        ("echo cannot open; exit 9", "ncu: cannot open"),
+        ("exit 3", "ncu: exit code 3"),
+        (f"{LISTING}\necho '==ERROR== No permission'", "ncu: No permission"),
         (LISTING, ""),
     ],
 )
@@ -73,7 +74,7 @@ def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the
         with pytest.raises(HotpathError, match=f"^{said}$"):
             ncu.capture(["true"])
         return
-    known = ncu.known_metrics("ncu")
+    known = ncu.known_metrics()
     counted = [metric for metric in known if not metric.startswith("launch__")]
     assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
 
@@ -97,4 +98,3 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("")
     with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
         _ = capture.events
-    assert [direction(kind) for kind in (1, 2, 8)] == ["HtoD", "DtoH", "DtoD"]
