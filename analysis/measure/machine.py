@@ -34,8 +34,6 @@ MACHINE_ID = Path("/etc/machine-id")
 """Made by the system when it is installed."""
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
-MAX_SLUG: Final = 90
-"""Maximum length of a folder's name; that of a machine may end with the number of GPUs."""
 PATHS: Final[Mapping[int, str]] = {
     pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
     pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
@@ -51,7 +49,7 @@ COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 
 def slug(name: str) -> str:
     """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG].strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:90].strip("-")
 
 
 def utc_now(timespec: str = "milliseconds") -> str:
@@ -75,12 +73,9 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "python": platform.python_version(),
     }
     if gpus:
-        host |= {"driver": None, "cuda": None}
-        with suppress(pynvml.NVMLError):
-            host["driver"] = pynvml.nvmlSystemGetDriverVersion() or None
-        with suppress(pynvml.NVMLError):
-            cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
-            host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+        cuda = gpus[0].ask(lambda _: pynvml.nvmlSystemGetCudaDriverVersion_v2())
+        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+        host["driver"] = gpus[0].ask(lambda _: pynvml.nvmlSystemGetDriverVersion()) or None
     described = [_describe_gpu(gpu) for gpu in gpus]
     answers = [host, *described]
     for gpu in gpus:  # what telemetry and rounds record of it
@@ -185,9 +180,8 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
     found = {}
     for index in sorted(folder.glob("index[0-9]*")):
-        with suppress(OSError, ValueError):
-            level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
-            found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
+        level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
+        found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
 
 
@@ -221,25 +215,22 @@ def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
     """How many active NVLinks join the two, directly or over switches; None if one reports none."""
     counts = []
     for near, far in ((gpu, peer), (peer, gpu)):
-        reported = []
+        leads = list[bool]()
         for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
-            with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
-                leads = bool(pynvml.nvmlDeviceGetNvLinkState(near.handle, link))
-                remote = leads and pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(near.handle, link)
-                if leads and remote != pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
-                    end = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(near.handle, link)
-                    leads = end.busId == far.pci_bus_id
-                reported.append(leads)
-        if not reported:
+            is_on = near.ask(pynvml.nvmlDeviceGetNvLinkState, link)
+            kind = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, link)
+            end = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, link)
+            is_near = bool(end) and end.busId == far.pci_bus_id
+            if is_on is not None:
+                leads.append(is_near or kind == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
+        if not leads:
             return None
-        counts.append(sum(reported))
+        counts.append(sum(leads))
     return min(counts)
 
 
 def _path(gpu: Gpu, peer: Gpu) -> str | None:
-    with suppress(pynvml.NVMLError):
-        return PATHS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, peer.handle))
-    return None
+    return PATHS.get(gpu.ask(pynvml.nvmlDeviceGetTopologyCommonAncestor, peer.handle))
 
 
 class Commit(NamedTuple):

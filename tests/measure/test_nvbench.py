@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any
 from unittest.mock import MagicMock, Mock
 
 import pytest
@@ -19,23 +18,20 @@ from tests.synthetic import COPY
 WARPS = COPY.variant("warps")
 
 
-def state(cell: int, times: list[float] | None, clocks: list[float], **other: Any) -> Any:
-    """A state of NVBench's results; the axis names its cell."""
-    known = {"point": {"cell": str(cell)}, "samples": times, "frequencies": clocks}
-    return SimpleNamespace(**{**known, "is_skipped": False, **other})
-
-
 def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [Cell(WARPS, case) for case in WARPS.cases[:4]]
     cells[0].values.append(("host_time", 3e-5))
     cells[3].sm_mhz = 1500.0
     states = [  # in any order
-        state(2, [5e-6], [1.98e9]),
-        state(1, [9.0], [9e8], is_skipped=True),
-        state(3, None, []),
-        state(0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]),
+        Mock(point={"cell": f"{n}"}, samples=times, frequencies=clocks, is_skipped=n == 1)
+        for n, times, clocks in (
+            (2, [5e-6], [1.98e9]),
+            (1, [9.0], [9e8]),
+            (3, None, []),
+            (0, [1e-5, 2e-5, 4e-5, 3e-5], [math.nan, 1.2e9, 1.9804e9, 1.9806e9]),
+        )
     ]
-    document = SimpleNamespace(subbenches={"cells": states})
+    document = Mock(subbenches={"cells": states})
     monkeypatch.setattr(BenchmarkResult, "from_json", lambda file: document)
     nvbench.add_device_times(cells, Path("round-00.nvbench.json"))
     times = [("gpu_time", seconds) for seconds in (1e-5, 2e-5, 4e-5, 3e-5)]
@@ -43,10 +39,6 @@ def test_device_times_are_assigned_to_their_cells(monkeypatch: pytest.MonkeyPatc
     assert cells[2].values == [("gpu_time", 5e-6)]
     assert cells[1].values == cells[3].values == []
     assert [cell.sm_mhz for cell in cells] == [1980, None, 1980, 1500.0]
-
-
-def fail(error: BaseException) -> NoReturn:
-    raise error
 
 
 def fake_nvbench(events: list[str]) -> Any:
@@ -85,7 +77,7 @@ def test_a_stream_is_held_after_the_reset_and_for_a_while_after_the_launch(
     run_under_nvbench(
         [Cell(WARPS, WARPS.cases[0])],
         lambda _, stream, time_device: time_device(operation, count),
-        fail,
+        Mock(side_effect=AssertionError),
         Path("out"),
     )
     reset, spin = ["reset"] * has_reset, ["spin"] * (not waits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -64,14 +63,6 @@ def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> 
     done = snakemake(copy, *targets, settings=settings)
     assert done.returncode == 0, done.stdout
     return done.stdout
-
-
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def copy_of_pipeline(folder: Path) -> Path:

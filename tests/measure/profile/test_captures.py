@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis.base.errors import HotpathError
-from analysis.base.records import write_records
 from analysis.measure.profile import ncu
 from analysis.measure.profile.session import normalised
-from analysis.results.store.records import Event
-from analysis.site.facts.captures import CAPTURED, Capture
 from tests.captured import REAL
 from tests.repository import STUDIES
 
@@ -79,7 +75,7 @@ def test_the_metrics_of_this_gpu_are_asked_for_and_an_error_has_the_words_of_the
     assert counted == ["dram__bytes_read.sum"] and "launch__grid_size" in known
 
 
-def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
+def test_a_timeline_begins_at_zero_and_runs_in_order() -> None:
     first, second = normalised(
         "one",
         [
@@ -90,11 +86,4 @@ def test_a_timeline_begins_at_zero_and_runs_in_order(tmp_path: Path) -> None:
     )
     assert (first.name, first.start, first.end) == ("cudaLaunchKernel", 0.0, 1.5e-6)
     assert [second.start, second.end] == pytest.approx([3e-6, 7e-6])
-    write_records(tmp_path / "t.csv", Event, [first, second, replace(second, variant="other")])
-    capture = Capture(CAPTURED, "", path=tmp_path / "t.csv", variant="one")
-    read = capture.events
-    assert read["stream"].isna().tolist() == [True, False]
     assert normalised("one", []) == []
-    (tmp_path / "t.csv").write_text("")
-    with pytest.raises(HotpathError, match=r"t\.csv: line 1: expected the columns"):
-        _ = capture.events
