@@ -43,8 +43,8 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     samples of each into the results.
 
     One process measures all of them, so that what takes long to import is imported once. A study
-    that fails does not stop the others: HotpathError with a line for each at the end, and again
-    next time while a variant's last output was wrong.
+    that fails does not stop the others, unless nothing more can be measured: HotpathError with a
+    line for each at the end, and again next time while a variant's last output was wrong.
     """
     config = load_config(overrides)
     for name in names:
@@ -71,7 +71,23 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
         for place in {plan.place.folder: plan.place for plan in plans}.values():
             # Rows of skipped cases would replace the samples of a machine of another kind.
             require_same_kind(describe(place.gpus), place.folder, "config: machine")
-        failures = run_plans(plans, host, config)
+        import_once(plans)
+        failures: dict[str, str] = {}
+        for number, plan in enumerate(plans, start=1):
+            of_studies = f"study {number} of {len(plans)}, " if len(plans) > 1 else ""
+            later_s = sum(later.budget_s for later in plans[number:])
+            try:
+                host = replace(host, others=other_users(plan.gpus, config.shared_gpu))
+                journal = Journal(plan)
+                run_rounds(journal, host, of_studies, later_s)
+                if replace(plan).digest != plan.digest:
+                    raise StudyError(f"{plan.study.name}: {CHANGED}")
+                print("\n".join(publish(journal, host)), flush=True)
+            except HotpathError as error:
+                print(f"{plan.study.name}: failed", flush=True)
+                failures[plan.study.name] = str(error)
+                if not isinstance(error, StudyError):
+                    break
         for study in studies:
             if study.name not in failures and (wrong := wrong_variants(study, places[study.name])):
                 said = f"wrong output of {', '.join(wrong)}; marked failed in the results"
@@ -94,33 +110,6 @@ def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> 
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
     return plan
-
-
-def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, str]:
-    """Run the plans in their order and publish each when it is finished. The error of each study
-    that failed, by its name.
-
-    HotpathError for one that leaves nothing more to measure, after those of earlier studies.
-    """
-    import_once(plans)
-    failures: dict[str, str] = {}
-    for number, plan in enumerate(plans, start=1):
-        of_studies = f"study {number} of {len(plans)}, " if len(plans) > 1 else ""
-        later_s = sum(later.budget_s for later in plans[number:])
-        try:
-            with_others = replace(host, others=other_users(plan.gpus, config.shared_gpu))
-            journal = Journal(plan)
-            run_rounds(journal, with_others, of_studies, later_s)
-            if replace(plan).digest != plan.digest:
-                raise StudyError(f"{plan.study.name}: {CHANGED}")
-            for line in publish(journal, with_others):
-                print(line, flush=True)
-        except StudyError as error:
-            failures[plan.study.name] = str(error)
-            print(f"{plan.study.name}: failed", flush=True)
-        except HotpathError as error:
-            raise HotpathError("\nerror: ".join([*failures.values(), str(error)])) from error
-    return failures
 
 
 def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str, object]) -> str:

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
@@ -103,22 +103,6 @@ class PythonOperation(Operation):
 
 TimeDevice = Callable[[Operation, int], None]
 """Takes the given number of device times of an operation."""
-
-
-class Binder(Protocol):
-    """The inputs of one case, to which variants are bound. docs/workload.md has optional methods
-    of it and of Workload."""
-
-    def bind(self, variant: Variant, module: Any) -> Operation:
-        """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
-
-
-class Workload(Protocol):
-    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py."""
-
-    def prepare(self, case: Case) -> Binder | None:
-        """The inputs of `case`. None stands for the workload itself, which then has `bind` and
-        holds the inputs of one case at a time. Skip if this machine cannot run the case."""
 
 
 @dataclass(eq=False)

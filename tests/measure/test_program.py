@@ -209,7 +209,7 @@ def test_bad_studies_cost_themselves_until_they_are_mended(
             measure(studies)
         return str(caught.value).splitlines()
 
-    first, no_room = errors(crash, wrong, full, good)
+    first, no_room, _ = errors(crash, wrong, full, good)
     said = r"a_bad: round 1: cell \d: bad n=\d: its process ended with code -11; "
     assert re.match(said, first) and "make room" in no_room
     assert only_run(place, wrong) and started_rounds(good) == 0
