@@ -6,11 +6,10 @@ import gc
 import re
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -82,29 +81,18 @@ def test_a_case_has_as_many_visits_metrics_and_samples_as_study_yaml_says(
 
 
 class Clock:
-    """A clock that advances on request."""
+    """The clock of the round, the rig and Python's launches, which advances on request."""
 
-    now_s = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now_s
-
-    monotonic = perf_counter
-
-    def perf_counter_ns(self) -> int:
-        return round(self.now_s * 1e9)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
+        self.now_s = 0.0
+        self.perf_counter = self.monotonic = lambda: self.now_s
+        self.perf_counter_ns = lambda: round(self.now_s * 1e9)
+        if monkeypatch:
+            for module in ("round", "rig", "cell"):
+                monkeypatch.setattr(f"analysis.measure.{module}.time", self)
 
     def advance(self, seconds: float) -> None:
         self.now_s += seconds
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the round, the rig and Python's launches."""
-    clock = Clock()
-    for module in ("round", "rig", "cell"):
-        monkeypatch.setattr(f"analysis.measure.{module}.time", clock)
-    return clock
 
 
 class Timed(PythonOperation):
@@ -140,13 +128,15 @@ def bench_of(
     return made, Cell(study.variants[0], study.variants[0].cases[0])
 
 
+def gpu(mhz: Iterable[float] = (), highest: Iterable[bool] = (), why: Iterable[str] = ()) -> Mock:
+    """A GPU with these answers, one after the other, and none after them."""
+    answers = {"sm_clock_mhz": mhz, "is_at_highest_clock": highest, "throttle_reasons": why}
+    return Mock(**{k: Mock(side_effect=chain(v, repeat(None))) for k, v in answers.items()})
+
+
 def test_clocks_and_reasons_are_looked_at_through_all_visits(tmp_path: Path) -> None:
-    clocks, reasons = iter([1980, 1500, 1700, 1600]), iter(["", "hw_slowdown", "", "sw_power_cap"])
-    first = SimpleNamespace(
-        sm_clock_mhz=lambda: next(clocks), throttle_reasons=lambda: next(reasons)
-    )
-    second = SimpleNamespace(throttle_reasons=lambda: "sync_boost")
-    made, cell = bench_of(tmp_path, Timed(), gpus=[first, second])
+    first = gpu([1980, 1500, 1700, 1600], why=["", "hw_slowdown", "", "sw_power_cap"])
+    made, cell = bench_of(tmp_path, Timed(), gpus=[first, gpu(why=["sync_boost"])])
     for _ in range(2):
         made.measure(cell)
     (row,) = made.rows([cell])
@@ -155,25 +145,15 @@ def test_clocks_and_reasons_are_looked_at_through_all_visits(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("clocks", "launches"), [([True] * 99, 3), ([True, False, *[True] * 97], 4), ([False] * 99, 6)]
+    ("highest", "launches"), [([True] * 99, 3), ([True, False, *[True] * 97], 4), ([], 6)]
 )
 def test_warm_up_ends_early_once_the_clock_has_been_the_highest_for_a_while(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: Clock,
-    clocks: Sequence[bool],
-    launches: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, highest: list[bool], launches: int
 ) -> None:
     for name, seconds in (("WARM_UP_S", 0.75), ("HIGHEST_CLOCK_S", 0.25)):
         monkeypatch.setattr(rounds, name, seconds)
-    looks = iter(clocks)
-    gpu = SimpleNamespace(
-        is_at_highest_clock=lambda: next(looks),
-        sm_clock_mhz=lambda: None,
-        throttle_reasons=lambda: None,
-    )
-    operation = Timed(clock, launch_s=0.125)
-    made, cell = bench_of(tmp_path, operation, gpus=[gpu])
+    operation = Timed(Clock(monkeypatch), launch_s=0.125)
+    made, cell = bench_of(tmp_path, operation, gpus=[gpu(highest=highest)])
     made._is_warm = False
     for _ in range(2):
         made.measure(Cell(cell.variant, cell.case))
@@ -200,13 +180,12 @@ def test_a_wrong_output_is_not_timed_again_and_discards_times_of_earlier_visits(
 
 @pytest.mark.parametrize(("seconds", "count"), [(1e-4, 5), (0.02, 4), (0.2, 1)])
 def test_slow_cell_takes_fewer_samples_but_at_least_one_and_needs_no_warm_up(
-    tmp_path: Path, clock: Clock, seconds: float, count: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, count: int
 ) -> None:
-    class Counting(Timed):
-        def own_samples(self, stream: int, count: int) -> Mapping[str, Sequence[float]]:
-            return {"filled": [self.events.count("launch")]}
-
-    made, cell = bench_of(tmp_path, Counting(clock, seconds), samples=5, sample_budget_s=0.08)
+    operation = Timed(Clock(monkeypatch), seconds)
+    made, cell = bench_of(tmp_path, operation, samples=5, sample_budget_s=0.08)
+    launches = operation.events.count
+    operation.own_samples = lambda *_: {"filled": [launches("launch")]}  # type: ignore[method-assign]
     made.measure(cell)
     times = [value for metric, value in cell.values if metric == "host_time"]
     assert times == pytest.approx([seconds] * count)
@@ -257,8 +236,9 @@ def test_host_times_follow_a_flush_of_the_l2(
 
 
 def test_the_time_to_submit_is_a_part_of_the_time_until_done(
-    monkeypatch: pytest.MonkeyPatch, clock: Clock
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    clock = Clock(monkeypatch)
     monkeypatch.setattr(memory, "flush_l2", lambda *_: clock.advance(5))
     monkeypatch.setattr(memory, "synchronize", lambda stream: clock.advance(0.02))
     times = Timed(clock, launch_s=0.002).launcher.time_launch(7, 0, 64)
