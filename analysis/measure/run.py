@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -53,14 +52,6 @@ class Host:
     others: Sequence[int] = ()
 
 
-class RoundError(StudyError):
-    """A round that failed: the variant and case of its last cell, and why."""
-
-    def __init__(self, text: str, cell: tuple[str, str], why: str) -> None:
-        super().__init__(text)
-        self.cell, self.why = cell, why
-
-
 def import_once(plans: Sequence[Plan]) -> None:
     """Import what the rounds of these plans import, as far as it takes long, once before any use of
     a GPU. Only a process's first call counts; modules that are not installed are left out."""
@@ -80,7 +71,7 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
     if not plan.runnable:
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
-    look, faults = conditions(), dict[tuple[str, str], str]()
+    look = conditions()
     while numbers := journal.to_measure():
         for place, number in enumerate(numbers):
             left_s = (len(numbers) - place) * plan.budget_s / rounds + later_s
@@ -89,17 +80,11 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
             again = f"; it is repeated: {'; '.join(old.why)}" if old else ""
             of = f"{of_studies}round {number + 1} of {rounds}, about {left} left{again}"
             print(f"{plan.study.name}: {of}", flush=True)
-            look = _run_one(journal, number, host, look, faults)
+            look = _run_one(journal, number, host, look)
 
 
-def _run_one(
-    journal: Journal, number: int, host: Host, before: Look, faults: dict[tuple[str, str], str]
-) -> Look:
-    """Run a round in a process and keep its samples; returns the conditions after it.
-
-    If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
-    starts again without it.
-    """
+def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
+    """Run a round in a process and keep its samples; returns the conditions after it."""
     plan = journal.plan
     energy, started = _energy_j(plan.gpus), time.monotonic()
     job = RoundJob(
@@ -111,18 +96,9 @@ def _run_one(
         modules=host.modules,
         gpu_keys=[gpu.key for gpu in plan.gpus],
         out=journal.folder / "round",
-        faults=faults,
     )
-    try:
-        with recording(plan.gpus if plan.study.telemetry else ()) as answers:
-            visits, samples, stages, pid = _supervise(job, host.round_limit_s)
-    except RoundError as error:
-        shipped = {variant.name for variant in plan.runnable if variant.role == "shipped"}
-        if error.cell in faults or error.cell[0] not in shipped:
-            raise
-        faults[error.cell] = error.why
-        print(f"{error}; the round starts again without this cell", file=sys.stderr)
-        return _run_one(journal, number, host, conditions(), faults)
+    with recording(plan.gpus if plan.study.telemetry else ()) as answers:
+        visits, samples, stages, pid = _supervise(job, host.round_limit_s)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
     newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
@@ -148,7 +124,7 @@ def _run_one(
 
 def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages, int | None]:
     """Run a round in a process: its visits, samples, stages and the id of its process.
-    RoundError if it fails; HotpathError if the disk is full or the process cannot be ended."""
+    StudyError if it fails; HotpathError if the disk is full or the process cannot be ended."""
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=run_round, args=(job, sender, limit_s))
@@ -175,13 +151,12 @@ def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages,
         why = f"took longer than {limit_s:g} s (round_limit_s)"
     if not has_ended:
         why += f"; its process {process.pid} cannot be ended, the GPU may need attention"
-    cell = (visits[-1].variant, visits[-1].case) if visits else ("", "")
-    place = f"cell {len(visits)}: {' '.join(cell)}" if visits else "its start"
-    text = f"{job.study.name}: round {job.number + 1}: {place}: {why}"
-    text += "; finished rounds are kept, the same command resumes from there"
-    if not has_ended or process.exitcode == os.EX_IOERR:
-        raise HotpathError(text)
-    raise RoundError(text, cell, why)
+    cell = f"cell {len(visits)}: {visits[-1].variant} {visits[-1].case}" if visits else "its start"
+    is_last = not has_ended or process.exitcode == os.EX_IOERR
+    raise (HotpathError if is_last else StudyError)(
+        f"{job.study.name}: round {job.number + 1}: {cell}: {why}; finished rounds are kept, the "
+        "same command resumes from there"
+    )
 
 
 def _energy_j(gpus: Sequence[Gpu]) -> float | None:

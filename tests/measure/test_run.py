@@ -105,14 +105,6 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
-def study_that_fails(folder: Path, number: int, trouble: str, role: str = "step") -> Study:
-    """A study whose first variant fails in a round."""
-    study = write_study(folder, {"name": "trouble"}, {"name": "one"})
-    trouble_maker, one = study.variants
-    (folder / "trouble").write_text(f"{number} {trouble}")
-    return replace(study, variants=(replace(trouble_maker, role=role), one))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("trouble", "reason", "stack"),
     [
@@ -131,7 +123,8 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     stack: str,
 ) -> None:
     """The same command goes on. A process that hangs or crashes leaves its stacks."""
-    study = study_that_fails(tmp_path / trouble, 3, trouble)
+    study = write_study(tmp_path / trouble, {"name": "trouble"})
+    (study.folder / "trouble").write_text(f"3 {trouble}")
     journal = Journal(plan := plan_of(study, place))
     began = time.monotonic()
     with pytest.raises(HotpathError) as caught:
@@ -154,18 +147,6 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     assert resumed.begun == journal.begun
     list(publish(resumed, host()))
     assert only_run(place, study).about.run == journal.begun.run
-
-
-def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
-    tmp_path: Path, place: Place
-) -> None:
-    study = study_that_fails(tmp_path / "peers", 1, "crash", "shipped")
-    run(plan_of(study, place))
-    failed = [row for row in only_run(place, study).rows if row.status == "failed"]
-    assert {(row.variant, row.reason) for row in failed} == {
-        ("trouble", f"its process ended with code {-signal.SIGSEGV}")
-    }
-    assert [row.round for row in failed] == [0, 1, 2]
 
 
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
