@@ -96,7 +96,7 @@ def plan_pending(
 
 def plan_again(study: Study, grid: Grid, place: Place, variant: str) -> Plan:
     """The plan of a variant again, together with its baselines."""
-    return Plan(study, tuple(study.shown_again(variant)), grid, place, (variant,))
+    return Plan(study, tuple(study.companions(variant)), grid, place, (variant,))
 
 
 def pending(

@@ -49,9 +49,12 @@ UNKNOWN = {
     "DeviceGetPciInfo": "sms",
 }
 """Keys that are unknown without the answer to a query; none without that to another one."""
-OPENING = ("nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID", "nvmlInit")
+OPENING = (
+    *("nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByUUID", "nvmlInit"),
+    "nvmlDeviceGetCudaComputeCapability",
+)
 """Queries without which there is no GPU to measure."""
-KNOWN = ("nvmlDeviceGetCount", "nvmlDeviceGetCudaComputeCapability", "nvmlDeviceGetUUID")
+KNOWN = ("nvmlDeviceGetCount", "nvmlDeviceGetUUID")
 """Queries that every driver answers."""
 
 

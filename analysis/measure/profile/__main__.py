@@ -23,7 +23,7 @@ from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store import keys
 from analysis.results.store.records import CAPTURED, Counter, Event
-from analysis.results.store.runs import add, discard_superfluous
+from analysis.results.store.runs import add
 from analysis.study import CAPTURE_KINDS, Study
 from analysis.study.config import Config, load_config
 from analysis.study.keys import CaptureKind
@@ -76,7 +76,6 @@ def capture_all(study: Study, config: Config) -> None:
         text = records_text(type(records[0]), records, ".9f") if records else ""
         name = about.file_name.replace(".json", ".csv")
         add(place.folder / study.name, about, {name: text} if text else {})
-    discard_superfluous(place.folder / study.name, study, place.host)
 
 
 def capture(
