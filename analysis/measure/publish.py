@@ -28,12 +28,9 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     contents = [record.content() for _, record in sorted(journal.records.items())]
     rows = [row for of_round, _ in contents for row in of_round]
     readings = [reading for _, of_round in contents for reading in of_round]
-    lacking = "no sample fell into a cell of this variant" if plan.gpus else "no GPU"
-    if plan.gpus and not study.telemetry:
-        lacking = "off: this study measures nanoseconds"
     telemetry = records_text(Reading, readings, ".12g")
     if len(telemetry) > CSV_LIMIT_BYTES:
-        readings, lacking = [], f"more than {CSV_LIMIT_BYTES} bytes"
+        readings = []
     measured = {row.variant for row in rows}  # their needs may have been met only until now
     variants = {
         v.name: keys.VariantKeys(
@@ -55,9 +52,9 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     if all(row.status == "skipped" for row in rows):
         rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
         about.rounds = 0
-    captured = {reading.variant for reading in readings}
-    none = f"not captured: {lacking}"
-    about.telemetry = {name: CAPTURED if name in captured else none for name in variants}
+    none = "not captured: no reading that fits" if plan.gpus else "not captured: no GPU"
+    captured = dict.fromkeys((reading.variant for reading in readings), CAPTURED)
+    about.telemetry = dict.fromkeys(variants, none) | captured
     about.variants = variants
     texts = {f"{run}.csv": to_text(rows)}
     add(plan.results, about, texts | ({f"{run}.telemetry.csv": telemetry} if readings else {}))

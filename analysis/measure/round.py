@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import faulthandler
 import gc
 import os
@@ -47,8 +46,6 @@ and caches of the host in another state: the first calls after it may take twice
 DISCARDED_HOST_PASSES: Final = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
 several per cent slower than the next. Recorded in the run's file."""
-FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""Errors after which nothing more can be kept."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,7 @@ def run_round(job: RoundJob, parent: Connection, limit_s: float) -> None:
         if message is None and not isinstance(error, HotpathError):
             traceback.print_exception(error)
         parent.send(message or f"{error}" or repr(error))
-        is_full = isinstance(error, OSError) and error.errno in FULL
-        os._exit(os.EX_IOERR if is_full else 1)
+        os._exit(os.EX_IOERR if message else 1)  # as after a full disk, nothing more can be kept
 
     try:
         with ExitStack() as stack:
