@@ -188,8 +188,8 @@ def test_code_that_changes_meanwhile_publishes_nothing(
     assert started_rounds(study) == 2 * ROUNDS
 
 
-CRASH = "import ctypes\n\n\ndef fill(out):\n    ctypes.string_at(0)\n"
-FULL = f"\n\ndef fill(out):\n    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
+CRASH = FILL + "    import ctypes; ctypes.string_at(0)\n"
+FULL = FILL + f"    raise OSError({errno.ENOSPC}, 'No space left on device', 'here')\n"
 
 
 def test_bad_studies_cost_themselves_until_they_are_mended(

@@ -105,13 +105,19 @@ def test_a_study_that_cannot_run_here_is_rows_of_reasons(tmp_path: Path, place: 
     assert {row.round for row in only_run(place, refusing).rows} == {0}
 
 
+EXIT = "import os, time; os.fork() or time.sleep(60); os._exit(7)"
+"""Leaves a child that holds what it had open."""
+HANG = "import signal; signal.pause()"
+CRASH = "import ctypes; ctypes.string_at(0)"
+
+
 @pytest.mark.parametrize(
     ("trouble", "reason", "stack"),
     [
-        ("raise", "no such luck", "ValueError"),
-        ("exit", "its process ended with code 7", ""),
-        ("crash", f"its process ended with code {-signal.SIGSEGV}", "Segmentation fault"),
-        ("hang", "took longer than 2 s (round_limit_s)", r"round\.py\", line \d+ in measure"),
+        ("raise ValueError('no such luck')", "no such luck", "ValueError"),
+        (EXIT, "its process ended with code 7", ""),
+        (CRASH, f"its process ended with code {-signal.SIGSEGV}", "Segmentation fault"),
+        (HANG, "took longer than 2 s (round_limit_s)", r"round\.py\", line \d+ in measure"),
     ],
 )
 def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
@@ -123,14 +129,14 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     stack: str,
 ) -> None:
     """The same command goes on. A process that hangs or crashes leaves its stacks."""
-    study = write_study(tmp_path / trouble, {"name": "trouble"})
+    study = write_study(tmp_path / "bad", {"name": "trouble"})
     (study.folder / "trouble").write_text(f"3 {trouble}")
     journal = Journal(plan := plan_of(study, place))
     began = time.monotonic()
     with pytest.raises(HotpathError) as caught:
-        run_rounds(journal, host(limit_s=2 if trouble == "hang" else 60))
+        run_rounds(journal, host(limit_s=2 if trouble == HANG else 60))
     assert time.monotonic() - began < 55, "it waits for the process only"
-    said = rf"{trouble}: round 3: cell [1-4]: trouble n=[12]: {re.escape(reason)}; finished rounds "
+    said = rf"bad: round 3: cell [1-4]: trouble n=[12]: {re.escape(reason)}; finished rounds "
     assert re.match(said, str(caught.value))
     error = capfd.readouterr().err
     assert re.search(stack, error)

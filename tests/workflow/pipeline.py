@@ -65,8 +65,9 @@ def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> 
     return done.stdout
 
 
-def copy_of_pipeline(folder: Path) -> Path:
-    """Copy the files of the repository, but with synthetic studies, pages and published results."""
+def copy_of_pipeline(folder: Path, *, alone: bool = False) -> Path:
+    """Copy the files of the repository, but with synthetic studies, pages and published results;
+    `alone` with one study, and no results."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -84,6 +85,11 @@ def copy_of_pipeline(folder: Path) -> Path:
         replace_in(folder / name, *change)
     (folder / "profiles").symlink_to("workflow/profiles")
     make_root(folder)
+    for other in ("copy", "strides") if alone else ():
+        shutil.rmtree(folder / "kernels" / other)
+        (folder / "docs" / "studies" / f"{other}.md").unlink()
+    if alone:
+        shutil.rmtree(folder / "results")
     config = read_yaml(folder / "config" / "config.yaml")
     config["grids"]["default"] |= {"rounds": ROUNDS, "samples": SAMPLES}
     (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))
