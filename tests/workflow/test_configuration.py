@@ -12,22 +12,16 @@ from tests.measure.studies import contents
 from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succeed
 
 DRIVER = f"""
-import importlib.util
-import sys
 from types import SimpleNamespace
 
-spec = importlib.util.spec_from_file_location("real_pynvml", {pynvml.__file__!r})
-sys.modules["real_pynvml"] = real = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(real)
-globals().update({{name: getattr(real, name) for name in dir(real) if not name.startswith("__")}})
+exec(open({pynvml.__file__!r}).read())
 
 
 def unsupported(*arguments):
     raise NVMLError(NVML_ERROR_NOT_SUPPORTED)
 
 
-for name in [name for name in globals() if name.startswith("nvmlDevice")]:
-    globals()[name] = unsupported
+globals().update({{name: unsupported for name in globals() if name.startswith("nvmlDevice")}})
 nvmlInit = nvmlShutdown = lambda: None
 nvmlDeviceGetCount = lambda: 4
 nvmlDeviceGetHandleByIndex = lambda index: f"GPU {{index}}"

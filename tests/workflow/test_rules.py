@@ -31,12 +31,8 @@ values = {"variant": "compiled", "bindings": "bindings", "table": "resources"}
 
 
 def described(rule, study):
-    wildcards = Wildcards(fromdict={"study": study, **values})
-    return {
-        "inputs": [str(path) for path in rule.expand_input(wildcards)[0]],
-        "outputs": [str(path) for path in rule.output],
-        "shell": rule.shellcmd,
-    }
+    inputs = rule.expand_input(Wildcards(fromdict={"study": study, **values}))[0]
+    return {"inputs": list(inputs), "outputs": list(rule.output), "shell": rule.shellcmd}
 
 
 collected = {rule.name: described(rule, "calls") for rule in workflow.rules if rule.shellcmd}
@@ -91,13 +87,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def rules(copy: Path) -> Rules:
-    found: Rules = json.loads((copy / "build" / "rules.json").read_text())
-    return found
-
-
-def test_the_code_that_a_rule_runs_is_among_its_inputs(rules: Rules) -> None:
+def test_the_code_that_a_rule_runs_is_among_its_inputs(copy: Path) -> None:
+    rules: Rules = json.loads((copy / "build" / "rules.json").read_text())
     lacking = {}
     compiles = dict.fromkeys(("bindings", "module"), "-m analysis.toolchain.compile")
     for name, rule in rules.items():
@@ -137,7 +128,8 @@ READ = {
 """Files that a rule reads, beside the code that it runs."""
 
 
-def test_the_files_that_a_rule_reads_are_among_its_inputs(copy: Path, rules: Rules) -> None:
+def test_the_files_that_a_rule_reads_are_among_its_inputs(copy: Path) -> None:
+    rules: Rules = json.loads((copy / "build" / "rules.json").read_text())
     results = {path.resolve() for path in copy.glob("results/test-box/calls/*.*")}
     for rule, files in READ.items():
         inputs = {(copy / path).resolve() for path in rules[rule]["inputs"]}
