@@ -146,7 +146,8 @@ def l2_span() -> tuple[int, int]:
     L2. Kept until the process ends."""
     attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
     size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
-    return int(cuda(cudart.cudaMalloc(size))), size
+    with on_gpu(0):
+        return int(cuda(cudart.cudaMalloc(size))), size
 
 
 def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:
