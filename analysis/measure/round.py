@@ -247,8 +247,6 @@ class Bench:
         its earlier visits."""
         for cell in dict.fromkeys(cells):
             reason = cell.skipped or cell.failure
-            if not reason and not cell.values:
-                raise RuntimeError(f"{cell}: no sample was taken")
             values: dict[Metric, list[float]] = {}
             for metric, value in () if reason else cell.values:
                 values.setdefault((metric, self.study.metrics[metric].unit), []).append(value)

@@ -255,9 +255,6 @@ REFUSED = []
 
 
 class Inputs:
-    def __init__(self, case):
-        self.case = case
-
     def before_bind(self, variants):
         CALLS.append("before_bind " + " ".join(variant.name for variant, _ in variants))
 
@@ -281,24 +278,17 @@ class Workload(Inputs):
         return MADE
 
 
+def noted(name):
+    return lambda self, *stream: CALLS.append(name)
+
+
 class Recorded(Operation):
     launcher = PythonLauncher(lambda stream: CALLS.append("launch"))
-
-    def poison(self):
-        CALLS.append("poison")
-
-    def check(self):
-        CALLS.append("check")
+    poison, check, reset, settle = map(noted, ("poison", "check", "reset", "settle"))
 
     def own_samples(self, stream, count):
         CALLS.append("own_samples")
         return {}
-
-    def reset(self, stream):
-        CALLS.append("reset")
-
-    def settle(self):
-        CALLS.append("settle")
 '''
 
 
@@ -384,7 +374,7 @@ def test_a_case_is_prepared_once_for_all_variants_of_one_set_of_constants(tmp_pa
     ]
 
 
-@pytest.mark.parametrize("made", ["None", "Inputs(case)"])
+@pytest.mark.parametrize("made", ["None", "Inputs()"])
 def test_inputs_live_as_long_as_their_operations(tmp_path: Path, made: str) -> None:
     study, _ = recorded(tmp_path / "a", "one", made=made)
     rig = rig_of(study)
