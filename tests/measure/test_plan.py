@@ -37,48 +37,41 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def places(**settings: object) -> dict[str, Place]:
-    config = load_config(settings)
-    with open_gpus(config.gpus) as gpus:
-        return find_places(config, gpus)
-
-
 MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)]
 
 
 @pytest.mark.parametrize(
-    ("found", "settings", "machine", "expected"),
+    ("found", "settings", "expected"),
     [
-        (devices(1), {}, "nvidia-h200", [0]),
-        (devices(8), {}, "nvidia-h200-x4", [0, 1, 2, 3]),
-        (MIXED, {}, "nvidia-h200-x2", [0, 3]),
-        (devices(4), {"gpu": [2, 3]}, "nvidia-h200-x2", [2, 3]),
-        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, "my-box-x4", [2, 0, 1, 3]),
-        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, "my-box", [0, 1]),
+        (devices(1), {}, ("nvidia-h200", [0])),
+        (devices(8), {}, ("nvidia-h200-x4", [0, 1, 2, 3])),
+        (MIXED, {}, ("nvidia-h200-x2", [0, 3])),
+        (devices(4), {"gpu": [2, 3]}, ("nvidia-h200-x2", [2, 3])),
+        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, ("my-box-x4", [2, 0, 1, 3])),
+        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, ("my-box", [0, 1])),
     ],
 )
 def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-    found: list[Device],
-    settings: dict[str, Any],
-    machine: str,
-    expected: list[int],
+    monkeypatch: pytest.MonkeyPatch, found: list[Device], settings: dict[str, Any], expected: object
 ) -> None:
     """Hidden and lost ones are left out, and silent ones taken."""
 
-    def used(study: Study) -> tuple[str, list[int | str]]:
-        place = places(**settings)[study.name]
+    def used(study: Study = PEERS) -> tuple[str, list[int | str]]:
+        config = load_config(settings)
+        with open_gpus(config.gpus) as gpus:
+            place = find_places(config, gpus)[study.name]
         return place.machine, [gpu.index for gpu in place.in_use(study.variants)]
 
     install(monkeypatch, found)
-    assert used(PEERS) == (machine, expected)
-    assert used(ALONE)[1] == expected[:1]
+    machine, indices = used()
+    assert (machine, indices) == expected
+    assert used(ALONE)[1] == indices[:1]
     if len(found) == 8:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-2, 3")
-        assert used(PEERS)[1] == [0, 2, 3]
+        assert used()[1] == [0, 2, 3]
         fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_GPU_IS_LOST, found[2])
         fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_NOT_SUPPORTED, found[3])
-        assert used(PEERS)[1] == [0, 3]
+        assert used()[1] == [0, 3]
 
 
 def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own() -> None:
