@@ -13,7 +13,7 @@ from analysis.study import discover, find_study
 from tests.roots import make_root
 from tests.synthetic import set_capture, write_machine
 
-REAL = (Path(__file__).parent / "measure" / "profile" / "h100_gather.ncu.csv").read_text()
+REAL = (Path(__file__).parent / "measure" / "h100_gather.ncu.csv").read_text()
 """Report of Nsight Compute on the gather's variants."""
 EVENTS: Any = [
     (1, 200_000_001, None, "host call", "cudaLaunchKernel", None, 1),
