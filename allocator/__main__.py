@@ -17,7 +17,7 @@ from typing import Final
 
 from allocator.lib.patterns import Pattern
 from allocator.lib.replay import streams
-from allocator.lib.snapshot import Recording, read_snapshot
+from allocator.lib.snapshot import read_snapshot
 from analysis.api.code import load_module, run
 from analysis.api.study import Study, fail_in_one_line, find_study, program
 
@@ -65,63 +65,49 @@ def install(package: Path) -> Iterator[str]:
 def report(path: Path) -> Iterator[str]:
     """The memory of each device of a recording on both allocators, line by line."""
     on_gpu = has_gpu()
+    where = "the GPU" if on_gpu else "the CPU's stand-in for a GPU"
     for recording in read_snapshot(path):
         # PyTorch's allocator comes last: after an error, it may keep memory.
-        ours = replay_row(OURS, recording.pattern(), on_gpu=on_gpu)
+        ours = replay_row(OURS, recording.pattern(), on_gpu)
         theirs = f"{TORCH}  not replayed: needs a GPU"
         if on_gpu:
-            theirs = replay_row(TORCH, recording.pattern())
-        yield describe(recording, on_gpu)
+            theirs = replay_row(TORCH, recording.pattern(), on_gpu)
+        left_out = ", ".join(f"{n:,} {kind}" for kind, n in sorted(recording.left_out.items()))
+        yield (
+            f"device {recording.device}: {recording.allocations:,} allocations; "
+            f"{recording.live:,} of them live at the start; "
+            f"at most {mebibytes(recording.peak_bytes)} requested at a time; on {where}; "
+            f"left out: {left_out or 'nothing'}"
+        )
         yield ROW.format("allocator", "peak", "reserved", "driver calls")
         yield from (theirs, ours)
     yield "peak: bytes of live blocks, at most; reserved: bytes held from the driver, at most."
-
-
-def describe(recording: Recording, on_gpu: bool) -> str:
-    """The replayed events, and those left out."""
-    parts = [
-        f"device {recording.device}: {recording.allocations:,} allocations",
-        f"{recording.live:,} of them live at the start",
-        f"at most {mebibytes(recording.peak_bytes)} requested at a time",
-        "on the GPU" if on_gpu else "on the CPU's stand-in for a GPU",
-    ]
-    if recording.implied:
-        parts.append(f"{recording.implied:,} frees known only by the reuse of their memory")
-    if recording.left_out:
-        events = sorted(recording.left_out.items())
-        parts.append(f"left out: {', '.join(f'{n:,} {kind}' for kind, n in events)}")
-    return "; ".join(parts)
 
 
 def mebibytes(size: int) -> str:
     return f"{size / 2**20:,.2f} MiB"
 
 
-def replay_row(name: str, pattern: Pattern, on_gpu: bool = True) -> str:
-    """Name, peak, reserved and driver calls of one allocator, or its name and the reason."""
+def replay_row(name: str, pattern: Pattern, on_gpu: bool) -> str:
+    """Name, peak, reserved and driver calls of an empty allocator after one replay, which checks
+    every address; or its name and the reason."""
+    study = find_study("phases")
     try:
-        statistics = replayed(name, pattern, on_gpu)
+        if name == TORCH:
+            import torch
+
+            torch.cuda.init()
+        module = load_module(modules_of(study, name), study, study.variant(name))
+        source = module.DriverSource() if on_gpu else module.HostSource(HOST_BYTES)
+        handles = streams(pattern.streams) if on_gpu else list(range(pattern.streams))
+        allocator = module.Allocator(source)
+        allocator.reset_statistics()
+        module.Runner(allocator, pattern.tapes, handles).check(False)
     except (AssertionError, ImportError, MemoryError, RuntimeError) as error:
         return f"{name:<13}  not replayed: {' '.join(str(error).split()) or repr(error)}"
-    peaks = (mebibytes(statistics[f"peak_{kind}"]) for kind in ("active", "reserved"))
-    return ROW.format(name, *peaks, f"{statistics['driver_calls']:,}")
-
-
-def replayed(name: str, pattern: Pattern, on_gpu: bool) -> dict[str, int]:
-    """The statistics of an empty allocator after one replay, which checks every address."""
-    study = find_study("phases")
-    if name == TORCH:
-        import torch
-
-        torch.cuda.init()
-    module = load_module(modules_of(study, name), study, study.variant(name))
-    source = module.DriverSource() if on_gpu else module.HostSource(HOST_BYTES)
-    handles = streams(pattern.streams) if on_gpu else list(range(pattern.streams))
-    allocator = module.Allocator(source)
-    allocator.reset_statistics()
-    module.Runner(allocator, pattern.tapes, handles).check(False)
-    statistics: dict[str, int] = allocator.statistics()
-    return statistics
+    found = allocator.statistics()
+    peaks = (mebibytes(found[f"peak_{kind}"]) for kind in ("active", "reserved"))
+    return ROW.format(name, *peaks, f"{found['driver_calls']:,}")
 
 
 def modules_of(study: Study, name: str) -> Path:

@@ -23,19 +23,14 @@ SYSTEM_BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "g
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    policy = ""
-
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
-    def end_headers(self) -> None:
-        if self.policy:
-            self.send_header("Content-Security-Policy", self.policy)
-        super().end_headers()
-
 
 class Strict(Quiet):
-    policy = "script-src 'self'"
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", "script-src 'self'")
+        super().end_headers()
 
 
 @contextmanager
@@ -63,9 +58,7 @@ def launched() -> Iterator[Browser]:
         try:
             browser = playwright.chromium.launch(executable_path=executable(), args=FLAGS)
         except Error as error:
-            pytest.fail(
-                f"no browser to open the site with: {error.message.splitlines()[0]}\n"
-                "Set HOTPATH_CHROMIUM to a Chromium, install one, or run `playwright install`."
-            )
+            why = error.message.splitlines()[0]
+            pytest.fail(f"no browser to open the site with: {why}; set HOTPATH_CHROMIUM to one")
         yield browser
         browser.close()

@@ -1,24 +1,18 @@
 """Compiled code that tests share: built once per content, kept for the next run.
 
 Workers that ask for the same wait for the first of them. Whoever tests compiling itself does not
-ask here.
+ask here. Nothing is removed: delete build/tests now and then.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
-import json
-import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -29,32 +23,23 @@ import pytest
 from filelock import FileLock
 
 from analysis import ROOT
-from analysis.base.records import write_records
 from analysis.measure import cpu_cache
 from analysis.study import Case, Study, Variant, load_study
-from analysis.study.source import (
-    bindings_files,
-    compiled_fingerprint,
-    source_files,
-)
+from analysis.study.source import bindings_files, source_files
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import study_settings
-from analysis.toolchain.compiled import MADE_OF
+from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
 from analysis.toolchain.modules import load_module, module_path
-from analysis.toolchain.ptxas import KernelResources, parse_ptxas
-from analysis.toolchain.study_settings import SHARED_BINDINGS, bindings_name, variant_settings
+from analysis.toolchain.study_settings import variant_settings
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """For tests of neither speed nor optimisation."""
-INCLUDED = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-INCLUDE = "-include"
-"""Begins a flag that includes a header before a source."""
-UNUSED_S = 7 * 24 * 3600
-"""Age at which an unused entry is removed when a new one is made."""
+COMPILING_CODE = [Path(compiling.__file__), Path(study_settings.__file__)]
+"""Files that decide how sources are compiled."""
 
 
 @cache
@@ -94,38 +79,16 @@ def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None])
         digest.update(b"\0")
     folder = KEPT / f"{name}-{digest.hexdigest()[:16]}"
     KEPT.mkdir(parents=True, exist_ok=True)
-    with FileLock(KEPT / f"{name}.lock"):
-        if folder.exists():
-            os.utime(folder)
-        else:
-            _remove_unused()
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
             made = Path(tempfile.mkdtemp(dir=KEPT))
             make(made)
             made.rename(folder)
     return folder
 
 
-def _remove_unused() -> None:
-    for path in KEPT.iterdir():
-        with suppress(FileNotFoundError):  # by another process, just now
-            if path.stat().st_mtime < time.time() - UNUSED_S and path.is_dir():
-                shutil.rmtree(path)
-
-
 def headers(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.h"))
-
-
-def bindings_owner(study: Study) -> str:
-    """The study, or the folder of the file that its bindings only include, which studies share."""
-    assert study.bindings is not None, f"{study.name} has no bindings.cpp"
-    code = re.sub(r"^//.*\n", "", study.bindings.read_text(), flags=re.MULTILINE)
-    other = re.fullmatch(r'#include "\.\./(\w+)/bindings\.cpp"', code.strip())
-    return other[1] if other else study.name
-
-
-COMPILING_CODE = [Path(compiling.__file__), Path(study_settings.__file__)]
-"""Files that decide how sources are compiled."""
 
 
 def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
@@ -144,16 +107,11 @@ def module_made_of(study: Study, variant: Variant) -> list[Path | str]:
 def bindings_object(study: Study, optimisation: str, variant: Variant | None = None) -> Path:
     """The study's bindings with its constants, as most of its variants share them, or the variant's
     own."""
-    name = bindings_name(study, variant) if variant else SHARED_BINDINGS
-    if name == SHARED_BINDINGS:
-        variant = None
-    made_of = bindings_made_of(study, variant)
-    out = f"{name}.o"
 
     def make(folder: Path) -> None:
-        compile_bindings(study, folder / out, optimisation, variant)
+        compile_bindings(study, folder / "bindings.o", optimisation, variant)
 
-    return kept(f"{bindings_owner(study)}.{name}{optimisation}", made_of, make) / out
+    return kept(f"bindings{optimisation}", bindings_made_of(study, variant), make) / "bindings.o"
 
 
 def compile_bindings(
@@ -182,70 +140,42 @@ def compile_module(
 
 
 def module_file(
-    study: Study,
-    variant: Variant,
-    *,
-    arch: str = ARCH,
-    optimisation: str = compiling.OPTIMISATION,
-    of_bindings: str = "",
+    study: Study, variant: Variant, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
 ) -> Path:
-    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it.
-
-    `of_bindings` is the optimisation of the bindings, if another.
-    """
+    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
     # The first variant that compiles to the same, maybe this one.
     twin = next((one for one in study.variants if one.program == variant.program), variant)
-    settings = {"optimisation": optimisation, "of_bindings": of_bindings}
 
     def make(folder: Path) -> None:
         out = module_path(folder, study, variant)
         if twin.name == variant.name:
-            bound = bindings_object(study, of_bindings or optimisation, variant)
+            bound = bindings_object(study, optimisation, variant)
             compile_module(study, variant, bound, out, arch, optimisation)
             return
-        made = module_file(study, twin, arch=arch, **settings)
         out.parent.mkdir()
         for suffix in (".so", ".ptxas.csv"):
-            shutil.copy(made.with_suffix(suffix), out.with_suffix(suffix))
+            made = module_file(study, twin, arch, optimisation).with_suffix(suffix)
+            shutil.copy(made, out.with_suffix(suffix))
 
-    name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
-    folder = kept(name, module_made_of(study, variant), make)
-    return module_path(folder, study, variant)
+    name = f"{study.name}.{variant.name}.{arch}{optimisation}"
+    return module_path(kept(name, module_made_of(study, variant), make), study, variant)
 
 
-def module(study: Study, variant: Variant, **settings: Any) -> ModuleType:
+def module(study: Study, variant: Variant, **settings: str) -> ModuleType:
     """The imported variant, compiled if necessary, as module_file does it with these settings."""
     if not variant.is_compiled:
         return load_module(Path(), study, variant)
     return load_module(module_file(study, variant, **settings).parents[1], study, variant)
 
 
-def device_code(study: Study, variant: Variant, arch: str = ARCH) -> Path:
-    """The kernels of a variant without host code and bindings, their ptxas report beside it."""
-
-    def make(folder: Path) -> None:
-        kernels = replace(variant, flags=(*variant.flags, "-cubin"))
-        out = folder / "kernels.cubin"
-        settings = variant_settings(kernels)
-        report = compiling.compile_object(variant.path, settings, toolchain(), arch, out, QUICK)
-        resources = parse_ptxas(report, study.name, variant.name)
-        write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
-
-    made_of = module_made_of(study, variant)
-    return kept(f"{study.name}.{variant.name}.{arch}.device", made_of, make) / "kernels.cubin"
-
-
 def kernel_resources(study: Study, variant: Variant, arch: str) -> list[dict[str, str]]:
     """Resources of the variant's kernels by ptxas: from the repository's table if it belongs to
-    this code and compiler, else compiled now."""
+    this code, else compiled now."""
     tables = ROOT / "compiled" / arch / study.name
-    if (tables / MADE_OF).exists():
-        made_of = json.loads((tables / MADE_OF).read_text())
-        code = made_of["variants"].get(variant.name), made_of["compilers"]["nvcc"]
-        if code == (compiled_fingerprint(study, variant), toolchain().version):
-            with (tables / "resources.csv").open(newline="") as file:
-                return [row for row in csv.DictReader(file) if row["variant"] == variant.name]
-    return resources(device_code(study, variant, arch))
+    if not is_kept(study, tables):
+        return resources(module_file(study, variant, arch, QUICK))
+    with (tables / "resources.csv").open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["variant"] == variant.name]
 
 
 def resources(module: Path) -> list[dict[str, str]]:
@@ -269,49 +199,23 @@ def gpu_samples(study: Study, workload: Any, name: str, case: Case) -> dict[str,
     return {metric: values[0] for metric, values in operation.own_samples(0, 1).items()}
 
 
-def files_read(roots: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    """The files and what they include from the project: beside them, or in one of `folders`."""
-    found: dict[Path, None] = {}
-    left = list(roots)
-    while left:
-        path = left.pop()
-        if path in found:
-            continue
-        found[path] = None
-        for name in INCLUDED.findall(path.read_text()):
-            places = ((place / name).resolve() for place in (path.parent, *folders))
-            left += [place for place in places if place.exists()][:1]
-    return list(found)
-
-
-def object_file(
-    source: Path, folder: Path, flags: Sequence[str], more: Iterable[Path] = ()
-) -> Path:
-    """`source` compiled with the headers beside it and those of `folder`; `more` are files that it
-    includes by a macro."""
+def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:
+    """`source` compiled with the headers beside it and those of `folder`."""
     # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
-    warnings = ["-Wall", "-Wextra"]
-    command = [toolchain().cxx, *debug, *warnings, f"-I{folder}", *flags, "-c", str(source)]
-    roots = [source, *more]
-    roots += [Path(flag[len(INCLUDE) :]) for flag in flags if flag.startswith(INCLUDE)]
-    folders = [folder, *(Path(flag[2:]) for flag in flags if flag.startswith("-I"))]
-    made_of: list[Path | str] = [*files_read(roots, folders), *flags]
-    made = kept(source.name, made_of, lambda out: run(*command, "-o", str(out / "object.o")))
-    return made / "object.o"
+    command = [toolchain().cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, str(source)]
+    read = subprocess.run([*command, "-E"], check=True, capture_output=True, text=True).stdout
+    made_of = [read, *flags]
+    make = kept(source.name, made_of, lambda out: run(*command, "-c", "-o", f"{out}/object.o"))
+    return make / "object.o"
 
 
 def program(
-    name: str,
-    sources: Iterable[Path],
-    folder: Path,
-    flags: Sequence[str],
-    *libraries: str,
-    more: Iterable[Path] = (),
+    name: str, sources: Iterable[Path], folder: Path, flags: Sequence[str], *libraries: str
 ) -> Path:
     """A program compiled from `sources`, of which some may be objects, as object_file does it."""
     objects = [
-        source if source.suffix == ".o" else object_file(source, folder, flags, more)
+        source if source.suffix == ".o" else object_file(source, folder, flags)
         for source in sources
     ]
     command = [toolchain().cxx, *flags, *map(str, objects), *libraries]

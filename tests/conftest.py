@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,6 @@ from analysis import ROOT
 from analysis.base import processes
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.measure.machine_lock import FOLDER_VARIABLE
-from tests.heavy import MARK, is_heavy, mark_heavy
 
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs
@@ -46,6 +47,12 @@ TOGETHER = (
 )
 """Folders whose tests are for one worker: they wait for the same bindings to be compiled, count
 what their processes leave behind, or look at what takes long to build."""
+IMPORTED = re.compile(r"^\s*(?:from|import) ([\w.]+)", re.MULTILINE)
+TOOLS = re.compile(
+    r"(analysis\.site\.facts\.inputs|playwright|vl_convert"
+    r"|tests\.(compiled|roots|browser|workflow\.pipeline))\b"
+)
+"""Modules whose importers are heavy: they compile, browse, run the pipeline or build tables."""
 
 # No deadline for examples, because other tests run at the same time.
 hypothesis.settings.register_profile(
@@ -64,16 +71,8 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for mark in ASKED_FOR:
-        parser.addoption(f"--{mark}", action="store_true", help=f"tests marked `{mark}`, too")
-
-
-def not_asked_for(config: pytest.Config) -> set[str]:
-    return {mark for mark in ASKED_FOR if not config.getoption(f"--{mark}")}
-
-
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    return [f"left out without --{one}: {ASKED_FOR[one]}" for one in sorted(not_asked_for(config))]
+    for mark, about in ASKED_FOR.items():
+        parser.addoption(f"--{mark}", action="store_true", help=f"tests marked `{mark}`: {about}")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -81,41 +80,51 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With --dist=loadfile a file's tests go to one worker, and so do those of some folders."""
     if config.getvalue("dist") != "loadfile":
         return None
+
+    def room_of(nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next(filter(file.startswith, TOGETHER), file)
+
     scheduler = LoadFileScheduling(config, log)
     scheduler._split_scope = room_of
     return scheduler
 
 
-def room_of(nodeid: str) -> str:
-    file = nodeid.partition("::")[0]
-    return next(filter(file.startswith, TOGETHER), file)
+@cache
+def is_heavy(file: Path) -> bool:
+    """Whether a file of tests, or one that it imports from tests/, imports one of TOOLS."""
+    modules = set(IMPORTED.findall(file.read_text()))
+    helpers = {ROOT / f"{one.replace('.', '/')}.py" for one in modules if one[:6] == "tests."}
+    read = filter(Path.exists, helpers - {file})
+    return any(map(TOOLS.match, modules)) or any(map(is_heavy, read))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip reading a file without a selected test."""
-    without_heavy = config.getoption("markexpr") == f"not {MARK}"
+    without_heavy = config.getoption("markexpr") == "not heavy"
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if without_heavy and is_test and is_heavy(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by mark
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = {mark for mark in ASKED_FOR if not config.getoption(f"--{mark}")}
+    try:
+        with open_gpus([0]):
+            pass
+    except GpuError:
+        left_out.add("gpu")
     for item in items:
-        mark_heavy(item)
-    left_out = not_asked_for(config)
-    if any(item.get_closest_marker("gpu") for item in items):
-        try:
-            with open_gpus([0]):
-                pass
-        except GpuError:
-            left_out.add("gpu")
+        fixtures = vars(item)["_fixtureinfo"].name2fixturedefs.values()
+        files = {Path(one.func.__code__.co_filename) for each in fixtures for one in each}
+        ours = {item.path, *(file for file in files if file.is_relative_to(ROOT / "tests"))}
+        if item.get_closest_marker("gpu") or any(map(is_heavy, ours)):
+            item.add_marker("heavy")
     out = [item for item in items if any(map(item.get_closest_marker, left_out))]
-    if out:
-        config.hook.pytest_deselected(items=out)
+    config.hook.pytest_deselected(items=out)
     kept = set(items) - set(out)
-    items[:] = sorted(
-        filter(kept.__contains__, items), key=lambda i: not i.nodeid.startswith(FIRST)
-    )
+    items[:] = filter(kept.__contains__, items)
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
 def pytest_collection_finish() -> None:
@@ -158,8 +167,7 @@ def calibrated_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.synthetic import set_capture
 
     root = made_up(tmp_path_factory.mktemp("calibrated"))
-    name = "v3_loads_first"
-    requests = "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum"
+    name, requests = "v3_loads_first", "lts__t_requests_srcunit_tex_aperture_sysmem_lookup_miss.sum"
     counted = [
         Counter(name, GATHER.headline, "gather_rows", *found)
         for found in (

@@ -12,9 +12,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,10 +24,7 @@ from analysis.base.cli import at_least, fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.reading import read_yaml
 
-LIST = ROOT / "tests" / "faults.yaml"
-LONG = " --long"
-OPTIONS: tuple[tuple[str, ...], ...] = (), ("--long",)
-LIMIT_S = dict(zip(OPTIONS, (180, 900), strict=True))
+LIMIT_S = {(): 180, ("--long",): 900}
 """Seconds that a test may take, by its options."""
 CAUGHT, SKIPPED = "caught", "skipped"
 NO_CODE = re.compile(r"\.(h|cu|cpp)(:\d+:\d+|\(\d+\)): error|\b(Syntax|Indentation|Name)Error")
@@ -50,28 +46,29 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.area}: {self.where}: {self.says}"
 
-    @contextmanager
-    def applied(self, root: Path, number: int) -> Iterator[None]:
-        """The fault, below `root`. Every number gives the file another time of change, so that
-        Python compiles it again."""
+    def outcome(self, root: Path, number: int) -> str:
+        """What becomes of the fault below `root`. Every number gives the file another time of
+        change, so that Python compiles it again."""
         path = root / self.where
         text, status = path.read_bytes().decode(), path.stat()
-        if text.count(self.old) != 1:
-            raise HotpathError(f"{self}: expected `from` once, got it {text.count(self.old)} times")
         path.write_bytes(text.replace(self.old, self.new).encode())
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + number * 10**9))
         try:
-            yield
+            words = "-x", *self.options, self.test
+            code, output = run_tests(root, *words, limit_s=LIMIT_S[self.options])
         finally:
             path.write_bytes(text.encode())
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        if code == 0:
+            return "MISSED" if " passed" in output[-200:] else SKIPPED
+        return "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
 
 
 def read_faults() -> list[Fault]:
     """All entries of the list."""
     return [
-        Fault(area, where, test.removesuffix(LONG), OPTIONS[test.endswith(LONG)], says, *texts)
-        for area, files in read_yaml(LIST).items()
+        Fault(area, where, test.split()[0], tuple(test.split()[1:]), says, *texts)
+        for area, files in read_yaml(ROOT / "tests" / "faults.yaml").items()
         for where, tests in files.items()
         for test, faults in tests.items()
         for says, texts in faults.items()
@@ -91,15 +88,14 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
-def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tuple[int, str]:
+def run_tests(root: Path, *words: str, limit_s: float | None = None) -> tuple[int, str]:
     """Exit code and output of pytest below `root`; code 1 if it takes longer than `limit_s`."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": ""}
     with subprocess.Popen(
         command,
         cwd=root,
-        env=environment,
+        env=os.environ | {"PATH": path, "PYTHONPATH": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -115,53 +111,33 @@ def run_tests(root: Path, *arguments: str, limit_s: float | None = None) -> tupl
                 os.killpg(started.pid, signal.SIGKILL)
 
 
-def check_clean(root: Path, faults: Sequence[Fault], jobs: int) -> None:
-    """HotpathError unless all tests of the faults pass without a fault."""
-    more = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
-    for options in dict.fromkeys(fault.options for fault in faults):
-        tests = dict.fromkeys(fault.test for fault in faults if fault.options == options)
-        code, output = run_tests(root, *more, *options, *tests)
-        if code:
-            raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
-
-
-def outcome(fault: Fault, root: Path, number: int) -> str:
-    """What becomes of a fault below `root`."""
-    with fault.applied(root, number):
-        words = "-x", *fault.options, fault.test
-        code, output = run_tests(root, *words, limit_s=LIMIT_S[fault.options])
-    if code == 0:
-        return "MISSED" if " passed" in output[-200:] else SKIPPED
-    return "IS NO CODE" if NO_CODE.search(output) else "NO SUCH TEST" if code > 2 else CAUGHT
-
-
 def main() -> None:
     parser = program("tests.faults", __doc__)
     parser.add_argument("--only", default="", help="faults whose area, file or words contain this")
-    parser.add_argument("--list", action="store_true", help="print the faults, and run nothing")
     parser.add_argument("--jobs", type=at_least(1), default=1, help="number of copies to use")
-    arguments = parser.parse_args()
-    faults = [fault for fault in read_faults() if arguments.only in str(fault)]
-    if arguments.list:
-        print(*faults, sep="\n")
-        return
-    counts: Counter[str] = Counter()
+    given = parser.parse_args()
+    faults = [fault for fault in read_faults() if given.only in str(fault)]
     copies: SimpleQueue[Path] = SimpleQueue()
 
-    def run(number: int) -> None:
-        fault, copy = faults[number], copies.get()
-        found = outcome(fault, copy, number + 1)
+    def run(number: int) -> str:
+        copy = copies.get()
+        found = faults[number].outcome(copy, number + 1)
         copies.put(copy)
-        counts[found] += 1
-        print(f"{found}: {fault}", flush=True)
+        print(f"{found}: {faults[number]}", flush=True)
+        return found
 
     with TemporaryDirectory(prefix="faults-") as folder:
-        roots = [Path(folder, str(number), ROOT.name) for number in range(arguments.jobs)]
+        roots = [copy_project(Path(folder, f"{one}", ROOT.name)) for one in range(given.jobs)]
+        workers = ["-n", f"{given.jobs}", "--dist", "loadfile"] * (given.jobs > 1)
+        for options in LIMIT_S:
+            tests = dict.fromkeys(one.test for one in faults if one.options == options)
+            code, output = run_tests(roots[0], *workers, *options, *tests) if tests else (0, "")
+            if code:
+                raise HotpathError(f"tests of the list fail without a fault:\n{output[-5000:]}")
         for root in roots:
-            copies.put(copy_project(root))
-        check_clean(roots[0], faults, arguments.jobs)
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            list(pool.map(run, range(len(faults))))
+            copies.put(root)
+        with ThreadPoolExecutor(given.jobs) as pool:
+            counts = Counter(pool.map(run, range(len(faults))))
     print(f"{len(faults)} faults: " + ", ".join(f"{counts[found]} {found}" for found in counts))
     sys.exit(counts[CAUGHT] + counts[SKIPPED] < len(faults))
 

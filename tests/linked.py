@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ from analysis.results.model.translation import UNCALIBRATED
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
 from tests.repository import STUDIES, copy_studies
-from tests.roots import make_root
+from tests.roots import keep_headings, make_root
 from tests.synthetic import plausible, write_machine
 
 GATHER, CALIBRATION = STUDIES["h2d_gather"], STUDIES["link_calibration"]
@@ -51,12 +50,8 @@ MIB = 2**20
 
 def rows(row_bytes: int, stride_bytes: int = 0, **more: Any) -> Access:
     """16 MiB read by warps in rows, one row in flight."""
-    sizes: dict[str, Any] = {
-        "stride_bytes": stride_bytes or row_bytes,
-        "in_flight_bytes": row_bytes,
-    }
-    payload = 16 * MIB // row_bytes * row_bytes
-    return Access("warp_rows", payload, row_bytes, **{**sizes, **more})
+    sizes = {"stride_bytes": stride_bytes or row_bytes, "in_flight_bytes": row_bytes}
+    return Access("warp_rows", 16 * MIB // row_bytes * row_bytes, row_bytes, **sizes | more)
 
 
 def true_seconds(variant: Variant, case: Case, metric: str) -> float:
@@ -73,13 +68,10 @@ def model_root(folder: Path) -> Path:
     root = make_root(folder)
     for made_up in ("kernels", "docs/studies", "results/published"):
         shutil.rmtree(root / made_up)
-    (root / "docs" / "studies").mkdir()
-    for page in (ROOT / "docs" / "studies").glob("*.md"):
-        is_own = page.stem in (GATHER.name, CALIBRATION.name)
-        text = page.read_text()
-        if not is_own:
-            text = "\n\n".join(re.findall(r"^#+ .*", text, re.MULTILINE))
-        (root / "docs" / "studies" / page.name).write_text(text)
+    shutil.copytree(ROOT / "docs" / "studies", root / "docs" / "studies")
+    for page in (root / "docs" / "studies").glob("*.md"):
+        if page.stem not in (GATHER.name, CALIBRATION.name):
+            keep_headings(page)
     (root / "results" / "published").mkdir()
     copy_studies(root, [GATHER.name, CALIBRATION.name])
     shutil.copy(ROOT / "docs" / "glossary.md", root / "docs")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -67,17 +67,16 @@ def make_inputs(root: Path, studies: Mapping[str, Study] | None = None) -> Input
 def settled(inputs: Inputs) -> Inputs:
     """Inputs whose figures count as based on three runs on three hosts, whatever they are of: the
     runs of a time are its median and the ends of its interval."""
-    enough = {"runs": 3, "hosts": 3}
-    tables = {name: inputs.tables[name].assign(**enough) for name in ("summary", "ratios")}
-    times = tables["summary"][["ci_low", "median", "ci_high"]]
+    known = inputs.tables
+    enough: dict[str, Any] = {"runs": 3, "hosts": 3, "by_run": ""}
+    times = known["summary"][["ci_low", "median", "ci_high"]]
     by_run = ["" if row.isna().any() else runs_text(row) for _, row in times.iterrows()]
-    tables["summary"] = tables["summary"].assign(by_run=by_run)
-    tables["ratios"] = tables["ratios"].assign(by_run="")
-    claims = inputs.tables["claims"].assign(by_run="", **enough)
-    many = claims["judging"].mask(claims["judging"] > 0, 3)
-    parts = inputs.tables["claim_parts"].assign(by_run="", hosts=3)
+    judging = known["claims"]["judging"].mask(known["claims"]["judging"] > 0, 3)
     return inputs.with_tables(
-        **tables, claims=claims.assign(judging=many, judging_hosts=many), claim_parts=parts
+        summary=known["summary"].assign(**enough | {"by_run": by_run}),
+        ratios=known["ratios"].assign(**enough),
+        claims=known["claims"].assign(**enough, judging=judging, judging_hosts=judging),
+        claim_parts=known["claim_parts"].assign(by_run="", hosts=3),
     )
 
 
@@ -89,36 +88,25 @@ def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
 def build(root: Path) -> Path:
     """The site of `root`."""
     write_tables(root / "results", discover(root), root / "build")
-    site = root / "site"
     draw_and_build(root)
-    return site
+    return root / "site"
 
 
 def draw_and_build(root: Path) -> list[Fault]:
     """Draw all charts of `root` from its tables, and build its site."""
     tables, results, charts = (root / name for name in ("build", "results", "build/charts"))
-    with drawing_once():
+    # Draws no picture twice in this process: most charts of two sites are the same.
+    with patch("vl_convert.vegalite_to_svg", lambda *of, **more: drawn(json.dumps([of, more]))):
         draw_all(load_inputs(tables, results, discover(root)), root / "docs", charts)
         write_samples(load_inputs(tables, results, discover(root)), tables)
         return build_site(tables, results, charts, root / "site", root)
 
 
-_drawings: dict[str, str] = {}
-
-
-@contextmanager
-def drawing_once() -> Iterator[None]:
-    """Draw no picture twice in this process: most charts of two sites are the same."""
-    draw = vl_convert.vegalite_to_svg
-
-    def drawn(document: Any, **settings: Any) -> str:
-        key = json.dumps([document, settings])
-        if key not in _drawings:
-            _drawings[key] = draw(document, **settings)
-        return _drawings[key]
-
-    with patch("vl_convert.vegalite_to_svg", drawn):
-        yield
+@cache
+def drawn(arguments: str, draw: Callable[..., str] = vl_convert.vegalite_to_svg) -> str:
+    """A picture, by its arguments as JSON."""
+    of, more = json.loads(arguments)
+    return draw(*of, **more)
 
 
 def rows_without_value(study: Study, variant: Variant, status: str, reason: str) -> list[Sample]:
@@ -126,6 +114,11 @@ def rows_without_value(study: Study, variant: Variant, status: str, reason: str)
         replace(sample, value=None, verified=0, status=status, reason=reason)
         for sample in samples_of(study, variant, rounds=1)
     ]
+
+
+def keep_headings(page: Path) -> None:
+    """Leave only the headings of a page, which others link."""
+    page.write_text("\n\n".join(re.findall(r"^#+ .*", page.read_text(), re.MULTILINE)))
 
 
 def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tuple[str, set[str]]:
@@ -137,7 +130,7 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
     copy_of_repository(root)
     page = root / "docs" / "studies" / f"{study}.md"
     for other in {*(root / "docs").rglob("*.md")} - {page, root / "docs" / "glossary.md"}:
-        other.write_text("\n\n".join(re.findall(r"^#+ .*", other.read_text(), re.MULTILINE)))
+        keep_headings(other)
     names = {study, *re.findall(r"study='(\w+)'", page.read_text())}
     names |= {*calibrating(STUDIES)} if any(STUDIES[one].has_link for one in names) else set()
     limits = {limit.study for name in names if (limit := STUDIES[name].limit)}
@@ -150,11 +143,8 @@ def study_site(root: Path, study: str, change: Callable[[Path], object]) -> tupl
             if source.exists():
                 shutil.copytree(source, target)
     change(root)
-    write_tables(
-        root / "results",
-        {name: one for name, one in discover(root).items() if name in names},
-        root / "build",
-    )
+    studies = {name: one for name, one in discover(root).items() if name in names}
+    write_tables(root / "results", studies, root / "build")
     faults = draw_and_build(root)
     return (root / "site" / "studies" / study / "index.html").read_text(), set(map(str, faults))
 

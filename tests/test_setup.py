@@ -12,48 +12,47 @@ import pytest
 
 from analysis import ROOT
 
-FAILS = """#!/bin/sh
+FAILS = """
 echo "error: Failed to download \\`numpy==2.0\\`" >&2
 echo "  cause: failed to lookup address information" >&2
 exit 2
 """
-WORKS = "#!/bin/sh\n"
 
 
 def ran(
-    folder: Path, script: str, *words: str, **settings: str
+    folder: Path, script: str, *words: str, uv: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a copy of a script of env/ in `folder`."""
-    (folder / "env").mkdir(exist_ok=True)
+    """Run a copy of a script of env/ in `folder`, where the program uv is this shell script."""
+    for name in ("env", "bin"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "bin" / "uv").write_text(f"#!/bin/sh\n{uv}\n")
+    (folder / "bin" / "uv").chmod(0o755)
     shutil.copy(ROOT / "env" / script, folder / "env")
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **settings}
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PATH": path} | settings
     command = [str(folder / "env" / script), *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def ran_with_uv(uv: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `words` by env/run, which calls the shell script `uv`."""
-    (folder / "bin").mkdir()
-    (folder / "bin" / "uv").write_text(uv)
-    (folder / "bin" / "uv").chmod(0o755)
-    return ran(folder, "run", *words, PATH=f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-
-
-def test_python_keeps_compiled_copies_of_modules(tmp_path: Path) -> None:
-    done = ran_with_uv(WORKS, tmp_path, "env")
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
+def test_python_keeps_compiled_copies_of_modules_and_needs_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    done = ran(tmp_path, "run", "env", **{variable: "/proc/none"})
     assert done.returncode == 0, done.stderr
-    assert "PATH=" in done.stdout
-    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout
+    assert "PATH=" in done.stdout and "PYTHONDONTWRITEBYTECODE" not in done.stdout
+    assert f"XDG_CACHE_HOME={tmp_path}/.uv/cache" in done.stdout.splitlines()
 
 
 def test_without_a_network_the_error_is_one_line(tmp_path: Path) -> None:
-    done = ran_with_uv(FAILS, tmp_path, "touch", "ran")
-    assert done.returncode == 1
+    done = ran(tmp_path, "run", "touch", "ran", uv=FAILS)
     [line] = (done.stdout + done.stderr).splitlines()
     assert line.startswith("error: the installation failed: Failed to download `numpy==2.0`; ")
     assert "packages of env/pyproject.toml" in line
     assert "failed to lookup" in (tmp_path / ".uv" / "log").read_text()
-    assert not (tmp_path / "ran").exists()
+    assert done.returncode == 1 and not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("python", ["/nonexistent", "/tmp", "/bin/false", "/bin/echo", "/bin/true"])
@@ -68,24 +67,11 @@ def test_a_python_that_is_none_is_one_line(
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
-@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME"])
-def test_a_home_that_cannot_be_written_to_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
-    for name in ("HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, "/proc/none")
-    done = ran_with_uv(WORKS, tmp_path, "env")
-    assert f"XDG_CACHE_HOME={tmp_path}/.uv/cache" in done.stdout.splitlines()
-
-
 def test_the_container_has_the_locked_programs() -> None:
     definition = (ROOT / "env" / "container.def").read_text()
     version = re.search(r"^uv_version=(\S+)$", (ROOT / "env" / "run").read_text(), re.MULTILINE)
-    assert version is not None
-    assert f" uv=={version[1]}\n" in definition
     compiler = re.search(r"^    export CXX=(\S+)$", definition, re.MULTILINE)
-    assert compiler is not None
-    assert f" {compiler[1]} " in definition
+    assert version and f" uv=={version[1]}\n" in definition
+    assert compiler and f" {compiler[1]} " in definition
     files = definition.split("%files\n")[1].split("\n\n")[0]
     assert all((ROOT / line.split()[0]).exists() for line in files.splitlines())

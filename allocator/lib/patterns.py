@@ -315,7 +315,7 @@ def threads(count: int) -> Pattern:
 
 
 def trace(name: str) -> Pattern:
-    """A trace recorded from PyTorch by record_traces.py. MissingTrace if there is none."""
+    """A trace recorded from PyTorch. MissingTrace if there is none."""
     path = TRACES / f"{name}.csv.gz"
     if name not in SHA256 or not path.exists():
         raise MissingTrace(f"{path.name}: not recorded yet")

@@ -1,5 +1,4 @@
-"""SHA-256 of each recorded trace, so that results belong to the trace. Written by
-record_traces.py."""
+"""SHA-256 of each recorded trace, so that results belong to the trace."""
 
 SHA256: dict[str, str] = {
     "transformer_training": "b22d9ff6d794753a3cab3220ea9f70ce648a855bcdb6546fe6146b70442e8085",

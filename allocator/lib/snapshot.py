@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -61,25 +61,13 @@ Event = Annotated[
 ]
 
 
-class _Record(_Part):
-    real_size: Bytes
-
-
 class Block(_Part):
-    """A block of a segment. Older versions of PyTorch leave out its address, and have the requested
-    size in `history` or not at all."""
+    """A block of a segment. Older versions of PyTorch leave out its address and requested size."""
 
     state: str
     size: Bytes
     address: Number | None = None
     requested_size: Bytes | None = None
-    history: list[_Record] = []
-
-    @property
-    def requested(self) -> int:
-        if self.requested_size is not None:
-            return self.requested_size
-        return self.history[0].real_size if self.history else self.size
 
 
 class Segment(_Part):
@@ -98,7 +86,7 @@ class Snapshot(_Part):
     device_traces: Annotated[list[list[Event]], Field(max_length=MAX_DEVICES)]
 
 
-Live = Mapping[int, tuple[int, int]]
+Live = dict[int, tuple[int, int]]
 """Live allocations by address: requested bytes, and the handle of the stream."""
 
 
@@ -108,14 +96,13 @@ class Recording:
     free; and its stream.
 
     The first `live` are allocations from before the recording. `left_out` counts events of other
-    kinds, `implied` the frees that only the reuse of their memory shows.
+    kinds.
     """
 
     device: int
     live: int
     requests: list[tuple[int, int | None, int]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    implied: int = 0
 
     @property
     def allocations(self) -> int:
@@ -149,8 +136,7 @@ def read_snapshot(path: Path) -> list[Recording]:
     for device, events in enumerate(snapshot.device_traces):
         where = f"{path}: device_traces.{device}"
         segments = [segment for segment in snapshot.segments if segment.device == device]
-        recording = record(live_at_start(segments, events), events, where)
-        recording.device = device
+        recording = _recording(device, _live_at_start(segments, events), events, where)
         streams = len({0, *(stream for _, _, stream in recording.requests)})
         if streams > MAX_STREAMS:
             raise FieldError(where, f"at most {MAX_STREAMS} streams", streams)
@@ -185,35 +171,29 @@ def _snapshot(path: Path) -> Snapshot:
         raise HotpathError(f"{expected}, got a number of more than 64 bits") from error
 
 
-def live_blocks(segments: Iterable[Segment]) -> Live:
-    """The allocations that are live in `segments`."""
-    found = {}
-    for segment in segments:
-        address = segment.address
-        for block in segment.blocks:
-            address = address if block.address is None else block.address
-            if block.state == "active_allocated":
-                found[address] = block.requested, segment.stream
-            address += block.size
-    return found
-
-
-def live_at_start(segments: Iterable[Segment], events: Sequence[Other]) -> Live:
+def _live_at_start(segments: Iterable[Segment], events: Iterable[Other]) -> Live:
     """The allocations that were live before `events`, which `segments` follow: those that are freed
     without having been allocated, and those in `segments` that no event names."""
     first: dict[int, Request] = {}
     for event in events:
         if isinstance(event, Request):
             first.setdefault(event.addr, event)
-    freed = {at: (one.size, one.stream) for at, one in first.items() if one.action != "alloc"}
-    kept = {at: live for at, live in live_blocks(segments).items() if at not in first}
-    return dict(sorted((freed | kept).items()))
+    live = {at: (one.size, one.stream) for at, one in first.items() if one.action != "alloc"}
+    for segment in segments:
+        address = segment.address
+        for block in segment.blocks:
+            address = address if block.address is None else block.address
+            if block.state == "active_allocated" and address not in first:
+                size = block.size if block.requested_size is None else block.requested_size
+                live[address] = size, segment.stream
+            address += block.size
+    return dict(sorted(live.items()))
 
 
-def record(live: Live, events: Iterable[Other], where: str = "trace") -> Recording:
+def _recording(device: int, live: Live, events: Iterable[Other], where: str) -> Recording:
     """The requests of `events`, after the allocations `live`. A free counts where it was requested,
     or else where it was completed. HotpathError for a free of nothing, at a place in `where`."""
-    found, heap = Recording(0, len(live)), _Heap()
+    found, heap = Recording(device, len(live)), _Heap()
     for address, (size, stream) in live.items():
         found.requests.append((heap.add(address, size), size, stream))
     completes: set[int] = set()  # addresses whose free was requested
@@ -223,13 +203,12 @@ def record(live: Live, events: Iterable[Other], where: str = "trace") -> Recordi
                 found.left_out[visible(event.action)] += 1
         elif event.action == "alloc":
             freed = heap.remove_within(event.addr, max(event.size, 1))
-            found.implied += len(freed)
             found.requests += ((number, None, 0) for number in freed)
             completes.discard(event.addr)
             found.requests.append((heap.add(event.addr, event.size), event.size, event.stream))
         elif event.action == "free_completed" and event.addr in completes:
             completes.remove(event.addr)
-        elif not heap.has(event.addr):
+        elif event.addr not in heap.held:
             expected = f"a live allocation to free at {event.addr:#x}"
             raise FieldError(f"{where}.{place}", expected, "none")
         else:
@@ -240,30 +219,26 @@ def record(live: Live, events: Iterable[Other], where: str = "trace") -> Recordi
 
 
 class _Heap:
-    """The live allocations by address, each with a number."""
+    """The live allocations by address, each `held` with a number and its size."""
 
     def __init__(self) -> None:
+        self.held: dict[int, tuple[int, int]] = {}
         self._starts: list[int] = []
-        self._held: dict[int, tuple[int, int]] = {}
         self._count = 0
 
     def add(self, address: int, size: int) -> int:
         """The number of a new allocation."""
         number, self._count = self._count, self._count + 1
         insort(self._starts, address)
-        self._held[address] = number, size
+        self.held[address] = number, size
         return number
-
-    def has(self, address: int) -> bool:
-        """Whether an allocation starts at `address`."""
-        return address in self._held
 
     def remove_within(self, address: int, size: int) -> list[int]:
         """The numbers of the allocations that reach into a range, which are gone."""
         first = bisect_left(self._starts, address)
-        if first and (start := self._starts[first - 1]) + self._held[start][1] > address:
+        if first and (start := self._starts[first - 1]) + self.held[start][1] > address:
             first -= 1
         end = bisect_left(self._starts, address + size)
-        numbers = [self._held.pop(start)[0] for start in self._starts[first:end]]
+        numbers = [self.held.pop(start)[0] for start in self._starts[first:end]]
         del self._starts[first:end]
         return numbers

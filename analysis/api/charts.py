@@ -29,7 +29,6 @@ from analysis.site.charts.widgets import (
 )
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.captures import STALE, walk_reads
-from analysis.site.facts.figures import figures, fresh_figures
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.links import Chip
-from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.facts.study_facts import StudyFacts, figures, fresh_figures

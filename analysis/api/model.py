@@ -2,10 +2,7 @@
 
 from analysis.compare.judge import EQUAL_WITHIN
 from analysis.results.model.hardware import (
-    MEANING,
-    OF_THE_MACHINE,
     Link,
-    Parameter,
     PublishedRate,
     behind,
     predict,

@@ -29,7 +29,6 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
     """
     interrupt_once()
     end_with_starter()
-    ignore_missing_tmpdir()
     try:
         main()
         print(end="", flush=True)
@@ -53,22 +52,13 @@ def fail_in_one_line(main: Callable[[], None]) -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def ignore_missing_tmpdir() -> None:
-    """Drop a TMPDIR that does not exist, as most programs do; those of CUDA fail with it."""
-    if not Path(os.environ.get("TMPDIR", "/")).is_dir():
-        del os.environ["TMPDIR"]
-
-
 def program(module: str, about: str | None) -> ArgumentParser:
     """The command line of a module, described by the first line of its docstring, `about`."""
     return ArgumentParser(prog=f"python -m {module}", description=(about or "").partition("\n")[0])
 
 
-# Types of arguments. argparse prints their errors with the name of the argument.
-
-
 def settings(text: str) -> dict[str, Any]:
-    """Overrides of config.yaml: a JSON object."""
+    """An argument with overrides of config.yaml: a JSON object."""
     with suppress(ValueError, RecursionError):
         if isinstance(data := json.loads(text), dict):
             return data
@@ -76,19 +66,21 @@ def settings(text: str) -> dict[str, Any]:
 
 
 def existing_folder(text: str) -> Path:
-    if not Path(text).is_dir():
-        raise ArgumentTypeError(f"expected an existing folder, got {text!r}")
-    return Path(text)
+    """An argument that is a folder."""
+    if Path(text).is_dir():
+        return Path(text)
+    raise ArgumentTypeError(f"expected an existing folder, got {text!r}")
 
 
 def existing_file(text: str) -> Path:
-    if not Path(text).is_file():
-        raise ArgumentTypeError(f"expected an existing file, got {text!r}")
-    return Path(text)
+    """An argument that is a file."""
+    if Path(text).is_file():
+        return Path(text)
+    raise ArgumentTypeError(f"expected an existing file, got {text!r}")
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A whole number of at least `least`, in at most 18 digits."""
+    """The type of an argument that is a whole number of at least `least`, in at most 18 digits."""
 
     def count(text: str) -> int:
         if re.fullmatch("[0-9]{1,18}", text) and int(text) >= least:

@@ -1,5 +1,4 @@
-"""Errors that a person can mend: the field, what was expected, and what came. And unforeseen ones,
-without whose cause a computation can go on."""
+"""Errors that a person can mend, and unforeseen ones without whose cause a computation goes on."""
 
 from __future__ import annotations
 
@@ -11,12 +10,9 @@ T = TypeVar("T")
 
 MAX_SHOWN: Final = 500
 _REMEDIES: Final = {
-    errno.ENOSPC: "make room, then run the same command again",
-    errno.EDQUOT: "make room, then run the same command again",
-    errno.EROFS: "use a copy that can be written to",
-    errno.EACCES: "use another copy, or ask its owner",
-    errno.ENOTDIR: "name another path",
-    errno.EISDIR: "name another path",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, then run the same command again"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES), "use a copy that you can write to"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR), "name another path"),
 }
 
 
@@ -40,8 +36,8 @@ def shown(got: object) -> str:
     """A value in an error message, cut after MAX_SHOWN characters."""
     try:
         text = repr(got)
-    except ValueError:  # a number of thousands of digits
-        return "a longer number"
+    except ValueError:
+        return "a longer number"  # of thousands of digits
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
@@ -58,10 +54,9 @@ def require_known(field: str, got: str, known: Collection[str]) -> None:
 
 
 def refuse_repeats(field: str, items: Sequence[str]) -> None:
-    """FieldError for the first of `items` that has come before."""
-    for index, item in enumerate(items):
-        if item in items[:index]:
-            raise FieldError(field, "every entry once", item)
+    """FieldError for an item that `items` has twice."""
+    if len(set(items)) < len(items):
+        raise FieldError(field, "every entry once", max(items, key=items.count))
 
 
 def os_error_message(error: OSError) -> str | None:

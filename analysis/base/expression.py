@@ -6,11 +6,10 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Final
 
 from analysis.base.errors import FieldError
 
-_OPERATORS: Final[Mapping[type[ast.operator], Callable[[int, int], int]]] = {
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -20,10 +19,7 @@ _parsed = cache(lambda text: ast.parse(text, mode="eval").body)
 
 
 def evaluate(
-    expression: str | int,
-    names: Mapping[str, object],
-    field: str = "payload_bytes",
-    least: int = 0,
+    expression: str | int, names: Mapping[str, object], field: str = "payload_bytes", least: int = 0
 ) -> int:
     """The value of the expression in a field; FieldError if it is invalid or below `least`."""
     try:
@@ -42,6 +38,6 @@ def _value(node: ast.expr, names: Mapping[str, object]) -> int:
             return number
         case ast.Name(id=name) if isinstance(value := names.get(name), int):
             return value
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.BinOp(left=left, op=op, right=right) if compute := _OPERATORS.get(type(op)):
+            return compute(_value(left, names), _value(right, names))
     raise ValueError(f"{ast.unparse(node)} is no whole number and no arithmetic of some")

@@ -48,10 +48,8 @@ def require_room(folder: Path) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise HotpathError(f"{there}: cannot be written to; use a copy that you can write to")
     if (free := shutil.disk_usage(there).free) < ROOM_BYTES:
-        raise HotpathError(
-            f"{there}: expected {ROOM_BYTES / MIB:g} MiB of free space, got {free / MIB:.3g} MiB; "
-            "make room, then run the same command again"
-        )
+        expected, got = (f"{size / MIB:.3g} MiB" for size in (ROOM_BYTES, free))
+        raise HotpathError(f"{there}: expected {expected} of free space, got {got}; make room")
 
 
 def remove(path: Path) -> None:

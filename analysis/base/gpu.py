@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,13 +38,20 @@ class NoGpu(GpuError):
     """This machine has no GPU."""
 
 
+def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
+    try:
+        answer = query(*arguments)
+    except pynvml.NVMLError as error:
+        if error.value in _LOST:
+            raise GpuError(f"{gpu} no longer answers: {error}") from error
+        return None
+    return None if isinstance(answer, int) and answer in _UNAVAILABLE else answer
+
+
 @dataclass(frozen=True)
 class Gpu:
-    """An NVML handle and the constant properties of its device; "" if one is unknown.
-
-    `board` is the handle of the whole GPU if this is a MIG instance, which leaves most questions
-    to it.
-    """
+    """An NVML handle and the constant properties of its device; "" if one is unknown."""
 
     handle: Any
     name: str = ""
@@ -52,31 +59,27 @@ class Gpu:
     index: int | str = 0
     arch: str = ""
     pci_bus_id: str = ""
-    board: Any = None
 
     @property
     def key(self) -> int | str:
         """The UUID, or the index if it is unknown."""
         return self.uuid or self.index
 
-    def ask(self, query: Callable[..., Any], *arguments: Any) -> Any:
-        """The answer to a query of NVML; None if this GPU, driver or user gets none.
+    def ask(self, query: Callable[..., Any], *arguments: Any, scale: float | None = None) -> Any:
+        """The answer to a query of NVML, times `scale`; None if this GPU, driver or user gets none.
 
         GpuError if the GPU is lost.
         """
-        for handle in filter(None, (self.handle, self.board)):
-            answer = _answer(f"GPU {self.index}", query, handle, *arguments)
-            if answer is not None:
-                return answer
-        return None
+        answer = _answer(f"GPU {self.index}", query, self.handle, *arguments)
+        return answer if answer is None or scale is None else answer * scale
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
         rates = (pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES)
         query = pynvml.nvmlDeviceGetPcieThroughput
-        received, sent = (self._scaled(1000, query, k) if with_pcie else None for k in rates)
+        received, sent = (self.ask(query, k, scale=1e3) if with_pcie else None for k in rates)
         return {
-            "power_w": self._scaled(1e-3, pynvml.nvmlDeviceGetPowerUsage),
+            "power_w": self.ask(pynvml.nvmlDeviceGetPowerUsage, scale=1e-3),
             "energy_j": self.energy_j(),
             "temperature_c": self.ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
             "sm_mhz": self.sm_clock_mhz(),
@@ -86,20 +89,16 @@ class Gpu:
             "pcie_tx_bytes_per_s": sent,
         }
 
-    def _scaled(self, factor: float, query: Callable[..., Any], *arguments: Any) -> float | None:
-        answer = self.ask(query, *arguments)
-        return None if answer is None else answer * factor
-
     def throttle_reasons(self) -> str | None:
         """The throttle reasons that NVML reports now, joined by `|`; empty if there are none, None
         if they are unknown."""
         bits = self.ask(pynvml.nvmlDeviceGetCurrentClocksEventReasons)
-        if bits is None:
-            return None
-        return "|".join(sorted(label for bit, label in _REASONS.items() if bits & bit))
+        reasons = (label for bit, label in _REASONS.items() if bit & (bits or 0))
+        return None if bits is None else "|".join(sorted(reasons))
 
     def sm_clock_mhz(self) -> float | None:
-        return self._scaled(1.0, pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+        mhz: int | None = self.ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM)
+        return None if mhz is None else float(mhz)
 
     def is_at_highest_clock(self) -> bool:
         """Whether the SMs run at the highest clock of this device; False if that is unknown."""
@@ -108,14 +107,13 @@ class Gpu:
 
     def energy_j(self) -> float | None:
         """Joules since the driver was loaded; None if the device does not report them."""
-        return self._scaled(1e-3, pynvml.nvmlDeviceGetTotalEnergyConsumption)
+        energy: float | None = self.ask(pynvml.nvmlDeviceGetTotalEnergyConsumption, scale=1e-3)
+        return energy
 
     def other_processes(self) -> list[int] | None:
         """Ids of other processes that hold a compute context on this GPU; None if unknown."""
         running = self.ask(pynvml.nvmlDeviceGetComputeRunningProcesses)
-        if running is None:
-            return None
-        return sorted(process.pid for process in running if process.pid != os.getpid())
+        return None if running is None else sorted({one.pid for one in running} - {os.getpid()})
 
     @property
     def sysfs(self) -> Path:
@@ -149,8 +147,7 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     if reason and list(which) == [0]:
         raise NoGpu(f"no GPU: {reason}")
     if reason:
-        asked = which[0] if len(which) == 1 else list(which)
-        raise FieldError(FIELD, f"0, as there is no GPU here ({reason})", asked)
+        raise FieldError(FIELD, f"0, as there is no GPU here ({reason})", list(which))
     try:
         gpus = tuple(map(_describe, which))
         if len({gpu.key for gpu in gpus}) < len(gpus):
@@ -165,17 +162,14 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
 
 def free_twins(first: Gpu) -> Iterator[Gpu]:
     """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
-    indices, unless CUDA_VISIBLE_DEVICES hides them. None of a MIG instance, as CUDA gives a process
-    only one. Call it while `first` is open.
-    """
+    indices, unless CUDA_VISIBLE_DEVICES hides them. Call it while `first` is open."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    visible = [name.strip() for name in (named or "").split(",")]
-    for index in range(_count() or 0) if first.board is None else ():
+    for index in range(_count() or 0):
         with suppress(HotpathError):  # it cannot be used
             gpu = _describe(index)
             is_visible = named is None or any(
                 name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
-                for name in visible
+                for name in map(str.strip, named.split(","))
             )
             is_twin = gpu.key != first.key and (gpu.name, gpu.arch) == (first.name, first.arch)
             if is_twin and is_visible and not gpu.other_processes():
@@ -193,11 +187,10 @@ def cuda_device(pci_bus_id: str) -> Any:
     """The device of CUDA's driver at this address; None if it does not know one."""
     from cuda.bindings import driver
 
-    done = driver.CUresult.CUDA_SUCCESS
     with suppress(RuntimeError):  # there is no driver
-        if pci_bus_id and driver.cuInit(0)[0] == done:
+        if pci_bus_id and not driver.cuInit(0)[0]:
             status, device = driver.cuDeviceGetByPCIBusId(pci_bus_id.encode())
-            return device if status == done else None
+            return None if status else device
     return None
 
 
@@ -210,18 +203,7 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
         return None
     key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
     status, value = driver.cuDeviceGetAttribute(key, device)
-    return int(value) if status == driver.CUresult.CUDA_SUCCESS else None
-
-
-def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
-    """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
-    try:
-        answer = query(*arguments)
-    except pynvml.NVMLError as error:
-        if error.value in _LOST:
-            raise GpuError(f"{gpu} no longer answers: {error}") from error
-        return None
-    return None if isinstance(answer, int) and answer in _UNAVAILABLE else answer
+    return None if status else int(value)
 
 
 def _count() -> int | None:
@@ -231,38 +213,26 @@ def _count() -> int | None:
 
 
 def _describe(which: int | str) -> Gpu:
-    """The GPU with this index or UUID; of a divided one its first MIG instance, which is all that
-    CUDA gives a process. FieldError if there is none; GpuError if it cannot be used."""
+    """The GPU with this index or UUID; FieldError if there is none, GpuError if it cannot be used,
+    as one that MIG divides."""
     is_index = isinstance(which, int)
     find = pynvml.nvmlDeviceGetHandleByIndex if is_index else pynvml.nvmlDeviceGetHandleByUUID
     try:
-        gpu = Gpu(find(which), index=which)
+        handle = find(which)
+        version = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
     except pynvml.NVMLError as error:
         if error.value in (pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND):
-            count = _count()
-            below = "an index" if count is None else f"an index below {count}"
-            raise FieldError(FIELD, f"{below} or a UUID", which) from error
+            raise FieldError(FIELD, "the index or UUID of a GPU", which) from error
         raise GpuError(f"GPU {which}: {error}") from error
-    if str(which).startswith("MIG-"):
-        gpu = replace(gpu, board=gpu.ask(pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle))
-    elif (gpu.ask(pynvml.nvmlDeviceGetMigMode) or (0, 0))[0]:
-        numbers = range(gpu.ask(pynvml.nvmlDeviceGetMaxMigDeviceCount) or 0)
-        parts = (gpu.ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, n) for n in numbers)
-        if (instance := next(filter(None, parts), None)) is None:
-            raise GpuError(f"GPU {which}: MIG is on, and the GPU has no instance")
-        gpu = replace(gpu, handle=instance, board=gpu.handle)
-    index = gpu.ask(pynvml.nvmlDeviceGetIndex)
-    bus_id = getattr(gpu.ask(pynvml.nvmlDeviceGetPciInfo), "busId", "")
-    version = gpu.ask(pynvml.nvmlDeviceGetCudaComputeCapability) or [
-        cuda_attribute(bus_id, f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
-    ]
-    if None in version:
-        raise GpuError(f"GPU {which}: neither NVML nor CUDA knows its compute capability")
-    return replace(
-        gpu,
-        name=gpu.ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
-        uuid=gpu.ask(pynvml.nvmlDeviceGetUUID) or "",
-        index=which if index is None else index,
-        arch=f"sm_{version[0]}{version[1]}",
-        pci_bus_id=bus_id,
+    ask = Gpu(handle, index=which).ask
+    if (ask(pynvml.nvmlDeviceGetMigMode) or [0])[0]:
+        raise GpuError(f"GPU {which}: MIG is on, and only whole GPUs are measured")
+    index = ask(pynvml.nvmlDeviceGetIndex)
+    return Gpu(
+        handle,
+        ask(pynvml.nvmlDeviceGetName) or UNKNOWN_NAME,
+        ask(pynvml.nvmlDeviceGetUUID) or "",
+        which if index is None else index,
+        "sm_{}{}".format(*version),
+        getattr(ask(pynvml.nvmlDeviceGetPciInfo), "busId", ""),
     )

@@ -83,6 +83,7 @@ Unique = Annotated[
     Field(json_schema_extra={"uniqueItems": True}),
 ]
 """A list without repeats."""
+_UNKNOWN: Final = ("extra_forbidden", "unexpected_keyword_argument")
 _WORDS: Final = {
     **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
@@ -99,13 +100,10 @@ def read(kind: type[T], data: Any, where: str) -> T:
         value: T = adapter(kind).validate_python(data)  # type: ignore[arg-type]
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        unknown = ("extra_forbidden", "unexpected_keyword_argument")
-        fault = next((fault for fault in faults if fault["type"] in unknown), faults[0])
-        names, mapping = _names(fault["loc"], data)
+        fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])
+        names = _names(fault["loc"], data)
         place = ("." if ": " in where else ": ").join(filter(None, (where, ".".join(names))))
-        if fault["type"] in unknown:
-            raise FieldError(place, _known_keys(kind, mapping, names[-1]), names[-1]) from error
-        raise FieldError(place, *_in_words(fault)) from error
+        raise FieldError(place, *_in_words(fault, kind)) from error
     return value
 
 
@@ -115,39 +113,28 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _in_words(fault: Any) -> tuple[str, object]:
-    """(expected, got) of a fault that pydantic found."""
+def _in_words(fault: Any, kind: Any) -> tuple[str, object]:
+    """(expected, got) of a fault that pydantic found in a value of the type `kind`."""
     if isinstance(found := fault.get("ctx", {}).get("error"), Fault):
-        got = found.got
-        return found.expected, list(got) if isinstance(got, tuple) else got
-    expected = _WORDS.get(fault["type"]) or re.sub(
-        r"^.* should (be |have |match )?", "", fault["msg"]
-    )
+        return found.expected, list(found.got) if isinstance(found.got, tuple) else found.got
+    if fault["type"] in _UNKNOWN:
+        schema, key = adapter(kind).json_schema(), str(fault["loc"][-1])
+        types = (one.get("properties", {}) for one in (schema, *schema.get("$defs", {}).values()))
+        others = dict.fromkeys(name for names in types for name in names if name != key)
+        nearest = get_close_matches(key, others, 1)
+        return f"a known key, such as {nearest[0]!r}" if nearest else "a known key", key
+    expected = re.sub(r"^.* should (be |have |match )?", "", fault["msg"])
     expected = "one of " * (fault["type"] == "literal_error") + expected
     got = None if fault["type"] == "missing" else fault["input"]
-    return re.sub("^pattern ", "text like ", expected), got
+    return _WORDS.get(fault["type"]) or re.sub("^pattern ", "text like ", expected), got
 
 
-def _known_keys(kind: Any, mapping: Mapping[str, Any], key: str) -> str:
-    """The known key nearest to an unknown one, or all known keys, of the mapping it is in: a type
-    with the most of its other keys."""
-    schema = adapter(kind).json_schema()
-    types = [one.get("properties", {}) for one in (schema, *schema.get("$defs", {}).values())]
-    shared = [len(mapping.keys() & names.keys() - {key}) for names in types]
-    alike = [names for names, count in zip(types, shared, strict=True) if count == max(shared)]
-    known = list(dict.fromkeys(name for names in alike for name in names))
-    nearest = get_close_matches(key, known, 1)
-    return f"a known key, such as {nearest[0]!r}" if nearest else f"one of the keys {known}"
-
-
-def _names(place: Sequence[Any], data: Any) -> tuple[list[str], Any]:
-    """The keys that lead to `place` in `data`, entries of a list by their names, where given; and
-    the mapping or list that contains it."""
-    names, within = [], data
+def _names(place: Sequence[Any], data: Any) -> list[str]:
+    """The keys that lead to `place` in `data`, entries of a list by their names, where given."""
+    names = []
     for part in place[:-2] if place[-1:] == ("[key]",) else place:
-        within = data
         values = dict(enumerate(data)) if isinstance(data, list | tuple) else data
         data = values.get(part) if isinstance(values, Mapping) else None
         named = isinstance(part, int) and isinstance(data, Mapping)
         names.append(str((named and (data.get("name") or data.get("id"))) or part))
-    return names, within
+    return names

@@ -34,11 +34,9 @@ def cpu_quota(root: Path = ROOT) -> float | None:
     quotas = []
     for _, group in _groups("cpu", root):
         files = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
-        match "".join(_text(group / file) for file in files).split():
-            case [quota, period] if re.fullmatch(
-                "[1-9][0-9]{,30} [1-9][0-9]*", f"{quota} {period}"
-            ):
-                quotas.append(int(quota) / int(period))
+        words = " ".join(_text(group / file).strip() for file in files).strip()
+        if found := re.fullmatch("([1-9][0-9]{,30}) ([1-9][0-9]*)", words):
+            quotas.append(int(found[1]) / int(found[2]))
     return min(quotas, default=None)
 
 
@@ -78,21 +76,17 @@ def _groups(controller: str, root: Path) -> Iterator[tuple[str, Path]]:
     """The version and the folder of each group of this process that has `controller`, and of all
     their ancestors that are mounted."""
     # hierarchy:controllers:path, where the path may have colons, too.
-    groups = [line.split(":", 2) for line in _text(root / "proc/self/cgroup").split("\n")]
-    for line in _text(root / "proc/self/mountinfo").split("\n"):
-        about, _, options = line.partition(" - ")
-        fields, (version, *settings) = about.split(), options.split() or [""]
-        is_v1 = version == "cgroup"
-        if len(fields) < 5 or version not in _MEMORY_FILES:
+    groups = re.findall("^[^:\n]*:([^:\n]*):(.*)$", _text(root / "proc/self/cgroup"), re.MULTILINE)
+    # id parent device top point options... - type source settings
+    mount = r"^\S+ \S+ \S+ (\S+) (\S+) .*- (cgroup2?) \S+ (\S+)$"
+    for *places, version, settings in re.findall(mount, _text(root / "proc/self/mountinfo"), re.M):
+        names = settings.split(",")
+        if version == "cgroup" and controller not in names:
             continue
-        if is_v1 and controller not in ",".join(settings).split(","):
-            continue
-        top, point = (
-            re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
-            for field in fields[3:5]
-        )
-        for *_, names, path in (group for group in groups if len(group) == 3):
-            is_in = (controller if is_v1 else "") in names.split(",")
+        code = re.compile(r"\\([0-7]{3})")
+        top, point = (code.sub(lambda found: chr(int(found[1], 8)), place) for place in places)
+        for controllers, path in groups:
+            is_in = (controller if version == "cgroup" else "") in controllers.split(",")
             if is_in and PurePosixPath(path).is_relative_to(top):
                 below = PurePosixPath(path).relative_to(top)
                 for inner in (below, *below.parents):
@@ -109,7 +103,5 @@ def _text(path: Path) -> str:
 
 def _number(path: Path, key: str = "") -> int | None:
     """The first word of a file, or the one after the word `key`, if it is a number."""
-    words = _text(path).split()
-    if key:
-        words = words[words.index(key) + 1 :] if key in words else []
-    return int(words[0]) if words and re.fullmatch("[0-9]{1,30}", words[0]) else None
+    found = re.search(rf"(?:^|\s){re.escape(key)}\s*([0-9]{{1,30}})(?!\S)", _text(path))
+    return int(found[1]) if found else None

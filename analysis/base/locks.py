@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from filelock import FileLock, Timeout
 
-from analysis.base.errors import HotpathError
-
-EVERYBODY: Final = 0o666
+from analysis.base.errors import HotpathError, visible
 
 
 def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
@@ -26,15 +23,15 @@ def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
         os.ftruncate(file, 0)
         os.pwrite(file, holder.encode(), 0)
 
-    lock = FileLock(path, 0, EVERYBODY, fallback_to_soft=False, on_acquired=write)
+    lock = FileLock(path, 0, 0o666, fallback_to_soft=False, on_acquired=write)
     try:
-        if not path.parent.is_dir() or (path.exists() and not path.is_file()):
-            raise HotpathError(f"{path}: cannot be locked: not a file in a folder")
+        if path.exists() and not path.is_file():
+            raise HotpathError(f"{path}: cannot be locked: not a file")
         try:
             lock.acquire()
         except Timeout:
             text = path.read_bytes()[:300].decode(errors="replace")  # any user's
-            held("".join(filter(str.isprintable, text)) or "another process")
+            held(visible(text) or "another process")
             lock.acquire(-1, poll_interval=0.5)
     except OSError as error:
         raise HotpathError(f"{path}: cannot be locked: {error.strerror}") from error

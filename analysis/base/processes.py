@@ -70,11 +70,8 @@ def interrupt_once() -> None:
 
 
 def pass_interrupts_on() -> None:
-    """Pass SIGINT and SIGTERM on to all child processes.
-
-    Existing handlers stay in place: asyncio's handler ends all tasks before it interrupts, and a
-    further handler would replace it.
-    """
+    """Pass SIGINT and SIGTERM on to all child processes. asyncio's handlers stay in place: they end
+    all tasks before they interrupt."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer)
@@ -94,10 +91,9 @@ def _handled() -> list[signal.Signals]:
 
 
 def end_with_starter() -> None:
-    """End this program and its child processes when its starter ends or is killed.
+    """End this program and its child processes when its starter, if it has one, ends or is killed.
 
-    A shell may run between the two, so PR_SET_PDEATHSIG does not help. Does nothing without a
-    starter.
+    A shell may run between the two, so PR_SET_PDEATHSIG does not help.
     """
     starter, os.environ[STARTER] = os.environ.get(STARTER), str(os.getpid())
     if starter is None:

@@ -17,11 +17,9 @@ from analysis.base.errors import HotpathError
 
 LIMIT_BYTES: Final = 16 * 2**20
 _KINDS: Final = {"-": "plain file", "d": "folder", "l": "link", "p": "pipe", "s": "socket"}
-_SafeLoader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of yaml.safe_load, or a much faster one if PyYAML has its C library."""
 
 
-class _Loader(_SafeLoader):  # type: ignore[misc]
+class _Loader(yaml.CSafeLoader):
     """Refuses a repeated key: YAML would silently keep the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
@@ -49,9 +47,16 @@ def read_yaml(path: Path) -> Any:
 def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
     """The parsed file. HotpathError names the file, and where it is no JSON the line; an object
     with a key twice, a number that is not finite and text that cannot be shown are none either."""
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) < len(keys):
+            raise ValueError(f"every key once, got {max(keys, key=keys.count)!r} again")
+        return dict(pairs)
+
     text = read_text(path, limit)
     try:
-        data = json.loads(text, object_pairs_hook=_object)
+        data = json.loads(text, object_pairs_hook=members)
         # Control characters and halves of surrogates are escapes here, and other text is itself.
         again = json.dumps(data, ensure_ascii=False, allow_nan=False)
         if not again.isprintable() or "\\u00" in again:
@@ -59,13 +64,6 @@ def read_json(path: Path, limit: int = LIMIT_BYTES) -> Any:
     except (ValueError, RecursionError) as error:
         raise HotpathError(f"{path}: not valid JSON: {error}") from error
     return data
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    if len(members := dict(pairs)) < len(keys):
-        raise ValueError(f"every key once, got {max(keys, key=keys.count)!r} again")
-    return members
 
 
 def read_bytes(path: Path, limit: int = LIMIT_BYTES) -> bytes:

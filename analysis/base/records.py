@@ -7,15 +7,13 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from analysis.base import keys
-from analysis.base.errors import HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.files import write_whole
 from analysis.base.reading import read_text
 
@@ -83,43 +81,32 @@ def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]
     return dict(zip(names, row, strict=True))
 
 
-def parse_record(record: type[Record], texts: Mapping[str, object]) -> Record:
+def parse_record(record: type[Record], texts: Mapping[str, Any]) -> Record:
     """One row from the texts of its columns, by the types of the fields and, if the record has one,
     its method `check`. FieldError names the invalid column."""
-    parsed = record(**dict(keys.read(_model(record), texts, "")))
+    values = {name: _value(name, kinds, texts[name]) for name, kinds in _kinds(record).items()}
+    parsed = keys.read(record, values, "")
     if check := getattr(parsed, "check", None):
         check()
     return parsed
 
 
 @cache
-def _model(record: type[DataclassInstance]) -> type[BaseModel]:
-    """The model of a row whose cells are text."""
-    types = get_type_hints(record, include_extras=True)
-    fields: dict[str, Any] = {
-        name: (Annotated[types[name], BeforeValidator(partial(_value, types[name]))], ...)
-        for name in columns(record)
-    }
-    return create_model(record.__name__, __config__=ConfigDict(protected_namespaces=()), **fields)
+def _kinds(record: type[DataclassInstance]) -> dict[str, tuple[Any, ...]]:
+    """The types that a value may have in each column."""
+    return {name: get_args(kind) or (kind,) for name, kind in get_type_hints(record).items()}
 
 
-def _value(kind: Any, text: Any) -> Any:
-    """The value of a cell in a column of this type; an empty one is None where that is allowed."""
-    parts = get_args(kind)
-    if NoneType in parts:
-        return None if text == "" else _value(parts[0], text)
-    plain = parts[0] if get_origin(kind) is Annotated else kind
-    if plain is str and not text.isprintable():
-        raise keys.Fault("text on one line", text)
-    if plain is int and not re.fullmatch(r"-?[0-9]{1,18}", text):
-        raise keys.Fault("a whole number", text)
-    return finite_number(text) if plain is float else text
-
-
-def finite_number(text: str) -> float:
-    """A number as Python writes it, at most MAX_NUMBER; else a Fault, which is a ValueError."""
-    value = float(text) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text) else None
-    is_lost = value == 0 and re.search("[1-9]", text.partition("e")[0])
-    if value is None or is_lost or abs(value) > keys.MAX_NUMBER:
-        raise keys.Fault(f"a number of at most {keys.MAX_NUMBER:g}", text)
-    return value
+def _value(column: str, kinds: Sequence[Any], text: Any) -> Any:
+    """The value of a cell in a column of these types; an empty one is None where allowed."""
+    if text == "" and NoneType in kinds:
+        return None
+    if str in kinds and not text.isprintable():
+        raise FieldError(column, "text on one line", text)
+    if int in kinds and not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise FieldError(column, "a whole number", text)
+    if float in kinds:
+        is_number = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text)
+        if not is_number or abs(float(text)) > keys.MAX_NUMBER:
+            raise FieldError(column, f"a number of at most {keys.MAX_NUMBER:g}", text)
+    return text

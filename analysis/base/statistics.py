@@ -36,19 +36,6 @@ class Kind:
     low: float = 0.0
     high: float = math.inf
 
-    def to_scale(self, values: Sequence[float]) -> tuple[list[float], bool]:
-        """The values on the scale on which they vary, and whether that is logarithmic: what slows
-        down a host multiplies times. Values that can be 0 or negative vary as they are."""
-        is_log = self.low == 0 and self.high == math.inf and min(values) > 0
-        return [math.log(one) if is_log else float(one) for one in values], is_log
-
-    def ends(self, middle: float, reach: float, is_log: bool) -> tuple[float, float]:
-        """The ends of an interval, back from the scale."""
-        low, high = middle - reach, middle + reach
-        if is_log:
-            return math.exp(max(low, -_FARTHEST)), math.exp(min(high, _FARTHEST))
-        return max(low, self.low), min(high, self.high)
-
 
 TIME: Final = Kind(added=SAME_WITHIN)
 """Times, rates, and ratios of those."""
@@ -97,11 +84,28 @@ def prediction_interval(medians: Sequence[float], kind: Kind = TIME) -> tuple[fl
     The normal prediction interval for one future observation, mean ± t s sqrt(1 + 1/n) (Hahn and
     Meeker, "Statistical Intervals", 1991, section 4.7).
     """
-    values, is_log = kind.to_scale(medians)
-    added = kind.added if is_log else 0.0
-    spread = math.hypot(float(np.std(values, ddof=1)), added)
-    reach = student(len(values) - 1) * spread * math.sqrt(1 + 1 / len(values))
-    return kind.ends(float(np.mean(values)), reach, is_log)
+    _, low, high = _normal(medians, kind, kind.added, math.sqrt(1 + 1 / len(medians)))
+    return low, high
+
+
+def mean_estimate(values: Sequence[float], kind: Kind = TIME) -> Estimate:
+    """The mean of values that were drawn, and where that of all is to be expected: mean ± t s /
+    sqrt(n). The mean is geometric where the values vary by factors."""
+    return _normal(values, kind, 0.0, 1 / math.sqrt(len(values)))
+
+
+def _normal(values: Sequence[float], kind: Kind, added: float, factor: float) -> Estimate:
+    """mean ± t s `factor` on the scale on which the values vary: logarithmic, as what slows down a
+    host multiplies times, unless they can be 0 or negative."""
+    is_log = kind.low == 0 and kind.high == math.inf and min(values) > 0
+    scaled = [math.log(one) if is_log else float(one) for one in values]
+    middle, spread = float(np.mean(scaled)), float(np.std(scaled, ddof=1))
+    reach = student(len(scaled) - 1) * math.hypot(spread, added * is_log) * factor
+    low, high = middle - reach, middle + reach
+    if is_log:
+        low, high = math.exp(max(low, -_FARTHEST)), math.exp(min(high, _FARTHEST))
+        return Estimate(math.exp(middle), low, high)
+    return Estimate(middle, max(low, kind.low), min(high, kind.high))
 
 
 def outside_of_others(medians: Sequence[float], kind: Kind = TIME) -> list[bool]:
@@ -109,22 +113,12 @@ def outside_of_others(medians: Sequence[float], kind: Kind = TIME) -> list[bool]
     fewer than MIN_RUNS."""
     if len(medians) <= MIN_RUNS:
         return [False] * len(medians)
-    is_outside = []
-    for index, one in enumerate(medians):
-        low, high = prediction_interval([*medians[:index], *medians[index + 1 :]], kind)
-        slack = 1e-9 * abs(one)
-        is_outside.append(not low - slack <= one <= high + slack)
-    return is_outside
-
-
-def mean_estimate(values: Sequence[float], kind: Kind = TIME) -> Estimate:
-    """The mean of values that were drawn, and where that of all is to be expected: mean ± t s /
-    sqrt(n). The mean is geometric where the values vary by factors."""
-    scaled, is_log = kind.to_scale(values)
-    middle = float(np.mean(scaled))
-    reach = student(len(scaled) - 1) * float(np.std(scaled, ddof=1)) / math.sqrt(len(scaled))
-    value, _ = kind.ends(middle, 0.0, is_log)
-    return Estimate(value, *kind.ends(middle, reach, is_log))
+    others = ([*medians[:index], *medians[index + 1 :]] for index in range(len(medians)))
+    intervals = (prediction_interval(runs, kind) for runs in others)
+    return [
+        not low - 1e-9 * abs(one) <= one <= high + 1e-9 * abs(one)
+        for one, (low, high) in zip(medians, intervals, strict=True)
+    ]
 
 
 def median_interval(rounds: Sequence[float], kind: Kind = TIME) -> tuple[float, float]:

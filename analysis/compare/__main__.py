@@ -1,8 +1,7 @@
 """Compares two sets of runs: each row is different, equal within the margin, or undecided.
 
 A and B are each one of
-  results, results/MACHINE  run files of this project: all machines, a machine, a study or a run;
-                            @3: the 3 newest runs, @-3: all others, @2026-11: runs of that time
+  results, results/MACHINE  run files of this project: all machines, a machine, a study or a run
   FILE.json, FOLDER         NVBench's JSON: a file is a run, a folder has several
   -                         CSV on standard input: a column `seconds` with a sample a line, perhaps
                             `run`, and names of the row; `-` without B needs a column `side`
@@ -10,7 +9,6 @@ A and B are each one of
 
 from __future__ import annotations
 
-import re
 import sys
 import traceback
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
@@ -30,8 +28,6 @@ from analysis.results.store.runs import run_of
 
 STDIN: Final = "-"
 EXIT_CODES: Final = "The exit code is 0, 1 if B is slower somewhere, or 2 if that is undecided."
-RUNS: Final = re.compile(r"-?0*[1-9]\d{0,2}|\d{4}[\dTZa-f:-]*", re.ASCII)
-"""A selection of runs: a number of newest ones, or the start of a time."""
 
 
 def main() -> None:
@@ -73,19 +69,16 @@ def read(text: str, metric: str = "") -> Side:
     """The side that an argument names; HotpathError if there is none."""
     if text == STDIN:
         return read_sides(sys.stdin, 1)[0]
-    place, at, runs = (text, "", "") if Path(text).exists() else text.partition("@")
-    if at and not RUNS.fullmatch(runs):
-        raise FieldError(text, "@3, @-3 or the start of a run's time, such as @2026-11", f"@{runs}")
-    path = Path(place)
+    path, run = Path(text), ""
     if path.is_file() and RUN.fullmatch(run_of(path)):
-        path, runs = path.parent, run_of(path)
+        path, run = path.parent, run_of(path)
     if study_folders(path):
-        return read_results(text, path, runs, metric)
+        return read_results(text, path, run, metric)
     files = [path] if path.is_file() else sorted(path.glob("*.json"))
     if not files:
         raise HotpathError(f"{text}: expected run files of this project, or JSON files of NVBench")
-    if runs or metric:
-        raise FieldError(text, "results of this project, for @ and --metric", "NVBench's files")
+    if metric:
+        raise FieldError(text, "results of this project, for --metric", "NVBench's files")
     return read_files(text, files)
 
 

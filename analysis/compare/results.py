@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -15,8 +14,6 @@ from analysis.results.store.runs import codes_of, described, listed, machines, r
 from analysis.results.store.samples import Row as SampleRow
 from analysis.study import discover
 
-PREFERRED: Final = ("gpu_time", "host_time", "op_time")
-"""Times of whole operations, for results whose study is unknown."""
 MACHINE: Final = 0
 """Place of the machine in a row. It only counts if a side has several."""
 
@@ -30,55 +27,35 @@ def study_folders(path: Path) -> list[Path]:
     return []
 
 
-def read_results(name: str, path: Path, runs: str = "", metric: str = "") -> Side:
-    """The runs in the `study_folders` of `path`, which has some. A row is the machine, the study,
-    the variant, the case and the time.
-
-    `runs` is a number of newest runs of each variant, a negative number of newest runs to leave
-    out, or the start of the runs' times. `metric` replaces the preferred time.
-    """
+def read_results(name: str, path: Path, run: str = "", metric: str = "") -> Side:
+    """The runs in the `study_folders` of `path`, which has some, or the one named `run`. A row is
+    the machine, the study, the variant, the case and the time: `metric`, or the preferred one.
+    Results count if their code is that of the studies beside them."""
     side = Side(name, optional=(MACHINE,))
     folders = study_folders(path)
     studies = discover(folders[0].resolve().parents[2])
-    if not studies:
-        side.notes.append("no studies beside the results: the code of each newest run counts")
 
     def refuse(path: Path, error: str | Exception) -> None:
         side.notes.append(f"refused: {visible(str(error))}")
 
     for folder in folders:
-        study = studies.get(folder.name)
-        found = list(read_runs(folder, study, refuse))
-        # Runs are newest first. Without studies, the code of each newest run counts.
-        newest = {v: a.source_sha256 for r in found[::-1] for v, a in r.about.variants.items()}
-        codes = codes_of(study) if studies else newest
-        for variant in sorted({name for run in found for name in run.about.variants}):
-            of_variant = [run for run in found if variant in run.about.variants]
-            fresh = [r for r in of_variant if r.about.is_fresh(variant, codes.get(variant))]
-            chosen = _chosen([run.about.run for run in fresh], runs)
-            known = study and next((v for v in study.variants if v.name == variant), None)
-            times = study.metrics_for(known) if study and known else PREFERRED
-            of_case: dict[str, dict[str, list[SampleRow]]] = {}
-            for run in of_variant:
-                for row in (row for row in run.rows if row.variant == variant):
-                    of_run = of_case.setdefault(row.case, {}).setdefault(run.about.run, [])
-                    of_run.append(row)
-            for case, of_runs in sorted(of_case.items()):
-                place = (folder.resolve().parent.name, folder.name, variant, case)
-                if kept := {run: rows for run, rows in of_runs.items() if run in chosen}:
-                    _add(side, place, kept, (metric,) if metric else times)
-                elif not fresh:
-                    side.absent[place] = "stale: its code has changed since"
+        if not (study := studies.get(folder.name)):
+            side.notes.append(f"no study {visible(folder.name)} beside the results")
+            continue
+        codes = codes_of(study)
+        fresh: dict[Row, dict[str, list[SampleRow]]] = {}
+        for of_run in read_runs(folder, study, refuse):
+            for row in of_run.rows:
+                place: Row = (folder.resolve().parent.name, folder.name, row.variant, row.case)
+                if not of_run.about.is_fresh(row.variant, codes.get(row.variant)):
+                    side.absent.setdefault(place, "stale: its code has changed since")
+                elif run in ("", of_run.about.run):
+                    fresh.setdefault(place, {}).setdefault(of_run.about.run, []).append(row)
+        for place, runs in sorted(fresh.items()):
+            side.absent.pop(place, None)
+            preferred = study.metrics_for(study.variant(place[2]))
+            _add(side, place, runs, (metric,) if metric else preferred)
     return side
-
-
-def _chosen(runs: Sequence[str], which: str) -> Sequence[str]:
-    """The selection `which` from `runs`, newest first: a number of runs, or the start of a time."""
-    if which.removeprefix("-").isdecimal() and len(which) < 4:
-        count = int(which)
-        return runs[:count] if count > 0 else runs[-count:]
-    start = re.sub("[-:]", "", which)
-    return [run for run in runs if run.replace("-", "").startswith(start)]
 
 
 def _add(

@@ -100,20 +100,16 @@ def _shortest_ends(*sides: Collection[str]) -> dict[str, str]:
 
 
 def run_of(samples: Sequence[float] | npt.NDArray[np.floating], id: str = "") -> Run:
-    """The run with these samples, in their order, all above 0."""
-    logs = np.log(np.asarray(samples, np.float64))
-    return Run(float(np.exp(np.median(logs))), spread_of(logs), id)
+    """The run with these samples, in their order, all above 0.
 
-
-def spread_of(logs: npt.NDArray[np.float64]) -> float:
-    """Spread of the logarithms of samples: of the medians of BLOCKS consecutive blocks, which
-    neighbours that resemble each other do not narrow; of few samples, their standard deviation."""
-    if len(logs) < 2:
-        return math.nan
-    blocks = (
-        logs if len(logs) < 2 * BLOCKS else [np.median(b) for b in np.array_split(logs, BLOCKS)]
-    )
-    return float(np.std(blocks, ddof=1))
+    Its spread is that of the medians of BLOCKS consecutive blocks, which neighbours that resemble
+    each other do not narrow; of few samples, their standard deviation.
+    """
+    blocks = logs = np.log(np.asarray(samples, np.float64))
+    if len(logs) >= 2 * BLOCKS:
+        blocks = np.array([np.median(block) for block in np.array_split(logs, BLOCKS)])
+    spread = float(np.std(blocks, ddof=1)) if len(logs) > 1 else math.nan
+    return Run(float(np.exp(np.median(logs))), spread, id)
 
 
 def read_sides(lines: Iterable[str], count: int) -> list[Side]:

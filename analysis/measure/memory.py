@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 from cuda.bindings import runtime as cudart
 
 from analysis.base.errors import HotpathError
@@ -19,8 +18,6 @@ from analysis.measure.cell import Operation
 
 Array = npt.NDArray[Any]
 
-LARGEST_SHARE: Final = 0.4
-"""Maximum share of the host's memory for a pool."""
 LARGEST_SHARE_OF_FREE: Final = 0.8
 """Maximum share of the memory that this process may still allocate; the rest is for page tables."""
 
@@ -83,29 +80,17 @@ class DeviceArray:
     def put(self, host: Array) -> None:
         """Copy a host array of the same size into this one."""
         host = np.ascontiguousarray(host, self.dtype)
+        kind = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice
         with on_gpu(self.gpu):
-            cuda(
-                cudart.cudaMemcpy(
-                    self.pointer,
-                    host.ctypes.data,
-                    host.nbytes,
-                    cudart.cudaMemcpyKind.cudaMemcpyDefault,
-                )
-            )
+            cuda(cudart.cudaMemcpy(self.pointer, host.ctypes.data, host.nbytes, kind))
             cuda(cudart.cudaDeviceSynchronize())
 
     def get(self, out: Array | None = None) -> Array:
         """Copy this array to `out`, or to a new host array."""
         out = np.empty(self.shape, self.dtype) if out is None else out
+        kind = cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
         with on_gpu(self.gpu):
-            cuda(
-                cudart.cudaMemcpy(
-                    out.ctypes.data,
-                    self.pointer,
-                    self.nbytes,
-                    cudart.cudaMemcpyKind.cudaMemcpyDefault,
-                )
-            )
+            cuda(cudart.cudaMemcpy(out.ctypes.data, self.pointer, self.nbytes, kind))
         return out
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -160,5 +145,4 @@ def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:
 
 def largest_pool() -> int:
     """Bytes that a pool may have in memory of this host now."""
-    total = psutil.virtual_memory().total
-    return int(min(total * LARGEST_SHARE, allocatable_bytes() * LARGEST_SHARE_OF_FREE))
+    return int(allocatable_bytes() * LARGEST_SHARE_OF_FREE)

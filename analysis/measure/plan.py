@@ -151,8 +151,8 @@ def lacks_captures(study: Study, place: Place, grid: str, kinds: Sequence[str]) 
         for name in capture.about.fresh(codes)
     }
     for variant in study.variants:
-        captured = study.captured_of(variant) if variant.on_gpu else None
-        if captured and captured.case in {case.id for case in variant.in_grid(grid)}:
+        case = study.captured_case(variant) if variant.on_gpu else None
+        if case in {case.id for case in variant.in_grid(grid)}:
             lacking = {(k, variant.name) for k in kinds if k in variant.captures} - taken
             if lacking and place.unmet(variant) is None:
                 return True

@@ -15,7 +15,7 @@ from analysis.results.store import METHOD_VERSION, keys
 from analysis.results.store.records import CAPTURED, Reading
 from analysis.results.store.runs import add, discard_superfluous
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, to_text
-from analysis.study.peers import versions_of
+from analysis.study.peers import releases
 from analysis.study.source import fingerprint
 
 
@@ -36,7 +36,7 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
         v.name: keys.VariantKeys(
             source_sha256=fingerprint(study, v),
             flags=list(v.flags),
-            packages=versions_of(v.packages),
+            packages={name: releases()[name] for name in v.packages},
             unmet=None if v.name in measured else plan.place.unmet(v),
         )
         for v in plan.variants

@@ -22,7 +22,6 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,
     "EQUAL_WITHIN": judge.EQUAL_WITHIN,
-    "FALSE_ALARMS": judge.FALSE_ALARMS,
     "BUSY_CORES": disturbance.BUSY_CORES,
     "STEAL_SHARE": disturbance.STEAL_SHARE,
     "METHOD_VERSION": store.METHOD_VERSION,

@@ -86,54 +86,45 @@ class Access:
         return self.order == "ascending" and self.rows >= self.order_from_rows
 
 
-NEEDED: Final[Mapping[str, set[str]]] = {
-    "warp_rows": {"row_bytes"},
-    "thread_rows": {"row_bytes", "access_bytes", "in_flight_bytes"},
-    "contiguous": {"in_flight_bytes"},
-    "copy_engine": set(),
+READS: Final[Mapping[str, tuple[set[str], set[str]]]] = {
+    "warp_rows": ({"row_bytes"}, {one.name for one in fields(Access)} - {"reads", "row_bytes"}),
+    "thread_rows": (
+        {"row_bytes", "access_bytes", "in_flight_bytes"},
+        {"stride_bytes", "offset_bytes", "warps"},
+    ),
+    "contiguous": ({"in_flight_bytes"}, {"stride_bytes", "warps"}),
+    "copy_engine": (set(), set()),
 }
-"""Keys that a `link` must have, by its way of reading."""
-READS: Final = tuple(NEEDED)
-OPTIONAL: Final[Mapping[str, set[str]]] = {
-    "warp_rows": {one.name for one in fields(Access)} - {"reads", "row_bytes"},
-    "thread_rows": {"stride_bytes", "offset_bytes", "warps"},
-    "contiguous": {"stride_bytes", "warps"},
-    "copy_engine": set(),
-}
-"""Keys that it may have."""
+"""Keys that a `link` must have, and those that it may have, by its way of reading."""
 
 
 def access_of(variant: Variant, case: Case, where: str = "link") -> Access | None:
     """The reads of `variant` in `case`; None if study.yaml has no `link` for it.
 
-    A stride of 0, or none, means rows without gaps. By default, a warp has the row it reads in
-    flight. FieldError names a key, below `where`, that is missing, not allowed, not whole-number
-    arithmetic of the case's keys and the variant's constants, or not one of its WORDS. A study is
-    refused when it is loaded, so of one that is, none is raised.
+    FieldError names a key, below `where`, that is missing, not allowed, not whole-number arithmetic
+    of the case's keys and the variant's constants, or not one of its WORDS. Loading a study raises
+    it, so that a loaded study never does.
     """
     if variant.link is None:
         return None
     link: dict[str, Any] = {**variant.link}
     reads = link.pop("reads", None)
     require_known(f"{where}.reads", reads, READS)
-    if not NEEDED[reads] <= {*link} <= NEEDED[reads] | OPTIONAL[reads]:
-        expected = f"{sorted(NEEDED[reads])} and of {sorted(OPTIONAL[reads])} for {reads}"
+    needed, optional = READS[reads]
+    if not needed <= {*link} <= needed | optional:
+        expected = f"{sorted(needed)} and of {sorted(optional)} for {reads}"
         raise FieldError(where, expected, sorted(link))
     names = {**variant.constants, **case.values}
     values: dict[str, Any] = {"payload_bytes": case.payload_bytes}
     for key, value in link.items():
-        place = f"{where}.{key}"
         if form := WORDS.get(key):
             values[key] = str(case.values.get(str(value), value))
             if not re.fullmatch(form, values[key]):
-                raise FieldError(place, f"{form} or a key of the case", values[key])
+                raise FieldError(f"{where}.{key}", f"{form} or a key of the case", values[key])
         else:
-            values[key] = evaluate(value, names, place, int(key in NEEDED[reads]))
-    if "row_bytes" in values:
-        values |= {
-            key: values.get(key) or values["row_bytes"]
-            for key in ("stride_bytes", "in_flight_bytes")
-        }
+            values[key] = evaluate(value, names, f"{where}.{key}", int(key in needed))
+    for key in ("stride_bytes", "in_flight_bytes") if "row_bytes" in values else ():
+        values[key] = values.get(key) or values["row_bytes"]
     access = Access(reads, **values)
     if access.layout == "contiguous" and not (access.request_rows and access.stretch_rows):
         expected = "request_rows and stretch_rows above 0, as the layout is contiguous"

@@ -19,31 +19,25 @@ from analysis.base.keys import (
     Positive,
     Sentence,
     Unique,
-    adapter,
     expects,
     only,
     read,
 )
 from analysis.base.reading import read_yaml
-from analysis.study import Study, discover
+from analysis.study import GRIDS, Study, discover
+from analysis.study.keys import Grid as GridName
 
 CONFIG_FILE = ROOT / "config" / "config.yaml"
-FOLDERS = {"nvcc", "libfabric"}
-"""Keys whose values are paths."""
-
-RESERVED = "published"
-"""A folder of results that are of no machine."""
-
 MachineName = Annotated[
     str,
     Field(pattern="^[a-z0-9][a-z0-9-]*$", max_length=100, title="machine name"),
-    only(lambda name: name != RESERVED, f"anything but {RESERVED!r}"),
+    only(lambda name: name != "published", "anything but 'published'"),
 ]
-_Gpu = Natural | Annotated[str, Field(pattern="^(GPU|MIG)-")]
+_Gpu = Natural | Annotated[str, Field(pattern="^GPU-")]
 GpuNames = Annotated[
     _Gpu | Annotated[Unique[_Gpu], Field(min_length=1)],
-    expects("a whole number of at least 0, a UUID like GPU-… or MIG-…, or a list of these"),
-    Field(title="whole number of at least 0, text like GPU-… or MIG-…, or a list of these"),
+    expects("a whole number of at least 0, a UUID like GPU-…, or a list of these"),
+    Field(title="whole number of at least 0, text like GPU-…, or a list of these"),
 ]
 
 
@@ -52,21 +46,11 @@ class GridKeys:
     """Measurement effort."""
 
     rounds: Annotated[int, Field(ge=1, le=64)]
-    """Independent processes, each of which measures every cell once in random order."""
+    """Independent processes, each of which measures every cell once, in random order."""
     samples: Annotated[int, Field(ge=1, le=20)]
     """Samples per cell and metric in one round."""
     sample_budget_s: Positive
     """Time limit for the samples of a cell. A slower cell takes fewer, at least one."""
-
-
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class Grids:
-    smoke: GridKeys
-    """A trial of each variant's headline case; its results stay under build/."""
-    default: GridKeys
-    """The grid that measures a machine."""
-    full: GridKeys
-    """The default grid, and the cases that study.yaml keeps for this one."""
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -80,7 +64,7 @@ class Machine:
     constraint: Sentence | None = None
     """The feature that distinguishes these nodes from others of the partition."""
     gpus: Natural = 0
-    """GPUs of a node to ask for where a study needs one; none are asked for where it is 0."""
+    """GPUs of a node to ask for if a study needs one."""
     runs: Annotated[int, Field(ge=1, le=5)] = 1
     """Number of runs to measure, each on a different node."""
     mem_mb: Count = 16_000
@@ -93,28 +77,26 @@ class Settings:
 
     study_names: Annotated[Unique[str], Field(alias="studies")]
     """The studies to build and measure; all of them if the list is empty."""
-    grid_name: Annotated[Literal["smoke", "default", "full"], Field(alias="grid")]
+    grid_name: Annotated[GridName, Field(alias="grid")]
     """The grid to run, one of those below. Results of `smoke` stay under build/."""
-    grids: Grids
-    """The effort of each grid."""
+    grids: Annotated[Mapping[GridName, GridKeys], Field(min_length=len(GRIDS))]
+    """The effort of each grid: `smoke` tries the headline cases, `default` measures a machine, and
+    `full` also the cases that study.yaml keeps for it."""
     machine: MachineName
     """Folder under results/ to write to; `auto` names it after the GPU."""
     gpu: GpuNames
-    """Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind. A
-    study takes as many from the front as it needs. Without a list, a study of several GPUs also
-    takes free ones of the same kind, and its results are those of another machine, such as
-    nvidia-h200-x2."""
+    """Index or UUID of the GPU to measure on, or a list of those of several GPUs of one kind, from
+    the front of which a study takes as many as it needs. Without a list, a study of several GPUs
+    takes free ones of the same kind; its results are of another machine, such as nvidia-h200-x2."""
     shared_gpu: Literal["refuse", "record"]
-    """What to do if another process uses the GPU: `refuse` to measure, or measure and `record`
-    it."""
+    """If another process uses the GPU, `refuse` to measure, or measure and `record` it."""
     runs: Count
     """Fresh runs that every case needs. One command makes one run of the studies that lack some."""
     busy: Literal["wait", "refuse"]
-    """What to do while this machine is measured already, by anybody and from any checkout: `wait`
-    until that has ended, or `refuse`."""
+    """While another command measures on this machine, `wait` until it has ended, or `refuse`."""
     published: Unique[MachineName]
-    """Machines whose results must be whole: if the publication check finds a fault of theirs, the
-    site is not built. The home page lists faults of other machines."""
+    """Machines whose results must be whole: the site is not built if the publication check finds a
+    fault of theirs. The home page lists faults of other machines."""
     nvcc: Sentence
     """Path of nvcc; `auto` uses the locked one, else CUDACXX, CUDA_HOME or PATH."""
     arch: Annotated[str, Field(pattern="^(auto|sm_[0-9]{2,3}[af]?)$")]
@@ -124,12 +106,10 @@ class Settings:
     managed: bool
     """Whether variants may use managed memory, at most a quarter of the GPU's free memory."""
     libfabric: Sentence
-    """Folder with libfabric's headers (include/rdma) and library (lib), or a libfabric-dev package
-    extracted with `dpkg -x`; `auto` uses an installed one. If there is none, variants that need it
-    are skipped."""
+    """Folder with libfabric's include/rdma and lib, or a libfabric-dev package extracted with
+    `dpkg -x`; `auto` uses an installed one. Without one, variants that need it are skipped."""
     machines: tuple[Machine, ...]
-    """Kinds of nodes of a cluster that `--profile workflow/profiles/slurm` measures. The list is in
-    config/machines.yaml."""
+    """Nodes of a cluster for `--profile workflow/profiles/slurm`, in config/machines.yaml."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,25 +142,18 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
     FieldError for the first invalid key.
     """
-    settings = _settings(overrides or {})
-    studies = discover()
+    data = {**read_yaml(CONFIG_FILE), **(overrides or {})}
+    settings, studies = read(Settings, data, "config"), discover()
     for name in settings.study_names:
         require_known("config: studies", name, sorted(studies))
     chosen = {name: studies[name] for name in settings.study_names} or studies
     refuse_repeats("config: machines", [machine.name for machine in settings.machines])
-    grid = Grid(name=settings.grid_name, **vars(getattr(settings.grids, settings.grid_name)))
+    grid = Grid(name=settings.grid_name, **vars(settings.grids[settings.grid_name]))
     return Config(**vars(settings), studies=chosen, known=studies, grid=grid)
-
-
-def _settings(overrides: Mapping[str, Any]) -> Settings:
-    return read(Settings, {**read_yaml(CONFIG_FILE), **overrides}, "config")
 
 
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The `overrides` that differ from config.yaml and do not name a machine's folders."""
-    form: dict[str, Any] = {"mode": "json", "by_alias": True, "exclude_defaults": True}
-    default, now = (
-        adapter(Settings).dump_python(_settings(one), **form) for one in ({}, overrides)
-    )
-    keys = overrides.keys() & now.keys() - FOLDERS
-    return {key: now[key] for key in sorted(keys) if now[key] != default[key]}
+    usual = read_yaml(CONFIG_FILE)
+    named = (item for item in sorted(overrides.items()) if item[0] not in ("nvcc", "libfabric"))
+    return {key: value for key, value in named if value != usual.get(key)}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from analysis.base.errors import FieldError, require_known
-from analysis.base.quantities import quantity, quantity_interval
-from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Bounds
-from analysis.study.keys import GRIDS, PEERS, CaseValue, MetricKeys, StudyKeys, VariantKeys
+from analysis.study.keys import (
+    GRIDS,
+    PEERS,
+    CaseValue,
+    StudyKeys,
+    VariantKeys,
+    case_id,
+)
 
 HOST_TIMES = ("host_time", "submit_time")
 """Metrics that an operation's launcher takes."""
@@ -51,38 +56,10 @@ class Case:
         return value
 
 
-def case_id(values: Mapping[str, CaseValue]) -> str:
-    return ",".join(f"{key}={value}" for key, value in values.items())
-
-
 def parse_case(case: str) -> dict[str, CaseValue]:
     """The keys and values of a case id; whole numbers become int."""
     pairs = (part.partition("=") for part in case.split(","))
     return {key: int(value) if value.isdigit() else value for key, _, value in pairs}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric(MetricKeys):
-    """A measured quantity. A part shows where a time goes, and never compares variants."""
-
-    name: str = ""
-
-    @property
-    def clock(self) -> str:
-        """The label of a time without the event that ends it: `host time`."""
-        return self.label.partition(" until ")[0]
-
-    @property
-    def values(self) -> Kind:
-        """The kind of its values."""
-        return kind_of(self.unit, is_share=self.share)
-
-    def write(self, value: float) -> str:
-        return quantity(value, "%" if self.share else self.unit)
-
-    def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its `value` as text; empty if there is none."""
-        return quantity_interval(value, low, high, "%" if self.share else self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,24 +112,13 @@ class Variant(VariantKeys):
         return tuple(case for case in self.cases if case.grid in allowed)
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A case for profilers, by its id, and constants that replace the variant's."""
-
-    case: str
-    constants: Mapping[str, int]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Study(StudyKeys):
-    """A study: its keys in study.yaml, and what these refer to. `headline` is the id of a case."""
+    """A study: its keys in study.yaml, and what these refer to."""
 
     name: str
     folder: Path
     variants: tuple[Variant, ...]
-    headline: str
-    captured: tuple[Captured, ...]
-    metrics: Mapping[str, Metric]
 
     @property
     def root(self) -> Path:
@@ -176,8 +142,7 @@ class Study(StudyKeys):
 
     @cached_property
     def subjects(self) -> list[Variant]:
-        """All variants but references that repeat another one. Those only count the false
-        differences of the method."""
+        """All variants but references that repeat another one, to count false differences."""
         return [v for v in self.variants if v.role != "reference" or not self.is_repeat(v)]
 
     def is_repeat(self, variant: Variant) -> bool:
@@ -209,22 +174,16 @@ class Study(StudyKeys):
         """Bytes that one operation delivers, by the names of variants and the ids of cases."""
         return {(v.name, case.id): case.payload_bytes for v in self.variants for case in v.cases}
 
-    def crosses_link_once(self, case: Case) -> bool:
-        """Whether every byte of the payload crosses the host link once in this case."""
-        return any(
-            all(case.values.get(key) in values for key, values in one.items())
-            for one in self.crosses_once
-        )
-
     def shown_case(self, variant: Variant) -> Case:
         """The headline case, or the largest case of the default grid if the variant lacks that."""
         usual = variant.in_grid("default") or variant.cases
         largest = max(usual, key=lambda case: case.payload_bytes)
         return variant.case(self.headline) or largest
 
-    def captured_of(self, variant: Variant) -> Captured | None:
-        """The first case for profilers that the variant has, or None."""
-        return next((captured for captured in self.captured if variant.case(captured.case)), None)
+    def captured_case(self, variant: Variant) -> str | None:
+        """The first case for profilers that the variant has, by its id, or None."""
+        cases = [captured.case for captured in self.captured] or [self.headline]
+        return next((case for case in cases if variant.case(case)), None)
 
     @property
     def units(self) -> dict[str, str]:
@@ -234,7 +193,7 @@ class Study(StudyKeys):
     @property
     def time_metrics(self) -> list[str]:
         """Metrics that time whole operations, in the order of study.yaml."""
-        return [m.name for m in self.metrics.values() if m.unit == "s" and not m.part_of]
+        return [name for name, m in self.metrics.items() if m.unit == "s" and not m.part_of]
 
     def clock_of(self, variant: Variant, metric: str) -> str:
         """The label of one of the variant's times, with what is special about its clock."""
@@ -297,19 +256,6 @@ class Study(StudyKeys):
         pairs = [{one.name, other.name} for one, other in self.comparisons()]
         names = {name}.union(*(pair for pair in pairs if name in pair))
         return [candidate for candidate in self.variants if candidate.name in names]
-
-    def shown_again(self, name: str) -> list[Variant]:
-        """The companions of `name`, each with only the cases that the page shows of `name`: the
-        headline case, or the largest, and those of claims. A calibration keeps all cases.
-        """
-        companions = self.companions(name)
-        if self.calibrates:
-            return companions
-        tests = (test for claim in self.claims for test in claim.tests if name in test.variants)
-        shown = {self.shown_case(self.variant(name)).id}.union(*(test.cases for test in tests))
-        kept = [tuple(case for case in one.cases if case.id in shown) for one in companions]
-        pairs = zip(companions, kept, strict=True)
-        return [replace(one, cases=cases) for one, cases in pairs if cases]
 
 
 def calibrating(studies: Mapping[str, Study]) -> list[str]:

@@ -15,10 +15,9 @@ from analysis.base.expression import evaluate
 from analysis.base.keys import NAME, read
 from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
-from analysis.study.calibration import check_calibration
 from analysis.study.claims.claim import resolve_claims
-from analysis.study.description import Captured, Case, Metric, Study, Variant, case_id
-from analysis.study.keys import ROLES, CaseSet, CaseValue, StudyKeys, VariantKeys
+from analysis.study.description import Case, Study, Variant
+from analysis.study.keys import ROLES, CaseSet, StudyKeys, VariantKeys
 from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
@@ -62,29 +61,18 @@ def _descriptions(root: Path) -> dict[str, Path]:
 
 def load_study(file: Path) -> Study:
     """Read and check one study.yaml. FieldError names the first invalid field."""
-    data = read_yaml(file)
     where = f"{file.parent.name}/study.yaml"
+    data = read_yaml(file)
     keys = read(StudyKeys, data, where)
     _check_references(keys, where)
     variants = tuple(_variant(entry, keys, file.parent, where) for entry in keys.entries)
-    headline = _case(keys.headline_case, variants, f"{where}: headline")
-    metrics = {name: Metric(**vars(entry), name=name) for name, entry in keys.metrics.items()}
-    captured = [
-        Captured(_case(entry.case, variants, f"{where}: captured[{n}].case"), entry.constants)
-        for n, entry in enumerate(keys.captured_cases)
-    ]
     cases = {variant.name: {case.id for case in variant.cases} for variant in variants}
-    claims = resolve_claims(keys.claims, data, cases, metrics, headline, where)
-    study = Study(
-        **{**vars(keys), "metrics": metrics, "claims": claims},
-        name=file.parent.name,
-        folder=file.parent,
-        variants=tuple(replace(variant, headline=headline) for variant in variants),
-        headline=headline,
-        captured=tuple(captured) or (Captured(headline, {}),),
-    )
-    check_calibration(study, where)
-    return study
+    named = {f"captured[{n}].case": one.case for n, one in enumerate(keys.captured)}
+    for field, case in {"headline": keys.headline, **named}.items():
+        if not any(case in of_variant for of_variant in cases.values()):
+            raise FieldError(f"{where}: {field}", "a case that some variant has", case)
+    about = {**vars(keys), "claims": resolve_claims(keys, data["headline"], cases, where)}
+    return Study(**about, name=file.parent.name, folder=file.parent, variants=variants)
 
 
 def _check_references(study: StudyKeys, where: str) -> None:
@@ -102,21 +90,14 @@ def _check_references(study: StudyKeys, where: str) -> None:
         expected = f"a variant that does not come after {name} itself"
         raise FieldError(f"{where}: variants.{name}.after", expected, *after[name]) from None
     for name, metric in study.metrics.items():
-        here = f"{where}: metrics.{name}"
+        here, whole = f"{where}: metrics.{name}", study.metrics.get(metric.part_of)
         if metric.share and metric.unit != "1":
             raise FieldError(f"{here}.unit", "1 of a share", metric.unit)
-        whole = study.metrics.get(metric.part_of)
-        if metric.part_of and (whole is None or (whole.unit, whole.part_of) != (metric.unit, "")):
+        if metric.part_of and (whole is None or whole.part_of or whole.unit != metric.unit):
             expected = f"a metric in {metric.unit} that is not a part itself"
             raise FieldError(f"{here}.part_of", expected, metric.part_of)
     for name, cases in study.case_sets.items():  # also those that no variant uses
         _expand(cases, study.constants, f"{where}: cases.{name}")
-    for key, (low, high) in study.fitted_range.items():
-        values = [value for one in study.case_sets.values() for value in one.values.get(key, ())]
-        are_numbers = all(isinstance(value, int) for value in values)
-        if not are_numbers or not any(low <= int(value) <= high for value in values):
-            expected = f"a range of a key of the cases that holds one of its numbers, {values}"
-            raise FieldError(f"{where}: fitted_range.{key}", expected, [low, high])
 
 
 def _references(
@@ -125,19 +106,23 @@ def _references(
     """(field, names in it, known names) of every field that names something of the study."""
     by_role = {role: [e.name for e in study.entries if e.role == role] for role in ROLES}
     yield "goal", filter(None, [study.goal]), by_role["step"]
-    for n, captured in enumerate(study.captured_cases):
+    keys = {key: None for cases in study.case_sets.values() for key in cases.values}
+    yield "fitted_range", study.fitted_range, keys
+    for n, captured in enumerate(study.captured):
         yield f"captured[{n}].constants", captured.constants, sorted(study.constants)
     for key, cases in study.case_sets.items():
         yield f"cases.{key}.metrics", cases.metrics or (), list(study.metrics)
     for entry in study.entries:
-        here = f"variants.{entry.name}"
-        yield f"{here}.after", filter(None, [entry.after]), names
-        yield f"{here}.ceilings", entry.ceilings or (), by_role["ceiling"]
-        yield f"{here}.beats", entry.beats, by_role["ceiling"]
-        yield f"{here}.constants", entry.constants, sorted(study.constants)
-        yield f"{here}.cases", entry.case_sets, sorted(study.case_sets)
-        yield f"{here}.full", entry.full, sorted(study.case_sets)
-        yield f"{here}.packages", entry.packages, sorted(releases())
+        for key, used, known in (
+            ("after", filter(None, [entry.after]), names),
+            ("ceilings", entry.ceilings or (), by_role["ceiling"]),
+            ("beats", entry.beats, by_role["ceiling"]),
+            ("constants", entry.constants, sorted(study.constants)),
+            ("cases", entry.case_sets, sorted(study.case_sets)),
+            ("full", entry.full, sorted(study.case_sets)),
+            ("packages", entry.packages, sorted(releases())),
+        ):
+            yield f"variants.{entry.name}.{key}", used, known
 
 
 def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> Variant:
@@ -146,32 +131,32 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
+    if entry.role == "shipped" and not entry.packages:
+        raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
     stem = entry.source or entry.name
     paths = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
     if len(paths) != 1:
         expected = f"exactly one of {[stem + suffix for suffix in SOURCE_SUFFIXES]} in the folder"
         raise FieldError(f"{here}.source", expected, [path.name for path in paths])
     (path,) = paths
-    if entry.role == "shipped" and not entry.packages:
-        raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
     if path.suffix == ".cu" and "gpu" not in entry.needs:
         expected = "gpu among them, for a .cu source"
         raise FieldError(f"{here}.needs", expected, list(entry.needs) or None)
 
-    def of_sets(key: str, names: Iterable[str]) -> list[Case]:
+    def of_sets(key: str, names: Iterable[str]) -> dict[str, Case]:
         sets = [(study.case_sets[name], f"{where}: cases.{name}") for name in names]
         cases = [case for one, place in sets for case in _expand(one, constants, place)]
         refuse_repeats(f"{here}.{key}", [case.id for case in cases])
-        return cases
+        return {case.id: case for case in cases}
 
+    wider = {id: replace(case, grid="full") for id, case in of_sets("full", entry.full).items()}
     usual = of_sets("cases", entry.case_sets)
-    known = {case.id for case in usual}
-    wider = [case for case in of_sets("full", entry.full) if case.id not in known]
     variant = Variant(
         **{**vars(entry), "constants": constants},
         path=path,
-        cases=(*usual, *(replace(case, grid="full") for case in wider)),
+        cases=tuple((usual | wider | usual).values()),
         payload=study.case_sets[entry.case_sets[0]].payload_bytes,
+        headline=study.headline,
     )
     for case in variant.cases:
         access_of(variant, case, f"{here}.link")
@@ -188,11 +173,3 @@ def _expand(cases: CaseSet, constants: Mapping[str, int], where: str) -> list[Ca
         payload = evaluate(cases.payload_bytes, names, place, 0)
         expanded.append(Case(point, payload, **settings))
     return expanded
-
-
-def _case(values: Mapping[str, CaseValue], variants: Iterable[Variant], where: str) -> str:
-    """The id of a case, with its keys in the order of the variants' cases."""
-    for case in (case for variant in variants for case in variant.cases):
-        if dict(case.values) == values:
-            return case.id
-    raise FieldError(where, "a case that some variant has", case_id(values))

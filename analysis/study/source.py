@@ -14,13 +14,13 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeGuard
 
 from analysis.study import Study, Variant
-from analysis.study.peers import versions_of
+from analysis.study.peers import releases
 
 ENGINE: Final = "analysis"
 CPP_SUFFIXES: Final = (".cpp", ".cu", ".h")
@@ -88,7 +88,7 @@ def _used_files(path: Path, text: str, repository: Path) -> list[Path]:
     if path.suffix in CPP_SUFFIXES:
         return [(path.parent / name).resolve() for name in _INCLUDE.findall(text)]
     used: dict[Path, None] = {}
-    for node in _statements(_parsed(text)) if path.suffix == ".py" else ():
+    for node in ast.walk(_parsed(text)) if path.suffix == ".py" else ():
         folder, modules = repository, list[str]()
         if isinstance(node, ast.Import):
             modules = [name.name for name in node.names]
@@ -103,14 +103,6 @@ def _used_files(path: Path, text: str, repository: Path) -> list[Path]:
     return list(used)
 
 
-def _statements(block: ast.AST) -> Iterator[ast.AST]:
-    """All statements in a block and in the blocks of these, a fifth of the nodes of a tree."""
-    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
-        for node in getattr(block, name, ()):
-            yield node
-            yield from _statements(node)
-
-
 def fingerprint(study: Study, variant: Variant) -> str:
     """SHA-256 in hex of the variant's sources and of the settings in study.yaml that affect its
     times.
@@ -120,7 +112,7 @@ def fingerprint(study: Study, variant: Variant) -> str:
     """
     settings = [*_compile_settings(variant), variant.role, variant.host_work, variant.clock]
     if variant.packages:
-        settings.append(versions_of(variant.packages))
+        settings.append({name: releases()[name] for name in variant.packages})
     return _hash(source_files(study, variant), settings)
 
 
@@ -189,7 +181,7 @@ def normalise_python(text: str) -> str:
     the engine only the names remain, so that its modules can move.
     """
     module = _parsed(text)
-    imports = [node for node in _statements(module) if _is_of_engine(node)]
+    imports = [node for node in ast.walk(module) if _is_of_engine(node)]
     names = {f"{name.name} as {name.asname}" for node in imports for name in node.names}
     return "\n".join([*sorted(names), _written(module.body)])
 

@@ -27,7 +27,7 @@ from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 STANDARD = "-std=c++17"
 HOST_STANDARD = "-std=c++20"
 OPTIMISATION = "-O3"
-HOST_FLAGS = ("-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+HIDDEN = ("-fPIC", "-fvisibility=hidden")
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,6 @@ class CompileSettings:
     macros: Mapping[str, int | str] = field(default_factory=dict)
     flags: Sequence[str] = ()
     needs: Sequence[str] = ()
-
-    @classmethod
-    def from_json(cls, text: str) -> CompileSettings:
-        """Read the result of `to_json`."""
-        return cls(**json.loads(text))
 
     def to_json(self) -> str:
         """The value of this program's option --settings."""
@@ -75,7 +70,6 @@ def compile_object(
     arch: str,
     out: Path,
     optimisation: str = OPTIMISATION,
-    host_flags: Sequence[str] = (),
 ) -> str:
     """Compile a file into the object `out`; returns ptxas's report, which is empty for C++.
 
@@ -84,15 +78,13 @@ def compile_object(
     """
     if not source.exists():
         raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
-    flags, _ = settings.for_tools(toolchain)
-    files = ["-c", str(source), "-o", str(out)]
+    files = [*settings.for_tools(toolchain)[0], "-c", str(source), "-o", str(out)]
     if source.suffix == ".cu":
-        host = ",".join(["-fPIC", "-fvisibility=hidden", *host_flags])
-        command = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
-        return run([*command, f"-Xcompiler={host}", *flags, *files])
+        nvcc = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
+        return run([*nvcc, f"-Xcompiler={','.join(HIDDEN)}", *files])
     includes = [toolchain.include, pybind11.get_include(), sysconfig.get_path("include")]
-    command = [toolchain.cxx, HOST_STANDARD, optimisation, *HOST_FLAGS]
-    run([*command, *(f"-isystem{path}" for path in includes), *flags, *host_flags, *files])
+    cxx = [toolchain.cxx, HOST_STANDARD, optimisation, *HIDDEN, "-Wall", "-Wextra"]
+    run([*cxx, *(f"-isystem{path}" for path in includes), *files])
     return ""
 
 
@@ -118,9 +110,8 @@ def compile_module(
     report = compile_object(source, settings, toolchain, arch, variant_object, optimisation)
     # No object has relocatable device code, so there is nothing to link for the device.
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
-    libraries = [f"-L{path}" for path in toolchain.libraries]
-    _, link = settings.for_tools(toolchain)
-    run([*nvcc, str(variant_object), str(bindings), *libraries, *link, "-o", str(out)])
+    link = [*(f"-L{path}" for path in toolchain.libraries), *settings.for_tools(toolchain)[1]]
+    run([*nvcc, str(variant_object), str(bindings), *link, "-o", str(out)])
     resources = parse_ptxas(report, study=out.parent.name, variant=out.stem)
     write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
 
@@ -135,17 +126,15 @@ def run(command: Sequence[str]) -> str:
 def main() -> None:
     parser = program("analysis.toolchain.compile", __doc__)
     parser.add_argument("source", type=Path)
-    parser.add_argument(
-        "--settings", type=CompileSettings.from_json, default=CompileSettings(), help="as JSON"
-    )
+    parser.add_argument("--settings", type=json.loads, required=True, help="as JSON")
     parser.add_argument("--bindings", type=Path, help="object to link with into a module")
-    parser.add_argument("--nvcc", default="auto")
-    parser.add_argument("--libfabric", default="auto")
+    parser.add_argument("--nvcc", required=True)
+    parser.add_argument("--libfabric", required=True)
     parser.add_argument("--arch", default=DEFAULT_ARCH)
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     toolchain = find_toolchain(given.nvcc, given.libfabric)
-    common = given.source, given.settings, toolchain, given.arch
+    common = given.source, CompileSettings(**given.settings), toolchain, given.arch
     if given.bindings:
         compile_module(*common, given.bindings, given.out)
     else:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.files import write_whole
@@ -21,19 +22,17 @@ MADE_OF: Final = "made_of.json"
 CODE_TABLES: Final = ("resources.csv", "machine_code.csv")
 
 
-def made_of(study: Study) -> dict[str, Any]:
-    """The code that a study's tables depend on: hashes of its compiled variants."""
+def made_of(study: Study) -> dict[str, str]:
+    """The code that a study's tables depend on: hashes of its compiled variants by name."""
     compiled = (variant for variant in study.variants if variant.is_compiled)
-    return {"variants": {one.name: compiled_fingerprint(study, one) for one in compiled}}
+    return {one.name: compiled_fingerprint(study, one) for one in compiled}
 
 
 def is_kept(study: Study, folder: Path) -> bool:
     """Whether the tables in `folder` are of today's code."""
-    try:
-        kept = json.loads((folder / MADE_OF).read_text())
-    except (OSError, ValueError):
-        return False
-    return isinstance(kept, dict) and made_of(study).items() <= kept.items()
+    with suppress(OSError, ValueError, LookupError):
+        return bool(json.loads((folder / MADE_OF).read_text())["variants"] == made_of(study))
+    return False
 
 
 def keep(study: Study, code: Path, out: Path) -> None:
@@ -44,8 +43,8 @@ def keep(study: Study, code: Path, out: Path) -> None:
     out.mkdir(parents=True)
     for name in CODE_TABLES:
         shutil.copy(code / name, out / name)
-    text = json.dumps({**made_of(study), "compilers": compilers}, indent=1, sort_keys=True)
-    write_whole(out / MADE_OF, text + "\n")
+    about = {"variants": made_of(study), "compilers": compilers}
+    write_whole(out / MADE_OF, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def main() -> None:

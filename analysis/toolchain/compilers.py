@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,15 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from analysis import BUILD, ROOT
+from analysis import BUILD
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import GpuError, open_gpus
 from analysis.toolchain.libfabric import Libfabric, find_libfabric
 
 AUTO: Final = "auto"
 DEFAULT_ARCH: Final = "sm_90"
-INSTALLER: Final = ROOT / "env" / "run"
-"""Adds the locked compiler to the environment .venv when HOTPATH_COMPILER is set."""
 
 
 class UnsupportedGpu(HotpathError):
@@ -45,12 +42,11 @@ class Toolchain:
 
 
 def find_toolchain(nvcc: str = AUTO, libfabric: str = AUTO) -> Toolchain:
-    """The toolchain of the compiler that find_nvcc finds; if there is none, of the locked compiler,
-    which is then installed. `libfabric` as find_libfabric takes it.
-
-    Raises HotpathError if no compiler is found and none can be installed.
-    """
-    path = find_nvcc(nvcc) or _install_nvcc()
+    """The toolchain of the compiler that find_nvcc finds; HotpathError if there is none.
+    `libfabric` as find_libfabric takes it."""
+    if (path := find_nvcc(nvcc)) is None:
+        where = "in this environment, CUDACXX, CUDA_HOME or PATH"
+        raise HotpathError(f"nvcc: none {where}; HOTPATH_COMPILER=1 env/run true installs one")
     return replace(_describe(path), libfabric=find_libfabric(libfabric))
 
 
@@ -72,23 +68,6 @@ def find_nvcc(nvcc: str = AUTO) -> Path | None:
     return next((path for path in paths if path.is_absolute() and path.is_file()), None)
 
 
-def _install_nvcc() -> Path:
-    """Install the locked compiler, which a site of committed results does not need.
-
-    HotpathError outside of the locked environment, or if the installation fails.
-    """
-    if Path(sys.prefix) != ROOT / ".venv":
-        raise HotpathError("nvcc: none in this environment, CUDACXX, CUDA_HOME or PATH")
-    print("Installing the CUDA compiler", file=sys.stderr)
-    environment = os.environ | {"HOTPATH_COMPILER": "1"}
-    done = subprocess.run([INSTALLER, "true"], env=environment, capture_output=True, text=True)
-    path = find_nvcc()
-    if done.returncode != 0 or path is None:
-        why = done.stderr.strip().removeprefix("error: ")
-        raise HotpathError(f"nvcc: {why or f'{INSTALLER} has not installed one'}")
-    return path
-
-
 def find_cxx() -> str:
     """The C++ compiler that CXX names, else the first in PATH; HotpathError where there is none."""
     cxx = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
@@ -97,18 +76,14 @@ def find_cxx() -> str:
     return cxx
 
 
-def compiling() -> dict[str, str]:
-    """The environment for compilers: what one leaves behind that is killed is in the build folder,
-    not in the temporary directory."""
+def output_of(command: Sequence[str]) -> str:
+    """Output of a compiler; HotpathError with the command and its messages if it fails. What a
+    killed one leaves behind is in the build folder, not in the temporary directory."""
     scratch = BUILD / "compilers"
     scratch.mkdir(parents=True, exist_ok=True)
-    return os.environ | {"TMPDIR": str(scratch)}
-
-
-def output_of(command: Sequence[str]) -> str:
-    """Output of a compiler; HotpathError with the command and its messages if it fails."""
+    environment = os.environ | {"TMPDIR": str(scratch)}
     try:
-        done = subprocess.run(command, env=compiling(), capture_output=True, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
     except OSError as error:
         raise HotpathError(f"{command[0]}: cannot be run: {error}") from error
     printed = (done.stdout + done.stderr).decode(errors="replace")
@@ -120,19 +95,19 @@ def output_of(command: Sequence[str]) -> str:
 @cache
 def _describe(nvcc: Path) -> Toolchain:
     version = re.search(r"release (\d+\.\d+)", output_of([str(nvcc), "--version"]))
-    if version is None:
-        raise FieldError("config: nvcc", "a CUDA compiler", str(nvcc))
     # nvcc itself knows its folders, wherever a distribution has put them.
     null = "/dev/null"
     steps = output_of([str(nvcc), "--dryrun", "-x", "cu", null, "-o", null])
     top = re.search(r"^#\$ TOP=(.+)$", steps, re.MULTILINE)
-    root = Path(top[1]).resolve() if top else nvcc.resolve().parent.parent
+    if version is None or top is None:
+        raise FieldError("config: nvcc", "a CUDA compiler", str(nvcc))
+    root = Path(top[1]).resolve()
     includes = [root / "include", root / "targets" / "x86_64-linux" / "include"]
     include = next((path for path in includes if (path / "cuda_runtime.h").exists()), None)
     if include is None:
         raise HotpathError(f"{nvcc}: cuda_runtime.h not found in any of {list(map(str, includes))}")
     folders = [root / name for name in ("lib64", "lib", "targets/x86_64-linux/lib")]
-    libraries = tuple(folder for folder in folders if folder.is_dir())
+    libraries = tuple(filter(Path.is_dir, folders))
     cxx = find_cxx()
     cxx_version = output_of([cxx, "--version"]).splitlines()[0]
     return Toolchain(nvcc, version[1], include, libraries, cxx, cxx_version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final
 
 import pycxxfilt
@@ -11,7 +12,6 @@ _KERNEL: Final = re.compile(
     r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
 )
 """Kernels return void and are not members, so only namespaces precede the name."""
-_LITERAL: Final = re.compile(r"\b(\d+)[ul]+\b")
 
 
 def kernel_name(symbol: str) -> str:
@@ -20,11 +20,7 @@ def kernel_name(symbol: str) -> str:
     Template arguments are left out unless each is a number or one word. A name that is not mangled
     is returned unchanged.
     """
-    try:
-        demangled = pycxxfilt.itanium_demangle(symbol)
-    except ValueError:  # it only begins like a mangled name
-        return symbol
-    name = _KERNEL.match(demangled or "")
-    if name is None:
-        return symbol
-    return name["name"] + _LITERAL.sub(r"\1", name["arguments"] or "")
+    with suppress(ValueError):  # it only begins like a mangled name
+        if name := _KERNEL.match(pycxxfilt.itanium_demangle(symbol) or ""):
+            return name["name"] + re.sub(r"\b(\d+)[ul]+\b", r"\1", name["arguments"] or "")
+    return symbol

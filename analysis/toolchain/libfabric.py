@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,8 +15,6 @@ FETCHED: Final = ROOT / "build" / "libfabric"
 """Where env/libfabric unpacks it for those who may not install it."""
 PREFIXES: Final = (FETCHED, Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa"))
 HEADER: Final = Path("include", "rdma", "fabric.h")
-LIBRARY_FOLDERS: Final = ("lib", "lib64", "lib/x86_64-linux-gnu")
-LIBRARY_NAMES: Final = ("libfabric.so", "libfabric.so.1")
 
 
 @dataclass(frozen=True)
@@ -50,15 +47,11 @@ def find_libfabric(where: str = "auto") -> Libfabric | None:
     asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
     prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
     if prefix := next((path for path in prefixes if (path / HEADER).is_file()), None):
-        places = product((prefix, *prefixes, *PREFIXES), LIBRARY_FOLDERS, LIBRARY_NAMES)
-        if library := next(filter(Path.is_file, (Path(*parts) for parts in places)), None):
-            return Libfabric(prefix / "include", library)
+        places = product((prefix, *prefixes, *PREFIXES), ("lib*", "lib/x86_64-linux-gnu"))
+        libraries = (sorted(place.glob(f"{names}/libfabric.so*")) for place, names in places)
+        if found := next(filter(None, libraries), None):
+            return Libfabric(prefix / "include", found[0])
     if where == "auto":
         return None
-    expected = f"a folder with {HEADER} and {LIBRARY_FOLDERS[0]}/{LIBRARY_NAMES[0]}"
-    raise FieldError("config: libfabric", f"`auto` or {expected}", where)
-
-
-def has_needed_libfabric(needs: Collection[str], libfabric: Libfabric | None) -> bool:
-    """Whether libfabric is installed or not among a variant's `needs`."""
-    return libfabric is not None or "libfabric" not in needs
+    expected = f"`auto` or a folder with {HEADER} and lib/libfabric.so"
+    raise FieldError("config: libfabric", expected, where)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,11 +48,10 @@ class Package:
         """The reason why nothing can be built with it here, or None."""
         if self.root is None:
             return f"{self.title} is not installed"
-        version = self.version or ""
-        parts = [int(part) for part in version.split(".")[:2] if part.isdigit()]
-        if parts and parts < [*self.oldest]:
+        parts = re.findall(r"\d+", self.version or "")
+        if parts and [*map(int, parts[:2])] < [*self.oldest]:
             needed = ".".join(map(str, self.oldest))
-            return f"needs {self.title} {needed} or newer, {version} is installed"
+            return f"needs {self.title} {needed} or newer, {self.version} is installed"
         return None
 
 
@@ -83,10 +83,12 @@ PACKAGES: Final = {
 
 def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
-    packages = [PACKAGES[need] for need in needs if need in PACKAGES]
-    flags = [p.flags(p.root) for p in packages if p.root and not p.unmet]
-    compiling, linking = ([flag for pair in flags for flag in pair[n]] for n in range(2))
-    return compiling, linking
+    flags: Flags = [], []
+    for package in (PACKAGES[need] for need in needs if need in PACKAGES):
+        if (root := package.root) and not package.unmet:
+            for known, more in zip(flags, package.flags(root), strict=True):
+                known += more
+    return flags
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:

@@ -27,7 +27,6 @@ from analysis.study.peers import FOLDER, folder_of, unmet
 from analysis.toolchain.compilers import find_toolchain, output_of
 from analysis.toolchain.modules import load_python
 
-BUILT: Final = FOLDER / "built"
 LOAD_LIMIT_S: Final = 300.0
 HOPPER: Final = (9, 0)
 VLLM_MACROS: Final = ("-DUSE_CUDA", "-DENABLE_FP8", "-DTORCH_TARGET_VERSION=0x020B000000000000ULL")
@@ -42,17 +41,15 @@ def sglang_module(file: str, exports: Mapping[str, str]) -> Any:
     """
     root, ffi = folder_of("sglang"), folder_of("apache-tvm-ffi") / "tvm_ffi"
     kernels = root / "sglang" / "kernels" / "jit"
-    text = "".join(f"#include <tvm/ffi/{name}>\n" for name in FFI_HEADERS)
-    text += f'#include "{kernels / "csrc" / "kvcacheio" / file}"\nnamespace sglang {{\n'
+    lines = [f"#include <tvm/ffi/{name}>" for name in FFI_HEADERS]
+    lines += [f'#include "{kernels / "csrc" / "kvcacheio" / file}"', "namespace sglang {"]
     for name, function in exports.items():
-        text += f"TVM_FFI_DLL_EXPORT_TYPED_FUNC({name}, ({function}));\n"
+        lines.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC({name}, ({function}));")
     includes = [ffi / "include", ffi / "3rdparty" / "dlpack" / "include", kernels / "include"]
     major, minor = _capability()
-    flags = ["-std=c++20", "--expt-relaxed-constexpr", f"-DSGL_CUDA_ARCH={major}{minor}0"]
-    flags += [f"-I{path}" for path in includes]
-    path = _compiled(Path(file).stem, f"{text}}}\n", flags, [f"-L{ffi / 'lib'}", "-ltvm_ffi"])
-    tvm_ffi = _imported("tvm_ffi", ffi.parent)
-    return tvm_ffi.load_module(str(path))
+    flags = [f"-DSGL_CUDA_ARCH={major}{minor}0", *(f"-I{path}" for path in includes)]
+    path = _compiled(file, [*lines, "}"], flags, [f"-L{ffi / 'lib'}", "-ltvm_ffi"])
+    return _imported("tvm_ffi", ffi.parent).load_module(str(path))
 
 
 def vllm_operators(file: str, names: Iterable[str], device: str) -> Any:
@@ -64,28 +61,23 @@ def vllm_operators(file: str, names: Iterable[str], device: str) -> Any:
 
     csrc = folder_of("vllm") / "csrc"
     declared = (csrc / "torch_bindings.cpp").read_text()
-    define, implement = "", ""
+    define, implement = [], []
     for name in names:
         found = re.search(rf'ops\.def\(\s*"{name}\(.*?\);', declared, re.DOTALL)
         if not found:
             raise HotpathError(f"vLLM: expected the operator {name} in {csrc.name}, got none")
-        define += f"  {found[0]}\n"
-        implement += f'  ops.impl("{name}", TORCH_BOX(&{name}));\n'
-    text = (
-        f'#include "{csrc / file}"\n#include <torch/csrc/stable/library.h>\n'
-        f"STABLE_TORCH_LIBRARY_FRAGMENT(_C_cache_ops, ops) {{\n{define}}}\n"
-        f"STABLE_TORCH_LIBRARY_IMPL(_C_cache_ops, {device}, ops) {{\n{implement}}}\n"
-    )
+        define.append(found[0])
+        implement.append(f'ops.impl("{name}", TORCH_BOX(&{name}));')
+    lines = [f'#include "{csrc / file}"', "#include <torch/csrc/stable/library.h>"]
+    lines += ["STABLE_TORCH_LIBRARY_FRAGMENT(_C_cache_ops, ops) {", *define, "}"]
+    lines += [f"STABLE_TORCH_LIBRARY_IMPL(_C_cache_ops, {device}, ops) {{", *implement, "}"]
     root = Path(torch.__file__).parent
     includes = [csrc, root / "include", root / "include/torch/csrc/api/include"]
     # The headers of cuBLAS, which vLLM's need, may lie beside torch only.
     includes += sorted(path.parent for path in root.parent.glob("nvidia/*/include/cublas_v2.h"))
-    flags = ["-std=c++20", "--expt-relaxed-constexpr", *VLLM_MACROS]
-    flags += [word for path in includes for word in ("-isystem", str(path))]
+    flags = [*VLLM_MACROS, *(word for path in includes for word in ("-isystem", str(path)))]
     libraries = ["-ltorch", "-ltorch_cpu", "-ltorch_cuda", "-lc10", "-lc10_cuda"]
-    path = _compiled(Path(file).stem, text, flags, [f"-L{root / 'lib'}", *libraries])
-    _load_library(path)
-    return torch.ops._C_cache_ops
+    return _operators(_compiled(file, lines, flags, [f"-L{root / 'lib'}", *libraries]))._C_cache_ops
 
 
 def vllm_swap_kernel() -> Any:
@@ -106,34 +98,31 @@ def vllm_swap_kernel() -> Any:
 
 def sglang_kernel_operators() -> Any:
     """The operators of the sglang-kernel wheel, as `torch.ops` has them."""
-    import torch
-
-    _load_library(folder_of("sglang-kernel") / "sgl_kernel" / "sm90" / "common_ops.abi3.so")
-    return torch.ops.sgl_kernel
+    folder = folder_of("sglang-kernel") / "sgl_kernel" / "sm90"
+    return _operators(folder / "common_ops.abi3.so").sgl_kernel
 
 
 def flash_mla_operators() -> Any:
     """FlashMLA's operators, as the sglang-kernel wheel has them for `torch.ops`."""
-    import torch
-
-    _load_library(folder_of("sglang-kernel") / "sgl_kernel" / "flashmla_ops.abi3.so")
-    return torch.ops.sgl_kernel
+    folder = folder_of("sglang-kernel") / "sgl_kernel"
+    return _operators(folder / "flashmla_ops.abi3.so").sgl_kernel
 
 
-def _compiled(name: str, text: str, flags: Sequence[str], link: Sequence[str]) -> Path:
-    """The shared library of this CUDA code, which is compiled once. HotpathError with the
-    compiler's first error."""
+def _compiled(file: str, lines: Iterable[str], flags: Sequence[str], link: Sequence[str]) -> Path:
+    """The shared library of these lines of CUDA, which are compiled once; it has the name of
+    `file`. HotpathError with the compiler's first error."""
     toolchain = find_toolchain()
     major, minor = _capability()
     arch = f"{major}{minor}{'a' * (major >= HOPPER[0])}"
-    command = [str(toolchain.nvcc), f"-gencode=arch=compute_{arch},code=sm_{arch}", "-O3", *flags]
-    command += ["-Xcompiler", "-fPIC", "-shared", "--no-device-link"]
-    command += [*(f"-L{path}" for path in toolchain.libraries), *link]
-    key = "\0".join([*command, toolchain.version, text])
-    path = BUILT / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.so"
+    command = [str(toolchain.nvcc), f"-gencode=arch=compute_{arch},code=sm_{arch}", "-O3"]
+    command += ["-std=c++20", "--expt-relaxed-constexpr", *flags, "-Xcompiler", "-fPIC", "-shared"]
+    command += ["--no-device-link", *(f"-L{path}" for path in toolchain.libraries), *link]
+    text = "\n".join([*lines, ""])
+    key = hashlib.sha256("\0".join([*command, toolchain.version, text]).encode())
+    path = FOLDER / "built" / f"{Path(file).stem}-{key.hexdigest()[:16]}.so"
     if path.exists():
         return path
-    BUILT.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     source, partial = path.with_suffix(f".{os.getpid()}.cu"), path.with_suffix(f".{os.getpid()}")
     source.write_text(text)
     try:
@@ -142,10 +131,9 @@ def _compiled(name: str, text: str, flags: Sequence[str], link: Sequence[str]) -
         path.with_suffix(".log").write_text(str(error))
         first = re.search(r"\n(.*error.*)", str(error))
         reason = first[1].strip() if first else "see its log"
-        raise HotpathError(f"{name} does not compile: {reason}") from error
+        raise HotpathError(f"{Path(file).stem} does not compile: {reason}") from error
     source.unlink()
-    partial.rename(path)
-    return path
+    return partial.rename(path)
 
 
 @cache
@@ -162,47 +150,47 @@ def _imported(name: str, folder: Path) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _load_library(path: Path) -> None:
+def _operators(library: Path) -> Any:
+    """`torch.ops` with those of a library."""
     import torch
 
     # The libraries call the driver, but are not linked with it.
     ctypes.CDLL("libcuda.so.1", ctypes.RTLD_GLOBAL)
-    torch.ops.load_library(str(path))
+    torch.ops.load_library(str(library))
+    return torch.ops
 
 
 def unusable(variant: Variant) -> str | None:
     """The reason why the packages of a variant cannot be used here, or None: one is not installed,
     does not compile or does not load. Each is loaded in a process of its own, once."""
-    reason = unmet(variant.packages)
-    if reason or not variant.packages or variant.is_compiled:  # its packages are called elsewhere
-        return reason
-    return _reasons(variant.path.parent.name)[variant.name]
+    if variant.packages and not variant.is_compiled:  # else its packages are called elsewhere
+        return _reasons(variant.path.parent.name)[variant.name]
+    return unmet(variant.packages)
 
 
 @cache
-def _reasons(study: str) -> Mapping[str, str | None]:
+def _reasons(study: str) -> dict[str, str | None]:
     """Why shipped operators of a study do not load, by variant."""
-    shipped = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
-    variants = {one.name: one for one in shipped}
-    with ThreadPoolExecutor() as threads:
-        reasons = threads.map(lambda one: _try(study, one), variants.values())
-        return dict(zip(variants, reasons, strict=True))
 
-
-def _try(study: str, variant: Variant) -> str | None:
-    if reason := unmet(variant.packages):
-        return reason
-    command = [sys.executable, "-m", "analysis.toolchain.peers", study, variant.name]
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=LOAD_LIMIT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"does not load within {LOAD_LIMIT_S:g} s"
-    if not done.returncode:
+    def reason(variant: Variant) -> str | None:
+        if missing := unmet(variant.packages):
+            return missing
+        command = [sys.executable, "-m", "analysis.toolchain.peers", study, variant.name]
+        try:
+            subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, timeout=LOAD_LIMIT_S, check=True
+            )
+        except subprocess.TimeoutExpired:
+            return f"does not load within {LOAD_LIMIT_S:g} s"
+        except subprocess.CalledProcessError as error:
+            lines = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
+            return f"does not load: {lines[-1][:300]}"
         return None
-    lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    return f"does not load: {lines[-1][:300]}"
+
+    variants = [one for one in find_study(study).variants if one.packages and not one.is_compiled]
+    with ThreadPoolExecutor() as threads:
+        names = [one.name for one in variants]
+        return dict(zip(names, threads.map(reason, variants), strict=True))
 
 
 def main() -> None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from analysis.base.records import columns
 
-_ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+_KERNEL = re.compile(
+    r"Compiling entry function '(\S+)' for '(\S+)'\n.*\n"
+    r"\s*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r".*Used (\d+) registers(?:.*?(\d+) bytes smem)?"
+)
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,6 @@ COLUMNS = columns(KernelResources)
 
 def parse_ptxas(text: str, study: str, variant: str) -> Iterator[KernelResources]:
     """Every kernel in `text`, the output of `ptxas -v`; shared memory is the static part."""
-    kernel, arch, stack = "", "", [0, 0, 0]
-    for line in text.splitlines():
-        if entry := _ENTRY.search(line):
-            kernel, arch = entry.groups()
-        elif frame := _STACK.search(line):
-            stack = [int(number) for number in frame.groups()]
-        elif kernel and (used := _USED.search(line)):
-            counts = int(used[1]), int(used[2] or 0)
-            yield KernelResources(study, variant, arch, kernel, *counts, *stack)
-            kernel = ""
+    for kernel, arch, *counts in _KERNEL.findall(text):
+        *stack, registers, shared = (int(count or 0) for count in counts)
+        yield KernelResources(study, variant, arch, kernel, registers, shared, *stack)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -41,28 +42,27 @@ class KernelCode:
     """Loads and stores of global or unknown memory by width in bits, and loads under way.
 
     `loads_in_flight` is the most loads that a warp has issued before it needs the data of one, and
-    `in_flight_bytes` what the last such group asks for where every lane takes part.
+    `in_flight_bytes` what the last such group asks for where every lane takes part. `reason` says
+    why a module could not be read.
     """
 
-    arch: str
-    kernel: str
+    arch: str = ""
+    kernel: str = ""
     loads: Counter[int] = field(default_factory=Counter)
     stores: Counter[int] = field(default_factory=Counter)
     loads_in_flight: int = 0
     in_flight_bytes: int = 0
+    reason: str = ""
 
     def follow(self, waiting: dict[int, tuple[int, int]], line: re.Match[str]) -> None:
         """Count one instruction and update the loads under way: by first register, how many
         registers each fills, and its width in bits."""
         name, operands = line["name"], line["rest"]
-        named = {
-            register
-            for number, pair in _REGISTER.findall(operands)
-            for register in range(int(number), int(number) + (2 if pair else 1))
-        }
-        for first, (count, _) in list(waiting.items()):
-            if not named.isdisjoint(range(first, first + count)):
-                del waiting[first]
+        for number, pair in _REGISTER.findall(operands):
+            named = {int(number), int(number) + bool(pair)}
+            for first, (count, _) in list(waiting.items()):
+                if not named.isdisjoint(range(first, first + count)):
+                    del waiting[first]
         option = _WIDTH.search(line["options"])
         width = int(option[1] or option[2]) if option else 32
         if name in ("STG", "ST"):
@@ -78,14 +78,6 @@ class KernelCode:
             waiting.clear()
 
 
-@dataclass
-class VariantCode:
-    """The kernels of a variant's module, or why it could not be read."""
-
-    kernels: list[KernelCode] = field(default_factory=list)
-    reason: str = ""
-
-
 def parse_sass(text: str) -> list[KernelCode]:
     """Every kernel in `text`, the output of `cuobjdump -sass`.
 
@@ -93,72 +85,61 @@ def parse_sass(text: str) -> list[KernelCode]:
     from its issue until an instruction names a register it fills; asynchronous copies to shared
     memory do not count.
     """
-    arch, found = "", list[KernelCode]()
-    waiting: dict[int, tuple[int, int]] = {}
+    arch, kernels, waiting = "", list[KernelCode](), dict[int, tuple[int, int]]()
     for line in text.splitlines():
         if header := _HEADER.match(line):
             if header[1] == "code for":
                 arch = header[2]
             else:
-                found.append(KernelCode(arch, header[2]))
-                waiting = {}
-        elif found and (instruction := _LINE.match(line)):
-            found[-1].follow(waiting, instruction)
-    return found
+                kernels.append(KernelCode(arch, header[2]))
+                waiting.clear()
+        elif kernels and (instruction := _LINE.match(line)):
+            kernels[-1].follow(waiting, instruction)
+    return kernels
 
 
-def find_tool(name: str) -> Path:
-    """A tool of CUDA: this environment's, else the one in PATH. HotpathError where it is in
-    neither."""
+def find_tool(name: str) -> str:
+    """A tool of CUDA: this environment's, else the one in PATH. HotpathError if there is none."""
     packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cu13", "bin")
     if found := shutil.which(name, path=packaged) or shutil.which(name):
-        return Path(found)
+        return found
     raise HotpathError(f"{name} is neither in this environment nor in PATH")
 
 
-def cuobjdump(file: Path, *arguments: str, folder: Path | None = None) -> str:
-    """What cuobjdump, run in `folder`, writes of `file`; empty if it has no device code.
-
-    HotpathError with the tool's message where it fails.
-    """
-    command = [str(find_tool("cuobjdump")), *arguments, str(file.resolve())]
-    environment = {**os.environ, "NVDISASM_PATH": str(find_tool("nvdisasm").parent)}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    message = done.stderr.strip()
-    if "does not contain device code" in message:
-        return ""
-    if done.returncode != 0:
-        raise HotpathError(f"{file.name}: {message or 'cuobjdump failed'}")
+def cuobjdump(file: Path, *arguments: str) -> str:
+    """What cuobjdump writes of `file`; empty if it has no device code. HotpathError with the tool's
+    message where it fails."""
+    command = [find_tool("cuobjdump"), *arguments, str(file)]
+    environment = os.environ | {"NVDISASM_PATH": str(Path(find_tool("nvdisasm")).parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and "does not contain device code" not in done.stderr:
+        raise HotpathError(f"{file.name}: {done.stderr.strip() or 'cuobjdump failed'}")
     return done.stdout
 
 
-def write_code(path: Path, study: str, variant: str, code: VariantCode) -> None:
+def write_code(path: Path, study: str, variant: str, kernels: Iterable[KernelCode]) -> None:
     """Write COLUMNS; a reason becomes a row by itself."""
     rows: list[list[object]] = []
-    for kernel in code.kernels:
+    for kernel in kernels:
         counts = [of[width] for of in (kernel.loads, kernel.stores) for width in WIDTHS]
-        in_flight = kernel.loads_in_flight, kernel.in_flight_bytes
-        rows.append([study, variant, kernel.arch, kernel.kernel, *counts, *in_flight, ""])
-    if code.reason:
-        rows.append([study, variant, *[""] * (len(COLUMNS) - 3), code.reason])
+        numbers = [*counts, kernel.loads_in_flight, kernel.in_flight_bytes]
+        known = [""] * len(numbers) if kernel.reason else numbers
+        rows.append([study, variant, kernel.arch, kernel.kernel, *known, kernel.reason])
     path.write_text(to_text(COLUMNS, rows), newline="")
 
 
-def read_code(path: Path) -> dict[tuple[str, str], VariantCode]:
+def read_code(path: Path) -> dict[tuple[str, str], list[KernelCode]]:
     """The content of a file by `write_code`, by study and variant; empty without a file."""
-    found: defaultdict[tuple[str, str], VariantCode] = defaultdict(VariantCode)
+    found: defaultdict[tuple[str, str], list[KernelCode]] = defaultdict(list)
     lines = path.read_text().splitlines()[1:] if path.exists() else ()
-    for study, variant, arch, kernel, *numbers, reason in csv.reader(lines):
-        code = found[study, variant]
-        code.reason = code.reason or reason
-        if kernel:
-            counts = [int(number) for number in numbers]
-            loads = Counter(dict(zip(WIDTHS, counts, strict=False)))
-            stores = Counter(dict(zip(WIDTHS, counts[len(WIDTHS) :], strict=False)))
-            code.kernels.append(KernelCode(arch, kernel, loads, stores, *counts[-2:]))
-    return dict(found)
+    for study, variant, arch, kernel, *texts, reason in csv.reader(lines):
+        numbers = [int(text or 0) for text in texts]
+        loads, stores = (
+            Counter(dict(zip(WIDTHS, numbers[start:], strict=False))) for start in (0, len(WIDTHS))
+        )
+        code = KernelCode(arch, kernel, loads, stores, numbers[-2], numbers[-1], reason)
+        found[study, variant].append(code)
+    return found
 
 
 def main() -> None:
@@ -169,10 +150,10 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     try:
-        code = VariantCode(parse_sass(cuobjdump(given.module, "-sass")))
+        kernels = parse_sass(cuobjdump(given.module, "-sass"))
     except HotpathError as error:
-        code = VariantCode(reason=str(error))
-    write_code(given.out, given.study, given.variant, code)
+        kernels = [KernelCode(reason=str(error))]
+    write_code(given.out, given.study, given.variant, kernels)
 
 
 if __name__ == "__main__":

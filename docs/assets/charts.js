@@ -19,11 +19,13 @@ function engine() {
   return loading;
 }
 
-// A view of a Vega-Lite specification in `holder`. A content policy may forbid to compile functions, as Vega does
-// unless it interprets expressions (ast). Links of marks are addresses from `root`.
-export async function embed(holder, spec, root) {
+// Puts a view of a Vega-Lite specification into `box` once it has been drawn. A content policy may forbid to compile
+// functions, as Vega does unless it interprets expressions (ast). Links of marks are addresses from `root`.
+export async function show(box, spec, root) {
   await engine();
-  const options = {
+  const holder = element("div", { className: "hp-coming", ariaHidden: "true" }); // the surrounding box has the text
+  box.append(holder);
+  await vegaEmbed(holder, spec, {
     mode: "vega-lite",
     ast: true,
     actions: false,
@@ -32,19 +34,9 @@ export async function embed(holder, spec, root) {
     renderer: "svg",
     loader: { baseURL: root.href.replace(/\/$/, "") },
     tooltip: { formatTooltip: tooltipOf },
-  };
-  const { view } = await vegaEmbed(holder, spec, options);
-  return view;
-}
-
-// Puts a view into `box` once it has been drawn.
-export async function show(box, spec, root) {
-  const holder = element("div", { className: "hp-coming", ariaHidden: "true" }); // the surrounding box has the text
-  box.append(holder);
-  const view = await embed(holder, spec, root);
+  });
   holder.className = "hp-live";
   box.replaceChildren(holder);
-  return view;
 }
 
 class Chart {
@@ -159,45 +151,16 @@ class Chart {
   }
 
   offerTools() {
-    const { study } = this.figure.dataset;
-    const save = async (kind, make) => {
+    const save = () => {
       const chosen = Object.entries(this.values).map(([name, value]) => `${name}=${value}`);
-      const name = [study, this.name, ...chosen].join("-").replace(/[^\w.=+-]+/g, "_").slice(0, 150);
-      const href = await make();
-      element("a", { download: `${name}.${kind}`, href }).click();
-    };
-    const file = (text, type) => URL.createObjectURL(new Blob([text], { type }));
-    const formats = {
-      png: () => this.titled((view) => view.toImageURL("png", 2)),
-      svg: async () => file(await this.titled((view) => view.toSVG()), "image/svg+xml"),
-      csv: () => file(csvOf(this.rows, this.address.href), "text/csv"),
+      const name = [this.figure.dataset.study, this.name, ...chosen].join("-").replace(/[^\w.=+-]+/g, "_").slice(0, 150);
+      const href = URL.createObjectURL(new Blob([csvOf(this.rows, this.address.href)], { type: "text/csv" }));
+      element("a", { download: `${name}.csv`, href }).click();
     };
     this.part("tools").append(
       button("Copy link", `Copy the address of ${this.name} as shown`, () => copy(this.address.href)),
-      ...Object.entries(formats).map(([kind, make]) =>
-        button(kind.toUpperCase(), `Save ${this.name} as ${kind.toUpperCase()}`, () => save(kind, make)),
-      ),
+      button("CSV", `Save ${this.name} as CSV`, save),
     );
-  }
-
-  // The result of `make` for a view in the page's colours, with its title and address.
-  async titled(make) {
-    const isDark = document.body.getAttribute("data-md-color-scheme") === "slate";
-    const colours = JSON.stringify(this.spec).replace(/light-dark\((#\w+),(#\w+)\)/g, isDark ? "$2" : "$1");
-    const spec = JSON.parse(colours);
-    const sentence = this.figure.querySelector("figcaption").textContent;
-    const ink = spec.config.text.color;
-    spec.title = { text: sentence.split(/[.?:]\s/, 1)[0], subtitle: this.address.href, anchor: "start", color: ink, subtitleColor: ink };
-    spec.background = getComputedStyle(document.body).backgroundColor;
-    const holder = element("div", { className: "hp-coming" });
-    this.part("view").append(holder);
-    const view = await embed(holder, { ...spec, data: { values: this.rows } }, this.root);
-    try {
-      return await make(view);
-    } finally {
-      view.finalize();
-      holder.remove();
-    }
   }
 }
 

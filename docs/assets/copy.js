@@ -15,22 +15,11 @@ function announce(text) {
 
 export async function copy(text) {
   try {
-    if (navigator.clipboard) await navigator.clipboard.writeText(text);
-    else copySelected(text);
+    await navigator.clipboard.writeText(text); // over plain HTTP, there is no clipboard
     announce("Copied");
   } catch {
     announce("The browser does not allow copying");
   }
-}
-
-// Browsers give pages over plain HTTP no clipboard API.
-function copySelected(text) {
-  const field = element("textarea", { value: text });
-  document.body.append(field);
-  field.select();
-  const isCopied = document.execCommand("copy");
-  field.remove();
-  if (!isCopied) throw new Error("not copied");
 }
 
 export const button = (text, label, onclick) => element("button", { type: "button", className: "hp-button", ariaLabel: label, onclick }, text);

@@ -123,15 +123,11 @@ class Explorer {
     await this.follow();
   }
 
-  async payloadsOf(study) {
-    this.payloads[study] ??= await read(new URL(`charts/${study}/all.payloads.json`, this.site), "json");
-    return this.payloads[study];
-  }
-
   // The figures of the choice.
   async figures() {
     const { study, metric, as } = this.values;
-    const bytes = as === "rate" ? await this.payloadsOf(study) : {};
+    const payloads = new URL(`charts/${study}/all.payloads.json`, this.site);
+    const bytes = as === "rate" ? (this.payloads[study] ??= await read(payloads, "json")) : {};
     const fits = ({ keys }) => Object.entries(this.values).every(([key, value]) => !(key in keys) || value === ALL || keys[key] === value);
     const rows = this.rows.filter((row) => row.study === study && row.metric === metric && fits(row));
     return rows.flatMap((row) => {

@@ -2,8 +2,6 @@
 import { element } from "./choice.js";
 import { offerCopies } from "./copy.js";
 
-// Variants that once had other names: links to them stay valid.
-const RENAMED = [/^seed_(?=p[0-3](-|$))/, "published_"];
 const FOLDED = "details[data-fragment]";
 const loading = new WeakMap(); // details -> promise of its content
 
@@ -72,11 +70,6 @@ function targetId() {
 
 async function openTarget() {
   const id = targetId();
-  const renamed = id.replace(...RENAMED);
-  if (renamed !== id) {
-    location.replace(`#${renamed}`); // which calls this function again
-    return;
-  }
   const element = id && document.getElementById(id);
   const fold = element ? element.closest(FOLDED) : id && foldOf(id);
   for (let ancestor = fold || element; ancestor; ancestor = ancestor.parentElement) {

@@ -1,6 +1,7 @@
-// Tables that do not fit a narrow screen: a card for each row, with the name of its column above each value. The style
-// sheet does the rest. Without a script, they scroll.
+// Tables that do not fit a narrow screen: a card for each row, with the name of its column above each value; a table of
+// few columns stays one, and its words break. The style sheet does the rest. Without a script, they scroll.
 const NARROW = matchMedia("(max-width: 44em)");
+const FEW_COLUMNS = 3;
 const rooms = new WeakMap(); // the width that a table had when it was arranged
 
 const watcher = new ResizeObserver((entries) => entries.forEach(({ target }) => arrange(target)));
@@ -19,12 +20,14 @@ function arrange(table) {
   const room = box.clientWidth;
   if (!room || rooms.get(table) === room) return;
   rooms.set(table, room);
+  const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+  const isSmall = names.length <= FEW_COLUMNS;
   table.removeAttribute("data-stacked");
+  table.toggleAttribute("data-small", isSmall);
   // A sentence in a cell of one word's width fits, but nobody can read it.
-  const isSqueezed = [...table.querySelectorAll("tbody td")].some((cell) => cell.textContent.length > 30 && cell.clientWidth < 100);
+  const isSqueezed = !isSmall && [...table.querySelectorAll("tbody td")].some((cell) => cell.textContent.length > 30 && cell.clientWidth < 100);
   const fits = !(NARROW.matches && isSqueezed) && Math.max(table.offsetWidth, box.scrollWidth) <= room;
   if (!fits) box.tabIndex = 0; // what scrolls can be reached by keys
-  const names = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
   if (!names.length || !NARROW.matches || fits) return;
   table.setAttribute("data-stacked", "");
   for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.column = names[cell.cellIndex] ?? "";

@@ -1,9 +1,8 @@
-"""Tables of the link model: its errors, and links that were not measured. Of these, the rates of
-large copies that the model allows, beside published ones, and the parameters behind that."""
+"""Tables of the link model: its errors, and the rates of large copies that it allows over other
+links, beside published ones."""
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from markupsafe import Markup
@@ -12,17 +11,14 @@ from analysis.api.charts import Chip, PageTable, StudyFacts
 from analysis.api.model import (
     EQUAL_WITHIN,
     JUDGED_WITHIN,
-    MEANING,
-    OF_THE_MACHINE,
     USES,
     Link,
-    Parameter,
     PublishedRate,
     behind,
     predict,
     read_links,
 )
-from analysis.api.quantities import digits, percent, quantity, signed_percent
+from analysis.api.quantities import percent, quantity, signed_percent
 from analysis.api.study import Access
 
 COPY_BYTES: Final = 2**30
@@ -98,38 +94,4 @@ def predicted_links(facts: StudyFacts) -> PageTable:
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 
 
-def stated_links(facts: StudyFacts) -> PageTable:
-    """The parameters of those links, each with its source."""
-    of_machine = {}
-    if known := calibrated_chip(facts):
-        chip, link = known
-        efficiency = chip.parameters.link_rate / link.packet_rate
-        of_machine = dict(zip(OF_THE_MACHINE, (efficiency, chip.parameters.latency), strict=True))
-    rows = [
-        [
-            link.title,
-            MEANING[name],
-            _value(parameter, of_machine.get(name, math.nan)),
-            parameter.source or f"assumption: {parameter.assumption}",
-        ]
-        for link in read_links()
-        for name, parameter in link.parameters.items()
-    ]
-    return PageTable(["link", "parameter", "value", "from"], rows, NOT_CALIBRATED, ["value"])
-
-
-def _value(parameter: Parameter, of_machine: float) -> str:
-    """The value of a parameter of a link, or else the calibrated machine's."""
-    value = of_machine if math.isnan(parameter.value) else parameter.value
-    if math.isnan(value):
-        return "as calibrated"
-    if parameter.unit == "B":
-        return f"{value:g} B"
-    return digits(value, 4) if parameter.unit == "1" else quantity(value, parameter.unit)
-
-
-TABLES: Final = {
-    "judgement": judgement,
-    "predicted_links": predicted_links,
-    "stated_links": stated_links,
-}
+TABLES: Final = {"judgement": judgement, "predicted_links": predicted_links}

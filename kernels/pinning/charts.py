@@ -1,8 +1,8 @@
-"""Charts of this study: pinning beside the waits of a neighbour, by variant, call and chunk."""
+"""Charts of this study: pinning beside the waits of a neighbour, by variant and chunk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import altair as alt
@@ -30,18 +30,8 @@ WAITS: Final = {
 }
 LINES: Final = ("until pinned", "longest call", "longest call, unpinning")
 """Names of WAITS at the ends of lines."""
-STATISTICS: Final = {
-    "call_median": "median",
-    "call_p99": "99th percentile",
-    "call_worst": "longest",
-    "alone_worst": "longest alone",
-}
-CALLS: Final = {"info": "cudaMemGetInfo", "malloc": "cudaMalloc, cudaFree"}
-"""Kinds of calls that their key does not name."""
-CALLS_MIB: Final = 512
+OTHER_CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
-COMPARED: Final = ("host_alloc", "touched_by_threads", "chunks", "small_chunks")
-"""Variants whose neighbours are asked for every kind of call."""
 COLUMNS: Final = {
     **{name: name for name in ("variant", "case", "what")},
     "short": "time",
@@ -50,13 +40,12 @@ COLUMNS: Final = {
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`waits`, `calls`, `parts` and `chunk_sizes`, as far as measured."""
+    """`waits`, `parts` and `chunk_sizes`, as far as measured."""
     parts = part_rows(facts)
     time = alt.X("seconds:Q", title="host time", axis=si_axis("s"))
     what = "time of touching and of registering, stacked."
     return {
         "waits": waits(facts),
-        "calls": calls(facts),
         "parts": part_chart(
             facts, parts[parts["case"] == facts.study.headline], time, what, figure=""
         ),
@@ -71,43 +60,23 @@ def times(facts: StudyFacts, names: Mapping[str, str]) -> pd.DataFrame:
 
 
 def waits(facts: StudyFacts) -> Chart | None:
-    """A row a variant: the time to pin and the longest calls of another process."""
+    """A row a variant with its usual chunks and threads: the time to pin and the longest calls of
+    another process."""
     rows = times(facts, WAITS).sort_values("mib", ascending=False)
     of_process = (rows["beside"] == "process") & (rows["calls"] == "malloc")
     subjects = [variant.name for variant in facts.study.subjects]
-    rows = rows[of_process & (rows["mib"] != CALLS_MIB) & rows["variant"].isin(subjects)]
-    rows = rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]])
-    what = "time to pin and longest CUDA call of another process, by variant."
-    return _dots(facts, rows, list(WAITS.values()), what, Select("size", "size"))
-
-
-def calls(facts: StudyFacts) -> Chart | None:
-    """A row a variant: median, 99th percentile and longest of one kind of call."""
-    rows = times(facts, STATISTICS)
-    rows = rows[rows["variant"].isin(COMPARED) & rows["beside"].isin(["process", "thread"])]
-    rows = rows[rows["mib"] == CALLS_MIB]
-    beside = [f"another {one}" for one in rows["beside"]]
-    rows = rows.assign(call=rows["calls"].replace(CALLS), neighbour=beside)
-    what = "times of a neighbour's calls while memory is pinned, by variant."
-    call = Select("call", "call", CALLS["malloc"])
-    neighbour = Select("neighbour", "neighbour", "another process")
-    return _dots(facts, rows, list(STATISTICS.values()), what, call, neighbour)
-
-
-def _dots(
-    facts: StudyFacts, rows: pd.DataFrame, names: Sequence[str], what: str, *selects: Select
-) -> Chart | None:
-    """A row a variant with its usual chunks and threads, and a dot a time."""
+    rows = rows[of_process & (rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
+    rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
     return dot_chart(
-        rows[rows["chunk_mib"].isna() & rows["threads"].isna()],
+        rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]]),
         alt.X("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
         "variant",
         facts.study.variant_names,
-        what,
+        "time to pin and longest CUDA call of another process, by variant.",
         COLUMNS,
-        selects,
+        [Select("size", "size")],
         by="what",
-        names=names,
+        names=list(WAITS.values()),
         name="title",
     )
 

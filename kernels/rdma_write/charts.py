@@ -1,21 +1,17 @@
-"""Charts of this study: rates over threads, the ladder beside the write-up's, and components
-of a write's time."""
+"""Charts of this study: the ladder beside the write-up's, and components of a write's time."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from analysis.api.charts import (
-    BASIS_COLUMNS,
     Chart,
     Select,
     StudyFacts,
     dot_chart,
-    line_chart,
     log_scale,
     part_chart,
     part_rows,
@@ -23,44 +19,18 @@ from analysis.api.charts import (
 from analysis.api.study import parse_case
 
 WRITE_UP: Final = "write-up"
-SHOWN_STEPS: Final = 5
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`scaling`, `ladder` and `parts`; None for a chart without data."""
-    points = facts.points
-    points = points[points["seconds"].notna() & (points["state"] != "published")]
-    return {
-        "scaling": scaling(facts, points),
-        "ladder": ladder(facts, points),
-        "parts": parts(facts),
-    }
+    """`ladder` and `parts`; None for a chart without data."""
+    return {"ladder": ladder(facts), "parts": parts(facts)}
 
 
-def scaling(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """Writes per second over threads in the headline case, by the first and the last steps."""
-    for key, value in parse_case(facts.study.headline).items():
-        if key != "threads":
-            points = points[points[f"case_{key}"] == value]
-    steps = [v.name for v in facts.study.with_role("step") if v.name in set(points["variant"])]
-    places = np.linspace(0, len(steps) - 1, SHOWN_STEPS).astype(int) if steps else ()
-    axis = alt.Axis(values=sorted(points["case_threads"].unique()))
-    scale = alt.Scale(type="log", base=2)
-    mpps = 1e-6 / points["seconds"]
-    return line_chart(
-        points.assign(mpps=mpps, written=mpps.map("{:.3g} Mpps".format)),
-        alt.X("case_threads:Q", title="threads per side", scale=scale, axis=axis),
-        alt.Y("mpps:Q", title="writes, Mpps", scale=alt.Scale(zero=True)),
-        "variant",
-        [steps[place] for place in sorted({*places})],
-        "millions of writes per second over threads.",
-        {**BASIS_COLUMNS, "written": "rate"},
-    )
-
-
-def ladder(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
+def ladder(facts: StudyFacts) -> Chart | None:
     """Rate of each step relative to the first, in the write-up and on every machine."""
     titles = {variant.name: variant.title for variant in facts.study.with_role("step", "beyond")}
+    points = facts.points
+    points = points[points["seconds"].notna() & (points["state"] != "published")]
     points = points[points["case"] == facts.study.headline]
     called = points["machine"].map(facts.inputs.called)
     printed = [(WRITE_UP, row.variant, row.seconds) for row in facts.published]

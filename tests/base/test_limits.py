@@ -9,8 +9,8 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from analysis.base.errors import FieldError
-from analysis.base.gpu import NoGpu, open_gpus, show_only
+from analysis.base.errors import HotpathError
+from analysis.base.gpu import open_gpus, show_only
 from analysis.base.limits import (
     allocatable_bytes,
     allowed_cores,
@@ -19,7 +19,7 @@ from analysis.base.limits import (
     throttled_periods,
 )
 from tests.limited import HUGE, QUOTAS, SYSTEMS
-from tests.nvml import Device, install
+from tests.nvml import Device, fail, install
 
 ALL = len(os.sched_getaffinity(0))
 
@@ -38,10 +38,7 @@ def test_the_least_quota_counts(tmp_path: Path, name: str) -> None:
     system.write(tmp_path)
     assert (cpu_quota(tmp_path), throttled_periods(tmp_path)) == (quota, throttled)
     assert allowed_cores(tmp_path) == (ALL if quota is None else max(1, min(ALL, int(quota))))
-
-
-def test_a_list_of_cpus_is_read_in_its_order() -> None:
-    lists = {"0\n": [0], "0-3,8": [0, 1, 2, 3, 8], "4,36\n": [4, 36], "7-7": [7], "\n": []}
+    lists = {"0-3,8": [0, 1, 2, 3, 8], "4,36\n": [4, 36], "7-7": [7], "\n": []}
     assert {text: parse_cpu_list(text) for text in lists} == lists
 
 
@@ -49,32 +46,24 @@ def test_a_list_of_cpus_is_read_in_its_order() -> None:
     ("has_driver", "which", "message"),
     [
         (False, [0], "no GPU: "),
-        (False, [99], "config: gpu: expected 0, as there is no GPU here.*, got 99$"),
-        (False, [0, "GPU-0"], r"config: gpu: expected 0, .*, got \[0, 'GPU-0'\]$"),
-        (True, [0, 3], "config: gpu: expected an index below 3 or a UUID, got 3"),
-        (
-            True,
-            [1, "GPU-1"],
-            r"config: gpu: expected GPUs that differ from each other, got \[",
-        ),
+        (False, [99], r"config: gpu: expected 0, as there is no GPU here.*, got \[99\]$"),
+        (True, [0, 9], "config: gpu: expected the index or UUID of a GPU, got 9"),
+        (True, [1, "GPU-1"], r"config: gpu: expected GPUs that differ from each other, got \["),
         (True, [0, 1], r"config: gpu: expected GPUs of one kind, got \['NVIDIA H200', 'NVIDIA L4'"),
+        (True, [3], "GPU 3: MIG is on, and only whole GPUs are measured"),
     ],
 )
 def test_gpus_are_opened_in_their_order_or_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, has_driver: bool, which: Sequence[int | str], message: str
 ) -> None:
-    install(monkeypatch, [Device(0), Device(1, name="NVIDIA L4"), Device(2)])
+    found = [Device(0), Device(1, name="NVIDIA L4"), Device(2), Device(3, is_divided=True)]
+    install(monkeypatch, found)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with open_gpus([2, "GPU-0"]) as gpus:
         assert [(gpu.index, gpu.arch) for gpu in gpus] == [(2, "sm_90"), (0, "sm_90")]
         show_only(gpus)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-2,GPU-0"
-
-    def fail() -> None:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
-
     if not has_driver:
-        monkeypatch.setattr(pynvml, "nvmlInit", fail)
-    kind = FieldError if message.startswith("config") else NoGpu
-    with pytest.raises(kind, match=f"^{message}"), open_gpus(which):
+        fail(monkeypatch, "nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    with pytest.raises(HotpathError, match=f"^{message}"), open_gpus(which):
         pass

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 
 import psutil
 import pytest
 
 from analysis import ROOT
-from analysis.base import processes
-from analysis.base.cli import (
-    INTERRUPTED,
-    READER_GONE,
-    at_least,
-    existing_file,
-    existing_folder,
-    fail_in_one_line,
-    program,
-    settings,
-)
+from analysis.base import cli, processes
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.processes import STARTER, forked_map
 from tests.waiting import wait_for
@@ -53,7 +41,7 @@ def work():
     {}
 fail_in_one_line(work)
 """
-WAITS = f"print('ready', flush=True); {SLEEP}"
+WAITS = PROGRAM.format(f"print('ready', flush=True); {SLEEP}")
 TIDIES = """try:
         os.kill(os.getpid(), signal.SIGINT)
     finally:
@@ -61,23 +49,12 @@ TIDIES = """try:
         print("tidy", flush=True)"""
 
 
-@pytest.fixture(autouse=True)
-def without_starter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(STARTER, raising=False)
-
-
 def start(code: str, redirection: str = "", **environment: str) -> subprocess.Popen[str]:
-    others = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    others = {k: v for k, v in os.environ.items() if k not in ("PYTHONUNBUFFERED", STARTER)}
     script = f'"$0" -c "$1" {redirection}; exit ${{PIPESTATUS[0]}}'
-    script = script if redirection else 'exec "$0" -c "$1"'
-    return subprocess.Popen(
-        ["bash", "-c", script, sys.executable, code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=others | environment,
-        cwd=ROOT,
-    )
+    shell = ["bash", "-c", script if redirection else 'exec "$0" -c "$1"', sys.executable, code]
+    pipe, environment = subprocess.PIPE, others | environment
+    return subprocess.Popen(shell, stdout=pipe, stderr=pipe, text=True, env=environment, cwd=ROOT)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
@@ -85,32 +62,29 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize(
-    ("error", "kind", "message"),
-    [
-        (HotpathError("config: wrong"), SystemExit, "error: config: wrong"),
-        (OSError(errno.ENOSPC, "No space", "a.json"), SystemExit, "error: a.json: No space; make"),
-        (OSError(errno.EBADF, "a mistake"), OSError, r"\[Errno 9\] a mistake"),
-    ],
-)
-def test_expected_errors_are_one_line(
-    error: Exception, kind: type[BaseException], message: str
-) -> None:
-    def main() -> None:
-        raise error
+def test_expected_errors_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(STARTER, raising=False)
+    for error, message in (
+        (HotpathError("config: wrong"), "error: config: wrong"),
+        (OSError(errno.ENOSPC, "No space", "a.json"), "error: a.json: No space; make"),
+        (OSError(errno.EBADF, "a mistake"), r"\[Errno 9\] a mistake"),
+    ):
 
-    with pytest.raises(kind, match=f"^{message}"):
-        fail_in_one_line(main)
+        def main(error: Exception = error) -> None:
+            raise error
+
+        with pytest.raises((SystemExit, OSError), match=f"^{message}"):
+            cli.fail_in_one_line(main)
 
 
 @pytest.mark.parametrize(
     ("work", "redirection", "code", "error"),
     [
-        ("while True: print('line')", "| true", READER_GONE, ""),
+        ("while True: print('line')", "| true", cli.READER_GONE, ""),
         ("print('line'); raise HotpathError('wrong')", "| true", 1, "error: wrong\n"),
         ("print('line')", ">&-", 0, ""),
         ("print('line')", ">/dev/full", 1, f"error: {FULL}\n"),
-        (TIDIES, "", INTERRUPTED, "interrupted\n"),
+        (TIDIES, "", cli.INTERRUPTED, "interrupted\n"),
     ],
 )
 def test_output_that_cannot_be_written_and_interrupts_are_no_traceback(
@@ -132,45 +106,21 @@ def test_child_ends_when_its_parent_is_killed() -> None:
 
 def test_program_cleans_up_and_ends_with_its_starter() -> None:
     starter = start(SLEEP)
-    ending = start(PROGRAM.format(WAITS), **{STARTER: str(starter.pid)})
+    ending = start(WAITS, **{STARTER: str(starter.pid)})
     assert first_line(ending) == "ready"
     starter.kill()
     starter.wait()
     assert ending.communicate()[1] == "interrupted\n"
-    assert ending.returncode == INTERRUPTED
-    late = start(PROGRAM.format(WAITS), **{STARTER: str(starter.pid)})
+    assert ending.returncode == cli.INTERRUPTED
+    late = start(WAITS, **{STARTER: str(starter.pid)})
     assert "has ended" in late.communicate()[1]
 
 
 def test_importing_is_interrupted_in_one_line_and_starts_no_threads() -> None:
-    for code, printed, error in (
-        ("import analysis; raise KeyboardInterrupt", "", "interrupted\n"),
-        (
-            "import os, analysis, numpy, scipy.special; print(len(os.listdir('/proc/self/task')))",
-            "1\n",
-            "",
-        ),
-    ):
-        assert start(code, OPENBLAS_NUM_THREADS="1").communicate() == (printed, error)
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "expected"),
-    [
-        *((settings, text, "a JSON object like .*") for text in ("{", "1", "[" * 100_000)),
-        *((at_least(1), text, "a whole number of at least 1") for text in ("0", "1.5", "9" * 19)),
-        *((existing_folder, text, "an existing folder") for text in ("/no", __file__)),
-        (existing_file, "/no", "an existing file"),
-    ],
-)
-def test_invalid_argument_is_named(
-    kind: Callable[[str], object], text: str, expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = program("analysis.made_up", None)
-    parser.add_argument("--argument", type=kind)
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--argument", text])
-    assert re.search(f"argument --argument: expected {expected}, got", capsys.readouterr().err)
+    tasks = "import os, analysis, numpy, scipy.special; print(len(os.listdir('/proc/self/task')))"
+    assert start(tasks, OPENBLAS_NUM_THREADS="1").communicate() == ("1\n", "")
+    interrupted = start("import analysis; raise KeyboardInterrupt")
+    assert interrupted.communicate() == ("", "interrupted\n")
 
 
 def test_results_and_errors_of_other_processes_reach_the_caller(

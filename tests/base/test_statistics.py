@@ -64,23 +64,6 @@ def test_one_program_against_itself_is_rarely_called_different(sigma: float) -> 
     assert verdicts.count("faster") + verdicts.count("slower") <= 0.05 * EXPERIMENTS
 
 
-def test_a_run_of_one_round_does_not_hide_the_interval_of_another() -> None:
-    rounds = [1.0, 1.1, 1.2]
-    assert estimate([rounds, [1.1]]) == pytest.approx((1.1, *median_interval(rounds)))
-    assert estimate([rounds, [9.0]]).high == 9.0 and estimate([[0.1], rounds]).low == 0.1
-    assert np.isnan(estimate([[1.0], [1.1]]).low)
-
-
-def test_a_medians_interval_is_two_of_its_rounds() -> None:
-    rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
-    assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
-    assert median_interval(rounds[:MIN_ROUNDS]) == (1.0, 10.0)
-    low, high = median_interval([1.0, 1.1, 1.2])
-    assert low < 1.0 and high > 1.2
-    _, outlier = median_interval([1.0, 1.0, 1.0, 1.0, 9.0])
-    assert outlier == 9.0  # beyond the interval of the mean
-
-
 @pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("sigma", [0.002, 0.1, 0.6])
 @pytest.mark.parametrize("kind", [TIME, COUNT])
@@ -92,21 +75,18 @@ def test_the_next_run_is_where_it_is_expected(runs: int, sigma: float, kind: Kin
     assert inside in CORRECT or (kind is TIME and inside > max(CORRECT))
 
 
-def test_times_that_agree_by_chance_are_taken_to_vary_by_a_hundredth() -> None:
-    low, high = prediction_interval([2.0, 2.0, 2.0])
-    reach = 4.303 * SAME_WITHIN * math.sqrt(4 / 3)
-    assert math.log(high / 2) == pytest.approx(reach, rel=1e-3)
-    assert math.log(2 / low) == pytest.approx(reach, rel=1e-3)
-    assert prediction_interval([2.0, 2.0, 2.0], COUNT) == pytest.approx((2.0, 2.0))
-
-
-def test_a_run_outside_the_interval_of_three_others_is_marked() -> None:
-    assert outside_of_others([1.0, 1.01, 0.99, 1.3]) == [False, False, False, True]
-    assert outside_of_others([1.0, 1.01, 1.3]) == [False] * 3  # two others predict nothing
-    assert outside_of_others([2.0] * 4, COUNT) == [False] * 4
-
-
-def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both() -> None:
+def test_intervals_of_rounds_and_of_two_runs_are_their_ends() -> None:
+    rounds = [float(value) for value in (7, 3, 9, 1, 10, 5, 8, 2, 6, 4)]
+    assert median_interval(rounds) == (2.0, 9.0)  # 98 %; from the third to the eighth 89 %
+    assert median_interval(rounds[:MIN_ROUNDS]) == (1.0, 10.0)
+    low, high = few = median_interval([1.0, 1.1, 1.2])
+    assert low < 1.0 and high > 1.2
+    assert median_interval([1.0, 1.0, 1.0, 1.0, 9.0])[1] == 9.0  # beyond the mean's interval
+    # A run of one round does not hide the interval of another.
+    assert estimate([[1.0, 1.1, 1.2], [1.1]]) == pytest.approx((1.1, *few))
+    assert estimate([[1.0, 1.1, 1.2], [9.0]]).high == 9.0
+    assert estimate([[0.1], [1.0, 1.1, 1.2]]).low == 0.1
+    assert np.isnan(estimate([[1.0], [1.1]]).low)
     first, second = [1.0, 1.1, 1.2, 1.1, 1.0, 1.3], [2.0, 2.1, 2.2, 2.1, 2.0, 2.3]
     assert estimate([first, second]) == pytest.approx((1.6, 1.0, 2.3))
     three = estimate([first, second, first])
@@ -114,15 +94,18 @@ def test_figure_of_two_runs_is_that_of_both_and_its_interval_reaches_over_both()
     assert three.low < 1.0 and three.high > 2.3  # a plausible range for another run
 
 
-def test_no_interval_leaves_what_is_possible() -> None:
+def test_intervals_of_runs_vary_by_a_hundredth_and_stay_within_what_is_possible() -> None:
+    low, high = prediction_interval([2.0, 2.0, 2.0])
+    reach = 4.303 * SAME_WITHIN * math.sqrt(4 / 3)
+    assert [math.log(high / 2), math.log(2 / low)] == pytest.approx([reach, reach], rel=1e-3)
+    assert prediction_interval([2.0, 2.0, 2.0], COUNT) == pytest.approx((2.0, 2.0))
     assert prediction_interval([0.9, 0.5, 0.95], SHARE)[1] == 1.0
-    assert prediction_interval([0.0, 0.0, 2.0], TIME)[0] == 0.0
     for runs in ([[0.0], [0.0], [2.0]], [[0.0, 1.0, 0.0]]):
         assert estimate(runs).low == 0.0 and estimate(runs).high > 1.0
     assert estimate([[-1.0], [0.0], [2.0]], DIFFERENCE).low < -1.0
-
-
-def test_mean_of_positive_values_is_geometric() -> None:
-    mean = mean_estimate([1.0, 2.0, 4.0])
+    mean = mean_estimate([1.0, 2.0, 4.0])  # geometric
     assert mean.value == pytest.approx(2.0) and mean.low * mean.high == pytest.approx(4.0)
     assert mean_estimate([-1.0, 0.0, 4.0], DIFFERENCE).value == pytest.approx(1.0)
+    assert outside_of_others([1.0, 1.01, 0.99, 1.3]) == [False, False, False, True]
+    assert outside_of_others([1.0, 1.01, 1.3]) == [False] * 3  # two others predict nothing
+    assert outside_of_others([2.0] * 4, COUNT) == [False] * 4

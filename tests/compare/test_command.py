@@ -4,22 +4,19 @@ import io
 import json
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from analysis import ROOT
 from analysis.compare import __main__ as command
 from analysis.compare.report import as_text, compare
-from analysis.compare.results import read_results
 from analysis.compare.side import Row, Run, Side, run_of
 from tests.compare.nvbench_files import write_nvbench
 from tests.repository import STUDIES
@@ -27,6 +24,7 @@ from tests.roots import make_root
 from tests.synthetic import COPY, files_of, make_stale, write_machine
 
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+Command = Callable[..., tuple[int, str, str]]
 
 
 def files(folder: Path, slower: Mapping[str, float], runs: int = 3) -> Path:
@@ -42,56 +40,55 @@ def files(folder: Path, slower: Mapping[str, float], runs: int = 3) -> Path:
     return folder
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exit:
-        patch.setattr(sys, "argv", ["compare", *map(str, arguments)])
-        command.main()
-    shown = capsys.readouterr()
-    return int(exit.value.code or 0), shown.out, shown.err
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """Run the command on these arguments: its exit code and both outputs."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["compare", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as exit:
+            command.main()
+        shown = capsys.readouterr()
+        return int(exit.value.code or 0), shown.out, shown.err
+
+    return run
 
 
-def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = files(tmp_path / "base", {})
-    assert run(capsys, base, files(tmp_path / "equal", {}))[0] == 0
-    assert run(capsys, base, files(tmp_path / "faster", {"3": -0.1}))[0] == 0
-    code, out, _ = run(capsys, base, files(tmp_path / "slower", {"3": 0.1}))
-    assert code == 1 and out.splitlines()[1].startswith("different, slower  +10.")
-    once = files(tmp_path / "once", {"3": 0.0065}, runs=1)
-    code, out, _ = run(capsys, base, once, "--margin", 1)
+def test_the_exit_code_is_the_verdict_as_in_the_example_of_the_page(run: Command) -> None:
+    base = files(Path("before"), {})
+    assert run(base, files(Path("equal"), {}))[0] == 0
+    assert run(base, files(Path("faster"), {"3": -0.1}))[0] == 0
+    code, out, _ = run(base, files(Path("after"), {"3": 0.1, "7": 0.0492}))
+    example = ROOT / "docs" / "assets" / "compare_example.txt"
+    assert code == 1 and out == example.read_text(encoding="utf-8")
+    once = files(Path("once"), {"3": 0.0065}, runs=1)
+    code, out, _ = run(base, once, "--margin", 1)
     assert code == 2 and "measure more runs" in out
-    assert run(capsys, base, once)[0] == 0, "the margin is 5 % by default"
-
-
-SELECTION = "expected @3, @-3 or the start of a run's time, such as @2026-11, got "
-NO_SELECTION = "expected results of this project, for @ and --metric, got"
-SAME = "expected rows of both sides, from different runs, got 12 of"
+    assert run(base, once)[0] == 0, "the margin is 5 % by default"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        *((("--", given, "m"), given) for given in ("no/where@3", "--no-such-place")),
+        *((("--", given, "m"), given) for given in ("no/where", "--no-such-place")),
         *((("a" * length, "m"), "a" * 20) for length in (300, 5000)),
-        *(((f"m{at}", "m"), f"{SELECTION}{at!r}") for at in ("@", "@-0", "@-1000", "@2026 11")),
-        (("files/0.json@1", "files"), NO_SELECTION),
-        (("files", "files", "--metric", "cpu_time"), NO_SELECTION),
-        (("files", "files", "--json"), SAME),
+        (("files", "files", "--metric", "cpu_time"), "results of this project, for --metric, got"),
+        (("files", "files", "--json"), "rows of both sides, from different runs, got 12 of"),
         (("hostile.json", "files"), "states: expected a list"),
         (("m",), "B: expected another side, unless A is -, got None"),
     ],
 )
 def test_arguments_that_cannot_be_end_with_2_and_one_line(
-    arguments: tuple[str, ...],
-    expected: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], expected: str, run: Command
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     files(Path("files"), {}, runs=1)
     Path("hostile.json").write_text('{"benchmarks": [{"name": "x", "states": 3}]}')
     Path("m").mkdir()
-    code, _, error = run(capsys, *arguments)
+    code, _, error = run(*arguments)
     assert (code, error.count("\n")) == (2, 1)
     assert error.startswith("error: ") and expected in error
 
@@ -111,10 +108,10 @@ def places(document: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def test_random_hostile_files_have_an_exit_code_and_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(0)
-    a = files(tmp_path / "a", {}, runs=1) / "0.json"
+    a = files(Path("a"), {}, runs=1) / "0.json"
     hostile = a.with_name("b.json")
     for _ in range(200):
         document = json.loads(a.read_text())
@@ -122,7 +119,7 @@ def test_random_hostile_files_have_an_exit_code_and_no_traceback(
             container, key = draw.choice(list(places(document)))
             container[key] = draw.choice(HOSTILE_VALUES)
         hostile.write_text(json.dumps(document))
-        code, out, error = run(capsys, *draw.choice([(a, hostile), (hostile, a)]))
+        code, out, error = run(*draw.choice([(a, hostile), (hostile, a)]))
         assert code in (0, 2) or "slower" in out
         assert error.count("\n") <= 1
     monkeypatch.setattr(command, "main", lambda: 1 / 0)
@@ -153,58 +150,35 @@ def test_a_row_that_now_fails_is_a_regression_and_shared_runs_are_no_repetition(
     assert (row.runs, row.direction) == ((4, 2), "slower")
 
 
-RUNS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
+def test_results_are_all_machines_one_a_study_or_a_run_of_todays_code(tmp_path: Path) -> None:
+    results = make_root(tmp_path) / "results"
+    machine = results / "m"
+    for day in (1, 2, 3):
+        write_machine(results, "m", COPY, run=f"2026-01-0{day}T00:00:00Z", rounds=3)
 
+    def read(path: Path) -> Side:
+        return command.read(str(path))
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Path:
-    """Three runs on one machine, in a made-up repository."""
-    root = make_root(tmp_path)
-    for run in RUNS:
-        write_machine(root / "results", "m", COPY, run=run, rounds=3)
-    return root / "results" / "m"
+    def counts(side: Side) -> set[int]:
+        return {len(runs) for runs in side.runs.values()}
 
-
-def ids(side: Side) -> set[str]:
-    return {run.id for runs in side.runs.values() for run in runs}
-
-
-def test_results_and_their_runs_can_be_selected(machine: Path) -> None:
-    whole, newest, others = (read_results("", machine, runs) for runs in ("", "1", "-1"))
-    rows = [row for row in newest.runs if row in others.runs]
-    assert len(rows) > 20 and not whole.notes
-    for row in rows:
-        assert ids(whole) == ids(newest) | ids(others) and len(newest.runs[row]) == 1
-    (began,) = ids(newest)
-    for which in (began, f"{began[:4]}-{began[4:6]}-{began[6:11]}:{began[11:13]}:{began[13:15]}"):
-        assert read_results("one", machine, which).runs[rows[0]] == newest.runs[rows[0]]
-    assert len(ids(command.read(str(machine / "copy")))) == len(RUNS)
-    first, *_ = files_of(machine.parent, "m", "copy")
-    assert len(ids(command.read(str(first)))) == len(ids(command.read(f"{machine}@1"))) == 1
-    write_machine(machine.parent, "other", COPY, run="2026-01-04T00:00:00Z", rounds=3)
-    found = compare(read_results("a", machine), read_results("b", machine.parent / "other"))
-    assert len(found.judged) > 20 and {row.row[0] for row in found.judged} == {""}
-
-
-def test_code_that_has_changed_is_stale_and_damaged_files_are_named(
-    machine: Path, tmp_path: Path
-) -> None:
-    assert not read_results("before", machine).absent
-    oldest, *_, newest = files_of(machine.parent, "m", "copy")
+    whole = read(machine)
+    assert len(whole.runs) > 20 and not whole.notes and not whole.absent
+    assert whole.runs == read(machine / "copy").runs == read(results).runs and counts(whole) == {3}
+    oldest, *_, newest = files_of(results, "m", "copy")
+    assert counts(read(oldest)) == {1}
+    write_machine(results, "other", COPY, run="2026-01-04T00:00:00Z", rounds=3)
+    judged = compare(whole, read(results / "other")).judged
+    assert len(judged) > 20 and {row.row[0] for row in judged} == {""}
     make_stale(newest, "bytewise")
-    # Without studies, the code of the newest run counts.
-    shutil.copytree(machine, tmp_path / "elsewhere" / "results" / "m")
-    found = read_results("alone", tmp_path / "elsewhere" / "results" / "m")
-    assert {len(runs) for row, runs in found.runs.items() if row[2] == "bytewise"} == {1}
-    assert {len(runs) for row, runs in found.runs.items() if row[2] != "bytewise"} == {3}
-    source = COPY.variant("bytewise").path.name
+    source = COPY.variant("vectors").path.name
     with next(tmp_path.glob(f"kernels/copy/{source}")).open("a") as file:
         file.write("\nint another;\n")
     oldest.write_text("x")
-    found = read_results("after", machine.parent)
-    assert {row[2] for row, why in found.absent.items() if why.startswith("stale")} >= {"bytewise"}
+    found = read(machine)
+    assert {row[2] for row, why in found.absent.items() if why.startswith("stale")} == {"vectors"}
     assert [note.startswith("refused: ") for note in found.notes] == [True]
-    assert {len(runs) for runs in found.runs.values()} == {2}
+    assert {len(runs): row[2] for row, runs in found.runs.items()}[1] == "bytewise"
 
 
 SAMPLES = "side,case,run,seconds\n" + "".join(
@@ -215,17 +189,13 @@ SAMPLES = "side,case,run,seconds\n" + "".join(
 )
 
 
-def test_samples_on_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(SAMPLES))
-    code, out, _ = run(capsys, "-", "--json")
+def test_samples_on_standard_input(run: Command) -> None:
+    code, out, _ = run("-", "--json", stdin=SAMPLES)
     rows = json.loads(out)["rows"]
     assert (code, len(rows), rows[0]["runs"]) == (1, 4, [4, 4])
     assert rows[0]["row"][1:] == ["seconds"] and rows[0]["ratio"] == pytest.approx(2)
-    only_old = [line for line in SAMPLES.splitlines() if not line.startswith("new")]
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(only_old)))
-    code, out, _ = run(capsys, files(tmp_path / "a", {}), "-")
+    only_old = "\n".join(line for line in SAMPLES.splitlines() if not line.startswith("new"))
+    code, out, _ = run(files(Path("a"), {}), "-", stdin=only_old)
     assert code == 2 and "only in B, 4: 0 seconds; 1 seconds" in out
 
 
@@ -243,40 +213,19 @@ def test_samples_on_standard_input(
         ('side,seconds\n"a,1', "expected CSV"),
     ],
 )
-def test_a_bad_table_is_refused_in_one_line(
-    text: str,
-    expected: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-    code, out, error = run(capsys, "-")
+def test_a_bad_table_is_refused_in_one_line(text: str, expected: str, run: Command) -> None:
+    code, out, error = run("-", stdin=text)
     assert (code, out, error.count("\n")) == (2, "", 1)
     assert error.startswith("error: standard input: ") and expected in error
 
 
-def test_the_help_fits_a_screen_and_has_every_option_of_the_page(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shown = run(capsys, "--help")[1]
+def test_the_page_names_options_of_the_help_and_variants(run: Command) -> None:
+    shown = run("--help")[1]
     assert len(lines := shown.splitlines()) <= 24 and max(map(len, lines)) <= 100
     mentioned = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--jsonbin", "--from"}
     assert mentioned and all(option in shown for option in mentioned)
-
-
-def test_the_examples_of_the_page_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    files(Path("before"), {})
-    files(Path("after"), {"3": 0.1, "7": 0.0492})
-    printed = run(capsys, "before", "after")[1]
-    assert printed == (ROOT / "docs" / "assets" / "compare_example.txt").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    steps = yaml.safe_load(example)["jobs"]["gate"]["steps"]
-    called = next(step["run"] for step in steps if "env/gate" in step.get("run", ""))
-    for name in re.findall(r"([a-z0-9_]+/[a-z0-9_]+) ", called.partition("nvidia-h200")[2]):
-        study, variant = name.split("/")
+    (gate,) = re.findall(r"env/gate \"origin.*", PAGE)
+    for study, variant in re.findall(r" ([a-z0-9_]+)/([a-z0-9_]+)", gate.partition("h200")[2]):
         assert STUDIES[study].variant(variant)
 
 

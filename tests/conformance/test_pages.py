@@ -29,7 +29,7 @@ from tests.repository import STUDIES
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON_TABLES = {"steps"}
 OF_MORE = {
-    *("page_table_reads", "reach", "predicted_links", "stated_links"),
+    *("page_table_reads", "reach", "predicted_links"),
     *("agreement", "repeatability", "measuring"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from analysis.study import case_id
 from analysis.toolchain.modules import load_python
 from kernels.hot_set import cells, page_tables
 from kernels.hot_set.charts import policy_table
-from kernels.pinning import page_tables as PINNING
 from kernels.pool_gather.charts import packing_cores
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
@@ -92,37 +90,6 @@ def test_no_answer_is_faster_than_the_misses_alone(tmp_path: Path) -> None:
     assert cells.link(facts) == {"box": pytest.approx(2048 * 656 / 40e-6)}
     point = 1, 40960 * 2**20, 2048
     assert cells.times_by_machine(facts)["box"][point] == {BLOCK: pytest.approx(40e-6)}
-
-
-LONG = {
-    "seconds": 0.01,
-    "alone_s": 0.0002,
-    "in_chunks": 1.0,
-    "in_one": 0.9,
-    "end_gap": 0.00005,
-    "touching": 0.0,
-    "queued": 0.0,
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "cause"),
-    [
-        ({}, PINNING.ONE_CHUNK),
-        ({"seconds": 0.006}, PINNING.SHORT),
-        ({"in_one": 0.4}, PINNING.MORE_CHUNKS),
-        ({"in_one": 0.4, "end_gap": 0.001}, PINNING.UNKNOWN),
-        ({"in_one": 0.1, "in_chunks": 0.5}, PINNING.UNKNOWN),
-        ({"queued": 0.6}, PINNING.NO_CORE),
-        ({"queued": math.nan}, PINNING.ONE_CHUNK),
-        ({"alone_s": 0.009}, PINNING.SLOW_ALONE),
-        ({"in_one": 0.0, "in_chunks": 0.1, "touching": 0.9}, PINNING.TOUCHING),
-    ],
-)
-def test_the_cause_is_the_first_that_explains_the_call(
-    change: dict[str, float], cause: str
-) -> None:
-    assert PINNING.cause(dict(LONG | change)) == cause
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)
         (devices(1), {}, ("nvidia-h200", [0])),
         (devices(8), {}, ("nvidia-h200-x4", [0, 1, 2, 3])),
         (MIXED, {}, ("nvidia-h200-x2", [0, 3])),
+        ([Device(0), Device(1, is_divided=True)], {}, ("nvidia-h200", [0])),
         (devices(4), {"gpu": [2, 3]}, ("nvidia-h200-x2", [2, 3])),
         (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, ("my-box-x4", [2, 0, 1, 3])),
         (devices(4), {"gpu": [0, 1], "machine": "my-box"}, ("my-box", [0, 1])),

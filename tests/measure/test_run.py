@@ -273,10 +273,11 @@ def test_a_resumed_run_has_the_name_the_commit_and_the_bounds_of_its_first_round
 ) -> None:
     """A disturbed round is repeated by the same command, even if its first try was stopped. A clock
     that is set back costs nothing."""
-    test = Comparison(kind="speedup", of="one", over="trouble", case="n=1", at_least=1.0)
-    claims = [Claim(id="it", says="So.", test=test) for _ in "01"]
-    for claim, digit in zip(claims, "01", strict=True):
-        claim._bounds = (digit * 12,)
+    claims = []
+    for digit in "01":
+        test = Comparison(kind="speedup", of="one", over="trouble", case="n=1", at_least=1.0)
+        claims.append(claim := Claim(id="it", says="So.", test=test))
+        claim.tests[0]._digest = digit * 12
     first, later = (plan_of(replace(study, claims=(claim,)), place) for claim in claims)
     begun = measure(first).begun
     edit_json(first.journal / "round-01.json", lambda record: record.update(why=["noise"]))

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import runpy
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,42 +14,24 @@ from zipfile import ZipFile
 import pytest
 
 from analysis import ROOT
-from analysis.base.errors import FieldError
-from analysis.study import find_study, peers
-from analysis.study.source import fingerprint
+from analysis.study import peers, source
+from tests.repository import STUDIES
 
 
-@pytest.fixture(autouse=True)
-def forget_releases() -> Iterator[None]:
-    peers.releases.cache_clear()
-    yield
-    peers.releases.cache_clear()
-
-
-def test_another_release_makes_results_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = find_study("h2d_gather")
-    shipped = replace(study.variants[0], packages=("vllm",))
-    pinned = fingerprint(study, shipped)
-    assert pinned != fingerprint(study, study.variants[0])
-    for text, is_same in (("sglang==9.9.9", True), ("vllm==9.9.9", False)):
-        monkeypatch.setenv(peers.SELECTED, text)
-        peers.releases.cache_clear()
-        assert (fingerprint(study, shipped) == pinned) is is_same
-    for text in ("torch==2", "vllm"):
-        monkeypatch.setenv(peers.SELECTED, text)
-        peers.releases.cache_clear()
-        with pytest.raises(FieldError, match=f"{peers.SELECTED}.*{text[:4]}"):
-            peers.releases()
-
-
-def test_a_package_that_is_not_installed_is_named(
+def test_another_release_makes_results_stale_and_a_missing_one_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    study = STUDIES["h2d_gather"]
+    shipped = replace(study.variants[0], packages=("vllm",))
+    prints = {source.fingerprint(study, one) for one in (shipped, study.variants[0])}
+    for name in ("sglang", "vllm"):
+        changed = {**peers.releases(), name: "9.9.9"}
+        monkeypatch.setattr(source, "releases", lambda changed=changed: changed)
+        assert (source.fingerprint(study, shipped) in prints) is (name == "sglang")
+    assert len(prints) == 2
     monkeypatch.setattr(peers, "FOLDER", tmp_path)
     version = peers.releases()["vllm"]
     assert peers.unmet(["vllm"]) == f"vllm {version} is not installed (env/peers)"
-    (tmp_path / "vllm-0.1").mkdir()
-    assert peers.unmet(["vllm"]) == f"vllm {version} is not installed, vllm-0.1 is installed"
     (tmp_path / f"vllm-{version}").mkdir()
     assert peers.unmet(["vllm"]) is None
 
@@ -73,8 +54,7 @@ def test_only_the_wanted_files_of_the_right_archive_are_installed(
             archive.writestr(name, "text")
     program, content = runpy.run_path(str(ROOT / "env" / "peers")), packed.getvalue()
     right = hashlib.sha256(content).hexdigest()
-    listed = {"filename": "p-1.whl", "url": "file", "hashes": {"sha256": right}}
-    index = json.dumps({"files": [listed]}).encode()
+    index = json.dumps({"files": [{"filename": "p-1.whl", "url": "file"}]}).encode()
 
     def answer(request: Any, timeout: float) -> io.BytesIO:
         return io.BytesIO(content if request == "file" else index)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import pytest
@@ -16,6 +15,12 @@ from analysis.toolchain.modules import load_python
 from tests.editing import replace_in
 from tests.repository import STUDIES, TOPS, copy_studies
 
+GATHER: Final = STUDIES["h2d_gather"]
+ALL: Final = {variant.name for variant in GATHER.variants}
+COMPILED: Final = {variant.name for variant in GATHER.variants if variant.is_compiled}
+SHARED: Final = {v.name for v in GATHER.variants if v.constants["token_bytes"] == 656}
+V3, AFTER = {"v3_loads_first"}, "after: v2_warp"
+
 
 def prints(folder: Path) -> dict[str, str]:
     study = load_study(folder / "study.yaml")
@@ -26,13 +31,6 @@ def copied(name: str, repository: Path) -> Path:
     """The folder of the study in a repository that has it and what studies share."""
     copy_studies(repository, [name])
     return repository / STUDIES[name].folder.relative_to(ROOT)
-
-
-GATHER: Final = STUDIES["h2d_gather"]
-ALL: Final = {variant.name for variant in GATHER.variants}
-COMPILED: Final = {variant.name for variant in GATHER.variants if variant.is_compiled}
-SHARED: Final = {v.name for v in GATHER.variants if v.constants["token_bytes"] == 656}
-V3, AFTER = {"v3_loads_first"}, "after: v2_warp"
 
 
 def of(file: str) -> set[str]:
@@ -67,22 +65,17 @@ EDITS: Final[tuple[tuple[str, str, str, set[str]], ...]] = (
 
 
 def test_an_edit_makes_only_those_stale_that_it_can_affect(tmp_path: Path) -> None:
-    folder = copied("h2d_gather", tmp_path)
-    (folder / "inner.h").write_text("constexpr int kLanes = 32;\n")
+    folder = copied("h2d_gather", tmp_path / "else where")
     before = prints(folder)
+    assert before == prints(GATHER.folder), "it depends on no path"
+    programs = {(*map(str, v.program), v.role, v.host_work) for v in GATHER.variants}
+    assert len({*before.values()}) == len(programs)
+    (folder / "inner.h").write_text("constexpr int kLanes = 32;\n")
     for file, old, new, expected in EDITS:
         replace_in(folder / file, old, new)
         after = prints(folder)
         assert {name for name in ALL if before[name] != after[name]} == expected, (file, new)
         before = after
-
-
-def test_a_fingerprint_depends_on_no_path_and_distinguishes_programs(tmp_path: Path) -> None:
-    folder = copied("h2d_gather", tmp_path / "else where")
-    found = prints(folder)
-    assert found == prints(GATHER.folder)
-    programs = {(*map(str, v.program), v.role, v.host_work) for v in GATHER.variants}
-    assert len({*found.values()}) == len(programs)
 
 
 def test_cpp_keeps_tokens_and_literals() -> None:
@@ -114,46 +107,41 @@ def test_python_keeps_its_syntax_tree_and_the_names_that_it_imports_from_the_eng
         assert (normalise_python(one) == normalise_python(other)) is is_same, other
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from kernels.method.used import THING as OTHER",
-        "import kernels.method.used",
-        "def late():\n    if True:\n        from .used import THING",
-        "from .package.inner import THING",
-    ],
-)
-def test_a_file_belongs_to_all_that_import_it(tmp_path: Path, text: str) -> None:
+def test_a_file_belongs_to_all_that_import_it(tmp_path: Path) -> None:
     folder = copied("method", tmp_path)
     (folder / "package").mkdir()
     (folder / "package" / "__init__.py").write_text("from ..used import THING\n")
     (folder / "package" / "inner.py").write_text("from .. import used\n")
-    (folder / "used.py").write_text("THING = 1\n")
-    with (folder / "workload.py").open("a") as workload:
-        workload.write(f"\n{text}\n")
-    before = prints(folder)
-    replace_in(folder / "used.py", "1", "2")
-    assert all(before[name] != after for name, after in prints(folder).items())
+    workload = (folder / "workload.py").read_text()
+    for text in (
+        "from kernels.method.used import THING as OTHER",
+        "import kernels.method.used",
+        "def late():\n    if True:\n        from .used import THING",
+        "from .package.inner import THING",
+    ):
+        (folder / "workload.py").write_text(f"{workload}\n{text}\n")
+        (folder / "used.py").write_text("THING = 1\n")
+        before = prints(folder)
+        (folder / "used.py").write_text("THING = 2\n")
+        assert all(before[name] != after for name, after in prints(folder).items()), text
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=list(STUDIES))
-def test_every_module_that_a_workload_loads_belongs_to_its_variants(study: Study) -> None:
-    def loaded() -> dict[str, ModuleType]:
+def test_every_module_that_a_workload_loads_belongs_to_its_variants(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loaded() -> dict[str, Path]:
         files = {name: getattr(one, "__file__", None) for name, one in sys.modules.items()}
         paths = {name: Path(file).resolve() for name, file in files.items() if file}
-        return {n: sys.modules[n] for n, path in paths.items() if set(path.parents) & set(TOPS)}
+        return {name: path for name, path in paths.items() if set(path.parents) & set(TOPS)}
 
-    before = loaded()
-    try:
+    if all("torch" in one.needs for one in study.variants):
+        pytest.importorskip("torch", reason="nothing of the study runs without it")
+    with monkeypatch.context() as patch:  # no module of this test stays beside those of others
         for variant in {variant.workload: variant for variant in study.variants}.values():
             for name in loaded():
-                del sys.modules[name]
-            if all("torch" in one.needs for one in study.variants):
-                pytest.importorskip("torch", reason="nothing of the study runs without it")
+                patch.delitem(sys.modules, name)
             load_python(study, variant.workload)
-            files = {Path(str(one.__file__)).resolve() for one in loaded().values()}
-            assert files <= set(source_files(study, variant))
-    finally:  # no module of this test stays, as it would use copies of those that others have
+            assert {*loaded().values()} <= set(source_files(study, variant))
         for name in loaded():
             del sys.modules[name]
-        sys.modules.update(before)

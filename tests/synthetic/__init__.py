@@ -43,14 +43,11 @@ COPY = STUDIES["copy"]
 """Steps from slow to fast, others, and ceilings; over cases of three keys."""
 CALLS = STUDIES["calls"]
 """Variants that any machine can run, one of them listed again, and a kernel."""
-
 RUN = "2026-01-02T03:04:05Z"
 """Start of a made-up run."""
-
-NOTHING: Final[Mapping[Metric, Sequence[float | None]]] = {("", ""): [None]}
 MAX_ROUNDS = 64
 """Maximum number of rounds of a made-up run."""
-
+NOTHING: Final[Mapping[Metric, Sequence[float | None]]] = {("", ""): [None]}
 Seconds = Callable[[Variant, Case, str], float]
 
 
@@ -62,18 +59,11 @@ def description(
     **more: Any,
 ) -> dict[str, Any]:
     """Content of a small study.yaml; `metrics` are (unit, label) by name."""
-    return {
-        "title": title,
-        "question": "How fast?",
-        "budget_s": 1,
-        "metrics": {
-            name: {"unit": unit, "label": label} for name, (unit, label) in metrics.items()
-        },
+    usual = {"role": "step", "title": title}
+    return {"title": title, "question": "How fast?", "budget_s": 1} | {
+        "metrics": {n: {"unit": unit, "label": label} for n, (unit, label) in metrics.items()},
         "cases": {name: dict(keys) for name, keys in cases.items()},
-        "variants": [
-            {"role": "step", "title": title, "cases": [next(iter(cases))], **variant}
-            for variant in variants
-        ],
+        "variants": [{**usual, "cases": [next(iter(cases))], **variant} for variant in variants],
         **more,
     }
 
@@ -109,13 +99,13 @@ class Sample:
     value: float | None
     run: str
     round: int
-    sample: int
-    verified: int
-    status: str
-    reason: str
-    throttle: str
-    sm_mhz: float | None
-    started_at: str
+    sample: int = 0
+    verified: int = 1
+    status: str = "ok"
+    reason: str = ""
+    throttle: str = ""
+    sm_mhz: float | None = 1980.0
+    started_at: str = RUN
 
 
 def samples_of(
@@ -130,20 +120,20 @@ def samples_of(
 ) -> list[Sample]:
     """Verified samples of every case in `grid` and time metric of `variant`, one a round."""
     draw = random.Random(f"{run}{variant.name}").lognormvariate
-    about: dict[str, Any] = {"run": run, "sample": 0, "verified": 1, "status": "ok", "reason": ""}
-    about |= {"throttle": "", "sm_mhz": 1980.0, "started_at": run, "unit": "s"}
     return [
         Sample(
-            *(study.name, variant.name, case.id),
-            metric=metric,
-            round=number,
-            value=seconds(variant, case, metric) * draw(0, noise),
-            **about,
+            *(study.name, variant.name, case.id, metric, "s"),
+            *(seconds(variant, case, metric) * draw(0, noise), run, number),
+            started_at=run,
         )
         for number in range(rounds)
         for case in variant.in_grid(grid)
         for metric in study.time_metrics
     ]
+
+
+OF_ROWS = ("verified", "status", "reason", "throttle", "sm_mhz", "started_at")
+"""Fields of a row that are those of its samples."""
 
 
 def rows_of(samples: Iterable[Sample]) -> list[Row]:
@@ -152,14 +142,13 @@ def rows_of(samples: Iterable[Sample]) -> list[Row]:
     for sample in samples:
         cells.setdefault((sample.variant, sample.case, sample.round), []).append(sample)
     rows = []
-    for (variant, case, number), of_cell in cells.items():
+    for cell, of_cell in cells.items():
         values: dict[Metric, list[float]] = {}
         for one in of_cell:
             if one.value is not None:
                 values.setdefault((one.metric, one.unit), []).append(one.value)
-        first = of_cell[0]
-        about = (first.verified, first.status, first.reason, first.throttle, first.sm_mhz)
-        rows.append(Row(variant, case, number, values, *about, first.started_at))
+        about = [getattr(of_cell[0], name) for name in OF_ROWS]
+        rows.append(Row(*cell, values, *about))
     return rows
 
 
@@ -169,7 +158,7 @@ def samples_in(path: Path, variant: str = "") -> list[Sample]:
     return [
         Sample(
             *(path.parent.name, row.variant, row.case, metric, unit, value, run, row.round, number),
-            *(row.verified, row.status, row.reason, row.throttle, row.sm_mhz, row.started_at),
+            *(getattr(row, name) for name in OF_ROWS),
         )
         for row in read_rows(path)
         if variant in ("", row.variant)
@@ -198,8 +187,8 @@ def provenance_of(study: Study, variant: Variant, *, run: str = RUN) -> dict[str
     """What `add_run` writes of a variant's run beside its samples."""
     times = dict.fromkeys(("run", "start", "end"), run)
     code = {"commit": "0" * 40, "dirty": False, "source_sha256": fingerprint(study, variant)}
-    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
     how = {"method_version": METHOD_VERSION, "command": "made up", "rounds": MAX_ROUNDS}
+    host = {"gpu": "Synthetic GPU", "cpu": "Synthetic CPU", "sms": 132}
     return times | code | how | {"machine": host}
 
 
@@ -217,8 +206,7 @@ def write_machine(
     samples: list[Sample] = []
     known: dict[str, dict[str, Any]] = {}
     for variant in study.variants if variants is None else variants:
-        found = samples_of(study, variant, run=run, **of_samples)
-        if found:  # else a variant without a case in this grid
+        if found := samples_of(study, variant, run=run, **of_samples):
             samples += found
             known[variant.name] = provenance_of(study, variant, run=run)
     if known:
@@ -235,10 +223,6 @@ def add_run(
 ) -> None:
     """Put a variant into a run of a machine, which may have other variants already."""
     write_run(root, machine, study, samples, {variant: provenance})
-
-
-FROM_PROVENANCE = ("method_version", "rounds", "start", "end", "commit", "dirty", "command")
-OF_ROUNDS = ("conditions", "disturbed", "repeated")
 
 
 def write_run(
@@ -264,13 +248,12 @@ def write_run(
         rows = [*(row for row in old.rows if row.variant not in variants), *rows]
         known = {**old.about.variants, **known}
         bounds = {**old.about.bounds, **bounds}
-    about = {key: first[key] for key in FROM_PROVENANCE}
-    about |= {key: first.get(key, []) for key in OF_ROUNDS}
-    about |= {"grid": first.get("grid", "default"), "stages_s": first.get("stages_s")}
+    about: dict[str, Any] = {"format": FORMAT, "grid": "default", "discarded_host_passes": 1}
+    about |= {"asked": [], "other_processes": [], "conditions": [], "disturbed": []}
+    about |= {"repeated": [], "telemetry": {}, "stages_s": None, "energy_j": None}
+    about |= {key: first[key] for key in first.keys() & RunFile.model_fields.keys()}
     about |= {"machine": machine, "study": study, "run": name, "host": host, "variants": known}
-    about |= {"bounds": bounds, "compiler": Compiler(**first.get("compiler", {})), "files": {}}
-    about |= {"format": FORMAT, "asked": [], "telemetry": {}, "energy_j": None}
-    about |= {"discarded_host_passes": 1, "other_processes": []}
+    about |= {"bounds": bounds, "files": {}, "compiler": Compiler(**first.get("compiler", {}))}
     add(folder, RunFile.model_validate(about), {f"{name}.csv": to_text(rows)})
 
 
@@ -311,24 +294,19 @@ def set_capture(
 ) -> Path:
     """Write a capture of these variants, with what differs from a fresh one, and its records; the
     path of its description."""
+    usual = {"case": study.headline, "status": CAPTURED}
     of_variants = {
-        name: {
-            "case": study.headline,
-            "source_sha256": fingerprint(study, study.variant(name)),
-            "status": CAPTURED,
-            **changes,
-        }
+        name: {**usual, "source_sha256": fingerprint(study, study.variant(name)), **changes}
         for name, changes in variants.items()
     }
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": kind,
-        "machine": machine,
-        "study": study.name,
-        "at": at,
+    content: dict[str, Any] = {"format": FORMAT, "kind": kind, "at": at, "machine": machine}
+    content |= {"study": study.name, "files": {}, "compiler": Compiler()}
+    content |= {
+        "commit": None,
+        "dirty": None,
+        "host": host_of({"gpu": "Synthetic GPU"}),
+        "variants": of_variants,
     }
-    content |= {"commit": None, "dirty": None, "files": {}, "compiler": Compiler()}
-    content |= {"host": host_of({"gpu": "Synthetic GPU"}), "variants": of_variants}
     about = CaptureFile.model_validate(content)
     text = records_text(type(records[0]), records, ".9f") if records else ""
     files = {about.file_name.replace(".json", ".csv"): text} if text else {}
@@ -337,16 +315,13 @@ def set_capture(
 
 def measured_row(study: Study, variant: str, case: str, metric: str, value: float) -> MeasuredRow:
     """A row of summary.csv: a machine called box has measured this median, in eight rounds."""
+    basis: dict[str, Any] = {"runs": 1, "hosts": 1, "by_run": "", "apart": 0, "disturbed": 0}
     return MeasuredRow(
         *("box", study.name, variant, case, metric, study.metrics[metric].unit),
         *(value, value, value, value, value),
         *(8, 8, 1, 0.0, 0),
-        runs=1,
-        hosts=1,
-        by_run="",
-        apart=0,
         run=RUN,
-        disturbed=0,
+        **basis,
     )
 
 

@@ -6,21 +6,10 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-from analysis.study import Study, discover
+from analysis.study import discover
 from analysis.study.source import bindings_files
 from tests.compiled import bindings_made_of, module_made_of, toolchain
 from tests.repository import copy_studies
-
-
-@pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
-    """The compiled studies, in a folder where they may be changed."""
-    root = tmp_path_factory.mktemp("studies")
-    copy_studies(root)
-    (root / "empty").mkdir()
-    return [study for study in discover(root).values() if study.bindings]
 
 
 @cache
@@ -38,21 +27,18 @@ def read_by_compiler(source: Path, root: Path) -> set[Path]:
 
 
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(
-    studies: list[Study],
+    tmp_path: Path,
 ) -> None:
-    made_of: dict[str, set[Path | str]] = {}
-    read: dict[str, set[Path]] = {}
-    for study in studies:
-        assert study.bindings is not None
-        of_bindings = read_by_compiler(study.bindings, study.root)
-        assert set(bindings_files(study)) == of_bindings, study.name
-        read[study.name], made_of[study.name] = of_bindings, {*bindings_made_of(study)}
-        for variant in (variant for variant in study.variants if variant.is_compiled):
-            name = f"{study.name}/{variant.name}"
-            read[name] = of_bindings | read_by_compiler(variant.path, study.root)
-            made_of[name] = {*module_made_of(study, variant)}
-    headers = sorted(studies[0].root.rglob("*.h"))
+    copy_studies(tmp_path)
+    (tmp_path / "empty").mkdir()
+    headers = sorted(tmp_path.rglob("*.h"))
     assert len(headers) > 50
-    for header in headers:
-        rebuilt = {name for name, parts in made_of.items() if header in parts}
-        assert rebuilt == {name for name, files in read.items() if header in files}, header.name
+    for study in filter(lambda study: study.bindings, discover(tmp_path).values()):
+        assert study.bindings is not None
+        of_bindings = read_by_compiler(study.bindings, tmp_path)
+        assert set(bindings_files(study)) == of_bindings, study.name
+        assert {*headers} & {*bindings_made_of(study)} == {*headers} & of_bindings, study.name
+        for variant in filter(lambda variant: variant.is_compiled, study.variants):
+            read = of_bindings | read_by_compiler(variant.path, tmp_path)
+            made_of = {*module_made_of(study, variant)}
+            assert {*headers} & made_of == {*headers} & read, variant.name

@@ -37,13 +37,10 @@ ptxas info    : Function properties for _Z6helperPKdi
 
 
 def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
-    found = list(parse_ptxas(TWO_KERNELS, "study", "variant"))
-    assert found == [
+    assert list(parse_ptxas(TWO_KERNELS, "study", "variant")) == [
         KernelResources("study", "variant", "sm_90", "_Z3twoPKdPd", 32, 0, 816, 808, 864),
         KernelResources("study", "variant", "sm_90", "_Z3onePi", 10, 256, 0, 0, 0),
     ]
-    for text in ("", "ptxas info    : 0 bytes gmem\n"):
-        assert list(parse_ptxas(text, "study", "variant")) == []
     names = {
         "_Z11gather_rows6Gather": "gather_rows",
         "_Z9copy_rowsILi4ELi2EEv4Rows": "copy_rows<4, 2>",
@@ -57,17 +54,14 @@ def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
 def test_machine_code_is_read_by_width_and_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert sass.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
     (code,) = sass.parse_sass(SNIPPET)
-    assert (code.arch, code.kernel) == ("sm_90", "_Z11gather_rows6Gather")
-    assert code.loads == Counter({128: 2, 64: 1})
-    assert code.stores == Counter({128: 2})
     # The code waits for the index before it requests either vector.
-    assert (code.loads_in_flight, code.in_flight_bytes) == (2, 2 * 16 * 32)
-    for text in ("", "Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n"):
-        assert sass.parse_sass(text) == []
-    sass.write_code(tmp_path / "code.csv", "copy", "one", sass.VariantCode([code], "a reason"))
-    read = sass.read_code(tmp_path / "code.csv")["copy", "one"]
-    assert (read.kernels[0].loads[128], read.reason) == (2, "a reason")
+    accesses = Counter({128: 2, 64: 1}), Counter({128: 2})
+    assert code == sass.KernelCode("sm_90", "_Z11gather_rows6Gather", *accesses, 2, 2 * 16 * 32)
+    written = [code, sass.KernelCode(reason="a reason")]
+    sass.write_code(tmp_path / "code.csv", "copy", "one", written)
+    assert sass.read_code(tmp_path / "code.csv") == {("copy", "one"): written}
     monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):
@@ -86,23 +80,18 @@ def test_committed_tables_are_of_the_committed_code(study: Study) -> None:
 
 
 def test_tables_are_kept_until_their_code_changes(tmp_path: Path) -> None:
-    shutil.copytree(CALLS.folder, tmp_path / CALLS.name)
-    study = load_study(tmp_path / CALLS.name / "study.yaml")
+    study = load_study(shutil.copytree(CALLS.folder, tmp_path / CALLS.name) / "study.yaml")
     code, kept = tmp_path / "code", tmp_path / "kept"
-    files = [code / name for name in CODE_TABLES]
-    for path in [*files, kept / "of_older_code.csv"]:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("{}\n")
+    for folder, name in (*((code, table) for table in CODE_TABLES), (kept, "of_older_code.csv")):
+        folder.mkdir(exist_ok=True)
+        (folder / name).touch()
     keep(study, code, kept)
-    assert {path.name for path in kept.iterdir()} == {*(path.name for path in files), MADE_OF}
+    assert {path.name for path in kept.iterdir()} == {*CODE_TABLES, MADE_OF}
     assert set(json.loads((kept / MADE_OF).read_text())["compilers"]) == {"nvcc", "cxx"}
     source = study.variant("compiled").path
     before = source.read_text()
     for text, expected in (("// a comment", True), ("int unused = 1;", False), ("", True)):
         source.write_text(f"{before}\n{text}\n")
         assert is_kept(study, kept) is expected, text
-    for text in ("not JSON", "[]", "{}"):
-        (kept / MADE_OF).write_text(text)
-        assert not is_kept(study, kept)
-    (kept / MADE_OF).unlink()
+    (kept / MADE_OF).write_text("not JSON")
     assert not is_kept(study, kept)

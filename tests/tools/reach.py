@@ -1,9 +1,10 @@
-"""tools/reach.cu without a GPU: its host code, and the whole program on a made-up GPU."""
+"""Programs of tools/ whose kernels run on the host; and tools/reach.cu on a made-up GPU."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterable
 from functools import cache
@@ -11,24 +12,74 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from tests.compiled import kept, program, run, toolchain
+from tests.compiled import kept, run, toolchain
 
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-SOURCE = ROOT / "tools" / "reach.cu"
+TOOLS = ROOT / "tools"
+SOURCE = TOOLS / "reach.cu"
 HERE = Path(__file__).parent
+FAKE = HERE / "fake_cuda"
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+LAUNCH = re.compile(r"(\w+)<<<(.+?), (\d+)(?:, 0, stream)?>>>\(")
+ON_HOST = [
+    (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
+    (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),
+    # Less to do, and more chunks than the ring has slots.
+    (re.compile(r"1 << 18, \(256 << 20\) / row"), "1 << 13, (256 << 20) / row"),
+    (re.compile(r"kSlots = 128"), "kSlots = 4"),
+    (re.compile(r"kMemory = size_t\{256\}"), "kMemory = size_t{4}"),
+    # reach.cu's kernels take made-up time, and its main() is called by that of reach_on_host.cpp.
+    (re.compile(r"__global__ void fill(?s:.+)(?=void check\()"), ""),
+    (re.compile(r"fill<<<.+>>>\(pool\);"), ""),
+    (re.compile(r"gather<<<.+>>>\(pool, out, walk\);"), "gather_on_made_up_gpu(walk);"),
+    (re.compile(r"#ifdef __CUDACC__\n((?s:.*))int main\("), r"#if 1\n\1void reach("),
+]
+
+
+def host_source(text: str) -> str:
+    """CUDA source with its launches as calls of launch(), which runs a kernel on the host."""
+    for pattern, replacement in ON_HOST:
+        text = pattern.sub(replacement, text)
+    while found := LAUNCH.search(text):
+        end = text.index(";", found.end())
+        call = f"launch({found[2]}, {found[3]}, [&] {{ {found[1]}({text[found.end() : end]}; }})"
+        text = text[: found.start()] + call + text[end:]
+    return text
 
 
 @cache
-def host_program() -> Path:
-    """The fit, the free memory and the order of reads, as reach_on_host.cpp explains."""
-    source = HERE / "reach_on_host.cpp"
-    flags = ["-std=c++17", "-O1", "-Wno-unknown-pragmas", *SANITIZERS]
-    return program("reach_on_host", [source], HERE, flags)
+def emulated(name: str) -> Path:
+    """tools/NAME.cu as a program of the host."""
+    mains = [HERE / "reach_on_host.cpp"] if name == "reach" else []
+    sources = [*mains, TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
+
+    def make(folder: Path) -> None:
+        for source in sources:
+            (folder / source.name).write_text(host_source(source.read_text()))
+        flags = ["-std=c++17", "-O1", "-x", "c++", f"-I{FAKE}", "-include", "cuda_runtime.h"]
+        flags += ["-Wno-unknown-pragmas", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        files = [str(folder / sources[0].name), "-o", str(folder / name)]
+        run(toolchain().cxx, *flags, *files, "-pthread")
+
+    return kept(f"tool_{name}", [*sources, FAKE / "cuda_runtime.h", Path(__file__)], make) / name
+
+
+def output(program: Path, *words: object, **more: object) -> subprocess.CompletedProcess[str]:
+    """A run of a program with these variables in its environment."""
+    given = os.environ | {name: str(value) for name, value in more.items()}
+    command = [str(program), *map(str, words)]
+    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+
+
+def figures(program: Path, *arguments: str, **more: object) -> Any:
+    """The JSON that a program prints, which has checked every copied byte."""
+    done = output(program, "--json", *arguments, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
 
 
 def on_host(*arguments: object, text: str = "") -> list[float]:
-    """Numbers that the host program prints."""
-    command = [str(host_program()), *map(str, arguments)]
+    """Numbers that the host code of reach.cu computes, as reach_on_host.cpp explains."""
+    command = [str(emulated("reach")), *map(str, arguments)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
@@ -36,33 +87,3 @@ def on_host(*arguments: object, text: str = "") -> list[float]:
 def fitted(curve: Iterable[tuple[float, float]], link_s: float) -> list[float]:
     """Reach in bytes, seconds of a walk, those per doubling, and error of a curve of pools."""
     return on_host("fit", link_s, text="".join(f"{pool} {time}\n" for pool, time in curve))
-
-
-@cache
-def stubbed() -> Path:
-    """The whole program, linked with stub_gpu.cpp instead of a CUDA runtime."""
-    known = toolchain()
-    stub = HERE / "stub_gpu.cpp"
-
-    def make(folder: Path) -> None:
-        compiled = str(folder / "stub.o")
-        run(known.cxx, "-std=c++17", f"-isystem{known.include}", "-c", str(stub), "-o", compiled)
-        nvcc = [str(known.nvcc), "-ccbin", known.cxx, "-arch=sm_90", "-cudart=none"]
-        run(*nvcc, str(SOURCE), compiled, "-o", str(folder / "reach"))
-
-    return kept("reach_stubbed", [SOURCE, stub], make) / "reach"
-
-
-def on_made_up_gpu(*arguments: str, **gpu: float) -> subprocess.CompletedProcess[str]:
-    """A run on the GPU that stub_gpu.cpp makes up from `gpu`."""
-    given = os.environ | {name: str(value) for name, value in gpu.items()}
-    command = [str(stubbed()), *arguments]
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-
-
-def json_output(*arguments: str, **gpu: float) -> dict[str, Any]:
-    """The object that such a run prints with --json."""
-    done = on_made_up_gpu("--json", "--pool-gib", "2", *arguments, **gpu)
-    assert (done.returncode, done.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 import shutil
 import subprocess
 import sysconfig
 from collections import Counter
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import pytest
 
 from analysis import ROOT
-from analysis.results.store.samples import read_rows
-from analysis.study import parse_case
-from kernels.translation.reach_table import OUTPUTS, probes
 from tests.compiled import ARCH, run, toolchain
-from tests.tools.reach import SOURCE, fitted, json_output, on_host, on_made_up_gpu
+from tests.tools.reach import SOURCE, TOOLS, emulated, figures, fitted, on_host, output
 
 MIB, GIB = 2**20, 2**30
 FIGURES = re.findall(r'put\("(\w+)", "([^"]+)"', SOURCE.read_text())
 """Key and label of each figure."""
-MACHINES = sorted(path.name for path in OUTPUTS.glob("*") if path.is_dir())
-READS = ("rows_streaming", "random", 2**18)
-"""Variant, order and number of rows of the study's reads that are those of the probe."""
-KEYS = {
-    *("gpu", "sm", "host_page_tables", "pool_bytes", "held", "covers_bytes", "reach_bytes"),
-    *("walks_per_s", "walk_s", "doubling_s", "fit_error", "row_bytes", "advice", "pools"),
-}
+KEYS = {*dict(FIGURES), "gpu", "advice", "pools"}
 
 
 @pytest.mark.parametrize("arch", [ARCH, pytest.param("all", marks=pytest.mark.long)])
-@pytest.mark.parametrize("source", sorted(SOURCE.parent.glob("*.cu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("source", sorted(TOOLS.glob("*.cu")), ids=lambda path: path.stem)
 def test_every_tool_compiles_without_warnings(tmp_path: Path, source: Path, arch: str) -> None:
     nvcc = [str(toolchain().nvcc), "-ccbin", toolchain().cxx, f"-arch={arch}", "-c", str(source)]
     warnings = ["-Xcompiler=-Wall,-Wextra,-Werror", "-Werror=all-warnings"]
@@ -56,20 +45,6 @@ def test_the_page_compiles_it_with_the_compiler_from_pypi(tmp_path: Path) -> Non
     assert (tmp_path / "a.out").exists()
 
 
-def curve(
-    reach: float, walk_s: float, doubling_s: float, largest: float, noise: float = 0
-) -> list[tuple[float, float]]:
-    """Pools and seconds of a read, over a link that takes 2.5 ns."""
-    drawn = random.Random(7)
-    pools = [256 * MIB * 2 ** (half / 2) for half in range(40)]
-    times = []
-    for pool in (pool for pool in pools if pool <= largest):
-        walk = walk_s + doubling_s * math.log2(pool / reach)
-        seconds = max(2.5e-9, (1 - reach / pool) * walk) * drawn.gauss(1, noise)
-        times.append((pool, seconds))
-    return times
-
-
 @pytest.mark.parametrize("largest", [4 * GIB, 16 * GIB, 40 * GIB])
 @pytest.mark.parametrize(
     ("reach", "walk_s", "doubling_s"),
@@ -78,17 +53,15 @@ def curve(
 def test_the_fit_finds_what_made_the_curve(
     reach: float, walk_s: float, doubling_s: float, largest: float
 ) -> None:
-    exact = fitted(curve(reach, walk_s, doubling_s, largest), 2.5e-9)
-    assert exact == pytest.approx([reach, walk_s, doubling_s, 0], rel=0.02, abs=4e-3)
-    noisy = fitted(curve(reach, walk_s, doubling_s, largest, noise=0.01), 2.5e-9)
-    assert noisy[0] == pytest.approx(reach, rel=0.1)
-    far = noisy[1] + 2 * noisy[2]
-    assert far == pytest.approx(walk_s + 2 * doubling_s, rel=0.1)
-
-
-def test_a_curve_that_ends_early_has_no_fit() -> None:
-    found = fitted(curve(566 * MIB, 20e-9, 3e-9, 1.5 * GIB), 2.5e-9)
-    assert all(map(math.isnan, found))
+    """Of reads over a link that takes 2.5 ns. A curve that ends early has no fit."""
+    curve = [(256 * MIB * 2 ** (half / 2), 0.0) for half in range(40)]
+    for place, (pool, _) in enumerate(curve):
+        walk = walk_s + doubling_s * math.log2(pool / reach)
+        curve[place] = pool, max(2.5e-9, (1 - reach / pool) * walk)
+    found = fitted([one for one in curve if one[0] <= largest], 2.5e-9)
+    assert found == pytest.approx([reach, walk_s, doubling_s, 0], rel=0.02, abs=4e-3)
+    early = fitted([one for one in curve if one[0] <= 2 * reach], 2.5e-9)
+    assert all(map(math.isnan, early))
 
 
 @pytest.mark.parametrize(
@@ -106,10 +79,14 @@ def test_reads_come_once_and_in_no_order(places: int, stride: int, row: int, lin
     assert sum(a < b for a, b in pairwise(first)) == pytest.approx(len(first) / 2, rel=0.02)
 
 
+def probed(**gpu: float) -> Any:
+    return figures(emulated("reach"), "--pool-gib", "2", **gpu)
+
+
 @pytest.mark.parametrize("covers", [4096, 65536, 2 * MIB])
 def test_the_object_has_every_key_in_si_units(covers: int) -> None:
     held = 256 * MIB / covers
-    found = json_output(HELD=held, COVERS=covers, WALK=20e-9, DOUBLING=3e-9, LINK=50e9)
+    found = probed(HELD=held, COVERS=covers, WALK=20e-9, DOUBLING=3e-9, LINK=50e9)
     assert set(found) == KEYS
     assert found["held"] == pytest.approx(held, rel=0.02)
     assert found["covers_bytes"] == covers
@@ -124,21 +101,20 @@ def test_the_object_has_every_key_in_si_units(covers: int) -> None:
 
 
 def test_a_gpu_without_a_limit_is_not_given_one() -> None:
-    found = json_output(HELD=1e9)
+    found = probed(HELD=1e9)
     unknown = {"held", "covers_bytes", "reach_bytes", "walks_per_s", "walk_s", "doubling_s"}
     assert {key for key, value in found.items() if value is None} == unknown | {"fit_error"}
     assert found["advice"] == "Up to 2 GiB, the link limits reads; page walks cannot be seen."
-    shown = on_made_up_gpu("--pool-gib", "2", "--row-bytes", "512", HELD=1e9).stdout
+    shown = output(emulated("reach"), "--pool-gib", "2", "--row-bytes", "512", HELD=1e9).stdout
     assert "translations held    unknown" in shown and "rows gathered            512 B" in shown
     assert shown.count("\n") == 23
 
 
 def test_a_system_that_refuses_memory_gets_a_smaller_pool() -> None:
-    assert json_output(PINNABLE=0.6 * GIB)["pool_bytes"] == 0.5 * GIB
-    refused = on_made_up_gpu("--pool-gib", "2", PINNABLE=1000)
+    assert probed(PINNABLE=0.6 * GIB)["pool_bytes"] == 0.5 * GIB
+    refused = output(emulated("reach"), "--pool-gib", "2", PINNABLE=1000)
     assert refused.returncode == 1
     assert refused.stderr == "error: 256 MiB of host memory: an error\n"
-    assert on_made_up_gpu(NO_KERNELS=1).stderr == "error: gather: an error\n"
 
 
 POOL = "--pool-gib: expected a number of GiB from 0.25 to 1000000, got"
@@ -157,7 +133,7 @@ OPTIONS = "argument: expected --json, --pool-gib N or --row-bytes N, got"
     ],
 )
 def test_a_mistaken_argument_is_one_line(words: list[str], said: str) -> None:
-    refused = on_made_up_gpu(*words)
+    refused = output(emulated("reach"), *words)
     assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"error: {said}\n")
 
 
@@ -168,35 +144,4 @@ def test_pages_explain_every_line_and_key() -> None:
     for key, label in FIGURES:
         assert f"| {label} |" in page
         assert f"`{key}`" in contract
-        assert all(label in text.read_text() for text in OUTPUTS.glob("*/reach.txt"))
-
-
-@cache
-def of_study(machine: str) -> dict[tuple[int, float], float]:
-    """Payload rates of the study's random gathers, by bytes of a row and of the pool."""
-    runs: dict[tuple[int, float], list[float]] = {}
-    for file in (ROOT / "results" / machine / "translation").glob("*Z-????????.csv"):
-        for row in read_rows(file):
-            case = parse_case(row.case)
-            seconds = row.values.get(("gpu_time", "s"), ())
-            if len(seconds) and (row.variant, case.get("order"), case.get("rows")) == READS:
-                size = int(case["row_bytes"])
-                pool = size, float(case["pool_mib"]) * MIB
-                runs.setdefault(pool, []).append(2**18 * size / float(median(seconds)))
-    return {pool: median(rates) for pool, rates in runs.items()}
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_reach_and_walks_are_within_a_tenth_of_the_study_s_reads(machine: str) -> None:
-    """The probe's fit of what the study measured: lines of 128 bytes from pools up to 16 GiB."""
-    known = of_study(machine)
-    reads = {pool: 128 / rate for (size, pool), rate in known.items() if size == 128}
-    held = sorted((pool, time) for pool, time in reads.items() if pool <= 16 * GIB)
-    reach, walk_s, doubling_s, _ = fitted(held, min(reads.values()))
-    shared = set()
-    for probe in probes(OUTPUTS / machine).values():
-        assert probe["covers_bytes"] == 65536
-        assert probe["reach_bytes"] == pytest.approx(reach, rel=0.1)
-        assert probe["walks_per_s"] == pytest.approx(1 / (walk_s + 2 * doubling_s), rel=0.1)
-        shared |= {each[0] for each in probe["pools"] if (probe["row_bytes"], each[0]) in known}
-    assert len(shared) >= 4, "the page compares rates in pools that both have measured"
+        assert all(label in text.read_text() for text in TOOLS.glob("reach/*/reach.txt"))

@@ -4,82 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
-from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 from unittest.mock import MagicMock, call
 
 import pytest
 
 from allocator import plugged
-from analysis import ROOT
 from analysis.toolchain.compilers import resolve_arch
-from tests.compiled import kept, run, toolchain
+from tests.compiled import run, toolchain
+from tests.tools.reach import TOOLS, emulated, figures, output
 
-TOOLS = ROOT / "tools"
-FAKE = Path(__file__).parent / "fake_cuda"
-LAUNCH = re.compile(r"(\w+)<<<(.+?), (\d+)(?:, 0, stream)?>>>\(")
-ON_HOST = [
-    (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
-    (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),
-    # Less to do, and more chunks than the ring has slots.
-    (re.compile(r"1 << 18, \(256 << 20\) / row"), "1 << 13, (256 << 20) / row"),
-    (re.compile(r"kSlots = 128"), "kSlots = 4"),
-    (re.compile(r"kMemory = size_t\{256\}"), "kMemory = size_t{4}"),
-]
 GIB = 2**30
-
-
-def on_host(text: str) -> str:
-    """CUDA source with its launches as calls of launch(), which runs a kernel on the host."""
-    for pattern, replacement in ON_HOST:
-        text = pattern.sub(replacement, text)
-    while found := LAUNCH.search(text):
-        end = text.index(";", found.end())
-        call = f"launch({found[2]}, {found[3]}, [&] {{ {found[1]}({text[found.end() : end]}; }})"
-        text = text[: found.start()] + call + text[end:]
-    return text
-
-
-@cache
-def emulated(name: str) -> Path:
-    """tools/NAME.cu as a program of the host."""
-    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
-
-    def make(folder: Path) -> None:
-        for source in sources:
-            (folder / source.name).write_text(on_host(source.read_text()))
-        flags = ["-std=c++17", "-O1", "-x", "c++", f"-I{FAKE}", "-include", "cuda_runtime.h"]
-        flags += ["-Wno-unknown-pragmas", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
-        files = [str(folder / f"{name}.cu"), "-o", str(folder / name)]
-        run(toolchain().cxx, *flags, *files, "-pthread")
-
-    return kept(f"recipe_{name}", [*sources, FAKE / "cuda_runtime.h", Path(__file__)], make) / name
-
-
-def output(program: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [str(program), *arguments]
-    given = os.environ | more
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-
-
-def figures(program: Path, *arguments: str) -> Any:
-    """The JSON that a program prints, which has checked every copied byte."""
-    done = output(program, "--json", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    print(done.stdout)
-    return json.loads(done.stdout)
-
-
 PIN = {"bytes", "host_alloc_s", "host_alloc_wait_s", "pin_s", "pin_wait_s", "unpin_s"}
-READ = {"link", "read_small_pool", "read", "read_four_adjacent", "chosen"}
 
 
 def test_pinned_memory_is_whole_for_copies_and_gone_after_an_error() -> None:
@@ -93,7 +34,7 @@ def test_pinned_memory_is_whole_for_copies_and_gone_after_an_error() -> None:
 @pytest.mark.parametrize("row_bytes", ["656", "4096"])
 def test_both_gathers_bring_every_row(row_bytes: str) -> None:
     found = figures(emulated("gather"), "--pool-gib", "0.25", "--row-bytes", row_bytes)
-    assert found.keys() > READ
+    assert found.keys() > {"link", "read_small_pool", "read", "read_four_adjacent", "chosen"}
     assert found["pool_bytes"] == 0.25 * GIB // int(row_bytes) * int(row_bytes)
 
 
@@ -123,21 +64,13 @@ def loaded(name: str, path: Path) -> ModuleType:
     return module
 
 
-def recipe(name: str) -> ModuleType:
-    return loaded(name, TOOLS / f"{name}.py")
-
-
-def test_copies_are_split_at_borders() -> None:
-    parts = recipe("pin").parts
-    assert list(parts(6, 7, 8)) == [(0, 2), (2, 7)]
-    assert list(parts(8, 16, 8)) == [(0, 8), (8, 16)]
-    assert list(parts(5, 0, 8)) == []
-
-
-@pytest.mark.parametrize("size", [0, 2**62])
-def test_a_pool_larger_than_the_free_memory_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match=rf"size: expected 1 to \d+ bytes, .*, got {size}"):
-        recipe("pin").PinnedPool(size)
+def test_the_python_recipe_splits_copies_at_borders_and_refuses_a_huge_pool() -> None:
+    pin = loaded("pin", TOOLS / "pin.py")
+    parts = [list(pin.parts(*one)) for one in ((6, 7, 8), (8, 16, 8), (5, 0, 8))]
+    assert parts == [[(0, 2), (2, 7)], [(0, 8), (8, 16)], []]
+    for size in (0, 2**62):
+        with pytest.raises(ValueError, match=rf"size: expected 1 to \d+ bytes, .*, got {size}"):
+            pin.PinnedPool(size)
 
 
 def test_the_installed_allocator_hooks_into_pytorch(
@@ -160,56 +93,36 @@ def test_the_installed_allocator_hooks_into_pytorch(
     memory.change_current_allocator.assert_called_once_with(pluggable)
 
 
-def nvcc() -> list[str]:
+def compiled(source: str, out: Path, *flags: str) -> Path:
+    """A program or module for this machine's GPU."""
     arch, found = resolve_arch("auto", [0]), toolchain()
     libraries = [f"-L{path}" for path in found.libraries]
-    return [str(found.nvcc), "-ccbin", found.cxx, f"-arch={arch}", *libraries]
-
-
-@cache
-def compiled(name: str) -> Path:
-    """tools/NAME.cu as a program for this machine's GPU."""
-    sources = [TOOLS / f"{name}.cu", *TOOLS.glob(f"{name}.h")]
-    command = [*nvcc(), "-O3", str(sources[0]), "-o"]
-    made = kept(f"tool_{name}", [*sources, *nvcc()], lambda at: run(*command, str(at / name)))
-    return made / name
+    command = [str(found.nvcc), "-ccbin", found.cxx, f"-arch={arch}", *libraries, *flags]
+    run(*command, str(TOOLS / source), "-o", str(out))
+    return out
 
 
 @pytest.mark.gpu
-def test_pinning_takes_a_fraction_on_a_gpu() -> None:
-    found = figures(compiled("pin"), "--gib", "8")
-    assert found["pin_s"] < found["host_alloc_s"] / 3
-    assert found["pin_wait_s"] < found["host_alloc_wait_s"]
-
-
-@pytest.mark.gpu
-def test_gathers_come_near_the_link_on_a_gpu() -> None:
-    found = figures(compiled("gather"), "--pool-gib", "4")
-    assert 0.7 < found["read_small_pool"] / found["link"] < 1.02
-    assert 0.7 < found["read_four_adjacent"] / found["link"] < 1.02
-    assert found["chosen"] > 0.9 * max(found["read"], found.get("pack", 0))
-
-
-@pytest.mark.gpu
-def test_the_chosen_way_is_fast_on_a_gpu() -> None:
-    for row in figures(compiled("copy_pieces")):
+def test_recipes_are_fast_on_a_gpu(tmp_path: Path) -> None:
+    names = ("pin", "gather", "copy_pieces", "idle_stream")
+    programs = {name: compiled(f"{name}.cu", tmp_path / name, "-O3") for name in names}
+    pin = figures(programs["pin"], "--gib", "8")
+    assert pin["pin_s"] < pin["host_alloc_s"] / 3
+    gather = figures(programs["gather"], "--pool-gib", "4")
+    assert 0.7 < gather["read_four_adjacent"] / gather["link"] < 1.02
+    assert gather["chosen"] > 0.9 * max(gather["read"], gather.get("pack", 0))
+    for row in figures(programs["copy_pieces"]):
         fastest = min(row[key] for key in row if key.endswith("_s") and key != "chosen_s")
         assert row["chosen_s"] < 1.5 * fastest + 5e-6, row
-
-
-@pytest.mark.gpu
-def test_an_idle_stream_copies_on_the_cpu() -> None:
-    lines = output(compiled("idle_stream")).stdout.splitlines()
-    found = {(row["kib"], row["idle"]): row for row in map(json.loads, lines)}
-    assert found[24, 1]["unchanged"] == 256 and found[28, 1]["unchanged"] == 0
-    assert all(found[kib, 0]["unchanged"] == 0 for kib in (16, 24, 28))
-    assert found[24, 1]["call_us"] > 1.2 * found[24, 0]["call_us"]
+    lines = map(json.loads, output(programs["idle_stream"]).stdout.splitlines())
+    unchanged = {(row["kib"], row["idle"]): row["unchanged"] for row in lines}
+    assert unchanged[24, 1] == 256 and unchanged[28, 1] == unchanged[24, 0] == 0
 
 
 @pytest.mark.gpu
 def test_pytorch_gathers_from_the_pool_that_it_pins(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    pin = recipe("pin")
+    pin = loaded("pin", TOOLS / "pin.py")
     found = pin.measure(2 * GIB)
     assert found["pin_s"] < found["torch_s"] / 2
     home, module = Path(torch.__file__).parent, tmp_path / "gather_rows.so"
@@ -218,7 +131,7 @@ def test_pytorch_gathers_from_the_pool_that_it_pins(tmp_path: Path) -> None:
     flags += [f"-L{home}/lib", "-ltorch_python", "-ltorch_cpu", "-lc10", "-lc10_cuda"]
     flags += ["-std=c++20", "-DTORCH_EXTENSION_NAME=gather_rows", "-Xcompiler=-fPIC", "-shared"]
     flags += ["-O0", "--expt-relaxed-constexpr"]
-    run(*nvcc(), *flags, str(TOOLS / "gather.cu"), "-o", str(module))
+    compiled("gather.cu", module, *flags)
     pool = pin.PinnedPool(96 << 20, chunk_bytes=32 << 20)
     rows = pool.tensor[: 100_000 * 656].view(100_000, 656).random_(256)
     gather = loaded("gather_rows", module).RowGather(rows, max_rows=20_000)

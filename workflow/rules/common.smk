@@ -11,7 +11,6 @@ from snakemake.logging import logger
 
 sys.path.insert(0, workflow.basedir)
 
-from analysis.base.cli import ignore_missing_tmpdir
 from analysis.base.errors import HotpathError
 from analysis.base.files import require_room
 from analysis.base.locks import take
@@ -62,7 +61,6 @@ with suppress(OSError):
     workflow.snakemake_tmp_dir.rmdir()
 # Programs that the rules run end when this process ends.
 os.environ[STARTER] = str(os.getpid())
-ignore_missing_tmpdir()
 LOCKS = []  # Held until this process ends.
 
 

@@ -42,7 +42,7 @@ def capture_all(study: Study, config: Config) -> None:
         host = describe(place.gpus)
     toolchain, commit = find_toolchain(config.nvcc, config.libfabric), commit_of(ROOT)
     runnable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
-    cases = [(v, captured.case) for v in runnable if (captured := study.captured_of(v))]
+    cases = [(v, case) for v in runnable if (case := study.captured_case(v))]
     show_only(place.in_use([variant for variant, _ in cases]))
     for kind in CAPTURE_KINDS:
         of_kind = {v.name: case for v, case in cases if kind in v.captures}

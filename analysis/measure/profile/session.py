@@ -93,15 +93,15 @@ def normalised(variant: str, events: list[RawEvent]) -> list[Event]:
 def main(kind: str, study_name: str, modules: str, out: str, *names: str) -> None:
     """Set up, check and profile each of `names` in turn; HotpathError if an output is wrong."""
     study = find_study(study_name)
+    replaced = {captured.case: captured.constants for captured in study.captured}
     watch = count if kind == "counters" else recorder(Path(out))
     rig = Rig(study, Path(modules), np.random.default_rng(0))
     stream = new_stream()
     for name in names:
         variant = study.variant(name)
-        captured = study.captured_of(variant)
-        case = variant.case(captured.case) if captured else None
-        assert captured and case, "only variants with a case for profilers are named"
-        variant = replace(variant, constants={**variant.constants, **captured.constants})
+        case = next(case for case in variant.cases if case.id == study.captured_case(variant))
+        constants = {**variant.constants, **replaced.get(case.id, {})}
+        variant = replace(variant, constants=constants)
         bound = rig.bind(variant, case, stream)
         bound.poison_and_launch()
         if wrong := bound.check():

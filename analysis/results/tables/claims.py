@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,6 @@ from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of
 from analysis.study import Study
 from analysis.study.claims import Claim
 from analysis.study.claims.claim import Comparison
-from analysis.study.claims.kinds import Check, Statement
 from analysis.study.claims.verdicts import (
     AFTERWARDS,
     BEFORE,
@@ -160,7 +158,7 @@ class MachineResults:
         counted: pd.DataFrame,
     ) -> None:
         self.study, self._samples = study, samples
-        self._published, self._model, self._counted = published, model, counted
+        self.published, self._model, self._counted = published, model, counted
         self._used = used = chosen(samples)
         is_fresh = ~used["stale"].astype(bool)
         good = used[is_fresh & (used["status"] == "ok") & (used["verified"] == 1)]
@@ -177,7 +175,7 @@ class MachineResults:
         others = frozenset(self._recorded.loc[~_records(self._recorded, claim), "run"])
         if others not in self._without:  # many claims are judged by the same runs
             kept = self._samples[~self._samples["run"].isin(others)]
-            tables = self._published, self._model, self._counted
+            tables = self.published, self._model, self._counted
             self._without[others] = MachineResults(self.study, kept, *tables)
         evidence = copy(self._without[others])
         evidence._counted = self._counted[_records(self._counted, claim)]
@@ -234,9 +232,6 @@ class MachineResults:
                 reasons.append(reason)
         raise reasons[:2][-1]
 
-    def kind(self, metric: str) -> Kind:
-        return self.study.metrics[metric].values
-
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
         figure = _figure(estimate([*runs.values()], kind), runs, by_host)
@@ -258,20 +253,9 @@ class MachineResults:
         medians = pd.Series(dict(zip(runs, medians_of(runs), strict=True)))
         return runs, medians.groupby(self._hosts).median().tolist()
 
-    def payload(self, variant: str, case: str) -> int:
-        payload = self.study.payloads[variant, case]
-        if not payload:
-            raise NotTested(f"{variant} delivers no bytes")
-        return payload
-
-    @cached_property
-    def statements(self) -> list[Statement]:
-        rows = self._published.assign(rate=self._published["rate"] * 1e9)[[*Statement._fields]]
-        return [Statement(*row) for row in rows.itertuples(index=False, name=None)]
-
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         """As in the first of several sources."""
-        rows = best_statement(self._published)
+        rows = best_statement(self.published)
         rows = rows[(rows["variant"] == variant) & (rows["case"] == case)].head(1)
         rows = rows[rows["metric"] == metric] if metric else rows
         return math.nan if rows.empty else float(rows["seconds"].iloc[0])
@@ -287,15 +271,18 @@ class MachineResults:
             return counted
         raise Missing(f"no fresh profile of {variant} has {counter} in this case")
 
-    def check(self, variant: str, case: str) -> Check:
+    def check(self, variant: str, case: str) -> Outcome:
         rows = self._rows_of(variant, case)
         rows = rows[~rows["stale"].astype(bool)]
         failed = rows.loc[rows["status"] == "failed", "reason"]
         checked = rows[rows["status"] == "ok"]
         if failed.empty and (checked.empty or not checked["verified"].all()):
             raise self._absence(variant, case, "check")
-        rounds = checked[["run", "round"]].drop_duplicates()
-        return Check(frozenset(rows["run"]), len(rounds), *failed.astype(str).iloc[:1])
+        runs = frozenset(rows["run"])
+        if not failed.empty:
+            return Outcome(FAILS, f"failed its check: {failed.iloc[0]}", runs=runs)
+        rounds = len(checked[["run", "round"]].drop_duplicates())
+        return Outcome(HOLDS, f"passed its check in {rounds} rounds", runs=runs)
 
 
 def _figure(value: Estimate, runs: Rounds, by_host: Sequence[float]) -> Figure:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from analysis.site.charts.cases import cases_chart
 from analysis.site.charts.model import model_chart
-from analysis.site.charts.steps import steps_chart
+from analysis.site.charts.steps import cases_chart, steps_chart
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.timeline import timeline_chart
 from analysis.site.charts.widgets import load_if_any, write_page_tables, write_widgets

@@ -66,6 +66,7 @@ def line_chart(
     table = table[table[line].isin(names)].reset_index(drop=True).sort_values(along)
     table = table.assign(state=table.get("state", "measured"))
     table = _with_stretches(table, along, [*by, line], max_gap if _is_log(x) else np.inf)
+    table = clipped(table, value, by) if intervals else table
     groups = table.groupby(by, dropna=False) if by else [((), table)]
     heights = [_label_heights(rows, value, line, is_log=_is_log(y)) for _, rows in groups]
     table = table.assign(label_at=pd.concat([*heights, pd.Series(dtype=float)])).sort_index()
@@ -81,7 +82,6 @@ def line_chart(
         layers.append(dashed.encode(detail="state:N", **silent))
     layers.append(joined.mark_line(strokeWidth=1.5).encode(detail="stretch:N", **silent))
     if intervals:
-        table = clipped(table, value, by)
         layers.append(measured.mark_rule().encode(y="begin:Q", y2="reach:Q"))
     layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
     labels = base.transform_filter("isValid(datum.label_at)")
@@ -112,11 +112,12 @@ def _with_stretches(
 def _label_heights(table: pd.DataFrame, value: str, line: str, *, is_log: bool) -> pd.Series[Any]:
     """Where along y the name of each line is, by the index of its last row."""
     drawn = table.dropna(subset=value)
-    scaled = np.log(drawn[value]) if is_log else drawn[value]
-    highest = float(scaled.max())
-    lowest = float(scaled.min()) if is_log else min(0.0, float(scaled.min()))
+    ends = drawn[[one for one in (value, "begin", "reach") if one in drawn]]
+    scaled: Any = np.log(ends.where(ends > 0)) if is_log else ends
+    highest, least = float(scaled.max().max()), float(scaled.min().min())
+    lowest = least if is_log else min(0.0, least)
     gap = (highest - lowest) * LABEL_PX / HEIGHT_PX
-    last = scaled[~drawn[line].duplicated(keep="last")].sort_values()
+    last = scaled.loc[~drawn[line].duplicated(keep="last"), value].sort_values()
     places = last.to_list()
     for index in range(1, len(places)):
         places[index] = max(places[index], places[index - 1] + gap)

@@ -32,8 +32,8 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
 
     `seconds` are the part's, `whole` those of all parts together, `share` the one over the other.
     """
-    parts = [metric for metric in facts.study.metrics.values() if metric.part_of]
-    order = {metric.name: place for place, metric in enumerate(parts)}
+    parts = {name: one.label for name, one in facts.study.metrics.items() if one.part_of}
+    order = {name: place for place, name in enumerate(parts)}
     variants = {variant.name: variant for variant in facts.study.subjects}
     pairs = [(name, case.id) for name, one in variants.items() for case in one.cases]
     places = pd.Series(range(len(pairs)), pd.MultiIndex.from_tuples(pairs), name="place")
@@ -50,7 +50,7 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
         all_parts=[quantity(one, "s") for one in whole],
         percent=[f"{100 * one:.1f} %" for one in share],
         order=rows["metric"].map(order),
-        part=rows["metric"].map({metric.name: metric.label for metric in parts}),
+        part=rows["metric"].map(parts),
         name=[variants[name].title for name in rows["variant"]],
         role=[variants[name].role for name in rows["variant"]],
         state=rows["stale"].map({0: "measured", 1: "stale"}),

@@ -12,6 +12,8 @@ from analysis.site.charts.theme import Chart, Select
 
 CELL_PX: Final = 20
 """Height of a cell."""
+FIGURE_PX: Final = 22
+"""Width of a figure."""
 
 
 def map_chart(
@@ -26,11 +28,15 @@ def map_chart(
     opacity: Any = alt.Undefined,
     cell_px: int = CELL_PX,
 ) -> Chart:
-    """A cell for each row of `table`, with its `figure`, which is short enough for a phone."""
+    """A cell for each row of `table`, with its `figure` if the cells are wide enough for it."""
     base = alt.Chart().encode(x=x, y=y)
+    cells = table[str(x.shorthand).partition(":")[0]].nunique()
+    is_wide = alt.ExprRef(f"width < {FIGURE_PX * cells} ? 0 : 1")
     drawing = alt.layer(
         base.mark_rect().encode(color=colour, opacity=opacity),
-        base.mark_text(fontSize=10, color="white", lineBreak="\n").encode(text="figure:N"),
+        base.mark_text(fontSize=10, color="white", lineBreak="\n", opacity=is_wide).encode(
+            text="figure:N"
+        ),
     ).properties(height=alt.Step(cell_px))
     return Chart(drawing, table, description, columns, selects)
 

@@ -1,4 +1,4 @@
-"""Every variant of a study in one case: how far each step goes, and what it cannot exceed."""
+"""Every variant of a study in one case, beside what none can exceed; and a few over all cases."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pandas as pd
 
 from analysis.base.quantities import INTERVAL
 from analysis.results.tables.rows import RUN_SEPARATOR
-from analysis.site.charts.lines import clipped
+from analysis.site.charts.lines import clipped, line_chart
 from analysis.site.charts.rows import MARK_PX, row_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
+    MAX_LINES,
     Chart,
     Select,
     colour,
@@ -71,8 +72,8 @@ def steps_chart(facts: StudyFacts) -> Chart | None:
         scale = alt.Scale(zero=True)
         x = alt.X("rate:Q", title="payload rate, GB/s", scale=scale, stack=None)
     order = [variant.name for role in ROLES for variant in facts.study.with_role(role)]
-    marks, through = _marks(points, x, is_rate=is_rate), _rules(facts, points, x)
-    drawing = row_chart("variant", order, *marks, name="name", figure="figure", through=through)
+    marks = [*_marks(points, x, is_rate=is_rate), *_limits(facts, value)]
+    drawing = row_chart("variant", order, *marks, name="name", figure="figure")
     what = "payload rate in GB/s" if is_rate else "time"
     description = f"{what} of every variant in one case, with its {INTERVAL}."
     return Chart(drawing, points, description, BASIS_COLUMNS, case_selects(points, keys, facts))
@@ -108,15 +109,18 @@ def _marks(points: pd.DataFrame, x: alt.X, *, is_rate: bool) -> list[Any]:
     return marks
 
 
-def _rules(facts: StudyFacts, points: pd.DataFrame, x: alt.X) -> Sequence[Any]:
-    """A dashed rule through all rows for each ceiling that bounds every step."""
+def _limits(facts: StudyFacts, value: str) -> list[Any]:
+    """A thin tick in every row, below its name, at the fastest ceiling that bounds all steps."""
     bounding = [facts.study.ceilings_of(step) for step in facts.study.with_role("step")]
     ceilings = facts.study.with_role("ceiling")
-    of_all = [one.name for one in ceilings if all(one in some for some in bounding)]
-    if not points["variant"].isin(of_all).any():
+    names = [one.name for one in ceilings if all(one in some for some in bounding)]
+    if not names:
         return []
-    rule = alt.Chart().transform_filter(f"indexof({of_all}, datum.variant) >= 0")
-    return [rule.mark_rule(style="limit", strokeDash=[5, 3]).encode(x=x)]
+    limit = f"indexof({names}, datum.variant) >= 0 ? datum.{value} : null"
+    fastest: Any = "max(bound)" if value == "rate" else "min(bound)"
+    ticks = alt.Chart().transform_calculate(bound=limit).transform_joinaggregate(limit=fastest)
+    ticks = ticks.transform_filter("isValid(datum.limit)")
+    return [ticks.mark_tick(style="limit", height=15, yOffset=MARK_PX).encode(x="limit:Q")]
 
 
 def default_points(facts: StudyFacts) -> pd.DataFrame:
@@ -156,3 +160,50 @@ def case_selects(points: pd.DataFrame, keys: Sequence[str], facts: StudyFacts) -
             otherwise = NO_KEY if NO_KEY in set(values) else values.iloc[-1]
             selects.append(Select(key, name.replace("_", " "), headline.get(name, otherwise)))
     return selects
+
+
+def cases_chart(facts: StudyFacts) -> Chart | None:
+    """Lines along the number among a case's keys that has most values in the headline case: of the
+    fastest ceiling, and of the steps that are fastest in most places.
+
+    None where nothing is measured, or no key with numbers varies.
+    """
+    value = "rate" if facts.are_rates else "seconds"
+    points = default_points(facts)
+    points = points[points[value].notna() & (points["state"] != "published")]
+    keys = varying_keys(points)
+    headline = parse_case(facts.study.headline)
+
+    def values(key: str) -> tuple[int, int]:
+        """Number of values with all other keys as in the headline case, and in all cases."""
+        usual = points
+        for other in keys:
+            wanted = headline.get(other.removeprefix(CASE_PREFIX))
+            if other != key and wanted is not None:
+                usual = usual[usual[other].isna() | (usual[other] == wanted)]
+        return usual[key].nunique(), points[key].nunique()
+
+    numbers = [key for key in keys if pd.api.types.is_numeric_dtype(points[key])]
+    swept = max(numbers, key=values, default=None)
+    if swept is None:
+        return None
+    others = [key for key in keys if key != swept]
+    points = with_keys(points[points[swept].notna()], others)
+    sizes = points.groupby("variant")[swept].nunique().to_dict()
+    fastest = points.sort_values("seconds").drop_duplicates(["machine", swept, *others])
+    wins = fastest["variant"].value_counts()
+    ceilings = [one.name for one in facts.study.with_role("ceiling") if one.name in sizes]
+    steps = [v.name for v in facts.study.with_role("step", "beyond") if sizes.get(v.name, 0) > 1]
+    steps.sort(key=lambda name: -int(wins.get(name, 0)))
+    names = [*ceilings[:1], *steps[: MAX_LINES - 1]]
+    rows = points[points["variant"].isin(names)]
+    label = swept.removeprefix(CASE_PREFIX).replace("_", " ")
+    scale = log_scale() if rows[swept].min() > 0 else alt.Scale()
+    x = alt.X(f"{swept}:Q", title=label, scale=scale)
+    title = "payload rate, GB/s" if value == "rate" else "time"
+    y = alt.Y(f"{value}:Q", title=title)
+    if value == "seconds":
+        y = y.scale(log_scale()).axis(si_axis("s"))
+    description = f"{title} over {label}, a line a variant."
+    columns, selects = {**BASIS_COLUMNS, "title": "what"}, case_selects(rows, others, facts)
+    return line_chart(rows, x, y, "variant", names, description, columns, selects, intervals=True)

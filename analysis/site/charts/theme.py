@@ -50,6 +50,7 @@ CONFIGURATION: Final[dict[str, Any]] = {
         "titlePadding": 8,
         "labelLimit": 140,
         "labelOverlap": "greedy",
+        "labelSeparation": 6,
     },
     "axisQuantitative": {"tickCount": 6},
     "legend": {

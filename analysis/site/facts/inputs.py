@@ -33,7 +33,7 @@ from analysis.site.facts.machine_names import machine_names
 from analysis.study import Study
 from analysis.study.source import fingerprint
 from analysis.toolchain.ptxas import KernelResources
-from analysis.toolchain.sass import VariantCode, read_code
+from analysis.toolchain.sass import KernelCode, read_code
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
@@ -66,7 +66,7 @@ class Inputs:
     results: Path
     tables: Mapping[str, pd.DataFrame]
     resources: pd.DataFrame
-    machine_code: Mapping[tuple[str, str], VariantCode]
+    machine_code: Mapping[tuple[str, str], list[KernelCode]]
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     runs: Sequence[RunFile]
@@ -125,10 +125,6 @@ class Inputs:
     def with_tables(self, **tables: pd.DataFrame) -> Inputs:
         """A copy in which `tables` replace those of the same names."""
         return replace(self, tables={**self.tables, **tables})
-
-    def runs_on(self, machine: str) -> list[RunFile]:
-        """Every run on a machine, of all studies, oldest first."""
-        return [run for run in self.runs if run.machine == machine]
 
     @cached_property
     def runs_of(self) -> Mapping[VariantKey, list[RunFile]]:

@@ -10,18 +10,20 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from analysis.base.quantities import quantity, quantity_interval
 from analysis.base.statistics import verdict
 from analysis.results.collect import taken_of
 from analysis.results.model.judge import judged, uses
 from analysis.results.store.published import PublishedRow, best_statement
 from analysis.results.tables.rows import RatioRow, rows_of, runs_text
+from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.basis import figures_by_run, without_unsupported_intervals
 from analysis.site.facts.captures import CAPTURED, MISSING, STALE, UNTRIED, UNWANTED, Capture
 from analysis.site.facts.claims import Verdicts
 from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
-from analysis.study import Case, Study, Variant
+from analysis.study import Case, Study, Variant, parse_case
 from analysis.study.source import fingerprint
 from analysis.toolchain.ptxas import KernelResources
 
@@ -161,11 +163,6 @@ class StudyFacts:
         shown = self.study.with_role("step", "beyond") or self.study.variants
         return all(case.payload_bytes > 0 for variant in shown for case in variant.cases)
 
-    def fresh(self, *metrics: str) -> list[MeasuredRow]:
-        """Fresh figures by any of these metrics."""
-        rows = self.measured.values()
-        return [row for row in rows if row.metric in metrics and not row.stale]
-
     def find(self, machine: str, variant: str, case: str, metric: str) -> MeasuredRow | None:
         return self.measured.get((machine, variant, case, metric))
 
@@ -220,3 +217,27 @@ class StudyFacts:
         table = self.inputs.resources
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
         return rows_of(table[of_variant].drop_duplicates(["arch", "kernel"]), KernelResources)
+
+
+def figures(facts: StudyFacts, *metrics: str) -> pd.DataFrame:
+    """A row for each median of these metrics: the columns of MeasuredRow, a column for each key of
+    the study's cases, the variant's `title`, `state` (measured or stale) and `href`, and the median
+    and its interval in words, `short` and `interval`."""
+    rows = facts.summary[facts.summary["metric"].isin(metrics)]
+    keys = pd.DataFrame([parse_case(case) for case in rows["case"]], index=rows.index)
+    titles = {variant.name: variant.title for variant in facts.study.variants}
+    units = [facts.study.metrics[metric].unit for metric in rows["metric"]]
+    ends = rows["median"], rows["ci_low"], rows["ci_high"]
+    return rows.assign(
+        title=rows["variant"].map(titles),
+        state=rows["stale"].map({0: "measured", 1: "stale"}),
+        href=samples_addresses(rows),
+        short=[*map(quantity, rows["median"], units)],
+        interval=[*map(quantity_interval, *ends, units)],
+    ).join(keys.reindex(columns=facts.study.case_keys))
+
+
+def fresh_figures(facts: StudyFacts, *metrics: str) -> pd.DataFrame:
+    """The rows of `figures` that are not stale."""
+    rows = figures(facts, *metrics)
+    return rows[rows["stale"] == 0]

@@ -16,7 +16,7 @@ from analysis.site.pages.staging import ALL
 from analysis.study import parse_case
 
 
-@macro()
+@macro
 def chart(page: Page, name: str, caption: str) -> Markup:
     """A chart with its selects, its data and a caption.
 
@@ -29,7 +29,7 @@ def chart(page: Page, name: str, caption: str) -> Markup:
     return _figure(page, page.facts.study.name, name, caption, anchor)
 
 
-@macro()
+@macro
 def common_chart(page: Page, name: str, caption: str) -> Markup:
     """A chart about several studies, as `chart`.
 
@@ -49,7 +49,7 @@ def _figure(page: Page, group: str, name: str, caption: str, anchor: str) -> Mar
     return PARTS.chart(anchor, group, path, page.root, summary, caption)
 
 
-@macro()
+@macro
 def widget(page: Page, name: str, caption: str) -> Markup:
     """A part that the reader operates, with a caption; a table where no script runs.
 
@@ -63,7 +63,7 @@ def widget(page: Page, name: str, caption: str) -> Markup:
     return PARTS.widget(name, f"charts/{study}/{name}", page.root, shown, caption)
 
 
-@macro()
+@macro
 def drawing(page: Page, name: str, caption: str) -> Markup:
     """A drawing of the study's operation, with a caption.
 
@@ -77,7 +77,7 @@ def drawing(page: Page, name: str, caption: str) -> Markup:
     return PARTS.drawing([Markup(file.read_text(encoding="utf-8")) for file in files], caption)
 
 
-@macro()
+@macro
 def explorer(page: Page, name: str, start: Mapping[str, str]) -> Markup:
     """Selects and a chart of any metric over any key of any study, which a script fills.
 

@@ -75,8 +75,7 @@ def counter_table(facts: StudyFacts, variant: Variant, root: str) -> Markup:
             for name, counters in shown.items():
                 with suppress(KeyError, ZeroDivisionError):
                     if text := write(counters):
-                        row = rows.setdefault(title, {"counter": title} | dict.fromkeys(shown, ""))
-                        row[name] = text
+                        rows.setdefault(title, {"counter": title})[name] = text
         file = newest.path.name
         address = f"{root}data/{machine}/{facts.study.name}/{file}"
         parts = [f"{facts.inputs.called(machine)}, case {newest.case} (", link(address, file), ")"]

@@ -39,7 +39,7 @@ KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
 """Classes of verdicts."""
 
 
-@macro()
+@macro
 def figure(
     page: Page,
     variant: str,
@@ -73,7 +73,7 @@ def figure(
     return _linked(page, data_of(shown, row), row, interval)
 
 
-@macro()
+@macro
 def runs(
     page: Page, variant: str, metric: str = "", *, machine: str = "", **keys: CaseValue | None
 ) -> str:
@@ -84,7 +84,7 @@ def runs(
     return basis_phrase(_measured_row(page, variant, metric, machine, keys)[1])
 
 
-@macro()
+@macro
 def ratio(
     page: Page, variant: str, over: str, metric: str = "", **keys: CaseValue | None
 ) -> Markup:
@@ -113,7 +113,7 @@ def ratio(
     return _linked(page, data_of(times, row), row, ratio_interval(low, high))
 
 
-@macro()
+@macro
 def measured(page: Page, claim: str) -> Markup:
     """The figure of a claim, linked to its line in the ledger; its title has interval and runs.
     Stops the build without one.
@@ -137,7 +137,7 @@ def measured(page: Page, claim: str) -> Markup:
     return _anchor(_ledger(page, claim), title, is_of_few, shown)
 
 
-@macro()
+@macro
 def verdict(page: Page, *claims: str) -> Markup:
     """Marks behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested; linked to the
     ledger. One for claims that all machines decide alike, else one for each machine, with its name.
@@ -168,16 +168,6 @@ def _marks(page: Page, names: Sequence[str], shown: Sequence[tuple[str, str]]) -
         sign = MARKS[verdict] if is_one else f"{MARKS[verdict]}\u00a0{machine}"
         href = _ledger(page, names[0])
         yield element("a", sign, class_=kind, href=href, title=title, aria_label=title)
-
-
-@macro(may_be_empty=True)
-def holds(page: Page, claim: str) -> str:
-    """`yes` if a claim holds on the machine with most evidence; else empty. Chooses a sentence.
-
-    claim: its id
-    """
-    row = _best_known(page.facts, claim)
-    return "yes" if row is not None and row.verdict == HOLDS else ""
 
 
 def _best_known(facts: StudyFacts, claim: str) -> ClaimRow | None:

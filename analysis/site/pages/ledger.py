@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from markupsafe import Markup
@@ -13,7 +12,7 @@ from markupsafe import Markup
 from analysis.base.quantities import runs_phrase, with_interval
 from analysis.results.tables.rows import ClaimRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
-from analysis.site.facts.basis import SPREAD, is_enough, spread
+from analysis.site.facts.basis import SPREAD, spread
 from analysis.site.facts.claims import PUBLISHED, chosen_after, judges_phrase, written_interval
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.html import NO_HTML, code, element, folded, joined, link, table
@@ -27,7 +26,7 @@ MAX_UNFOLDED: Final = 4
 """Maximum number of unfolded comparisons of one claim."""
 
 
-@macro()
+@macro
 def ledger(page: Page) -> str:
     """Every claim of every study on one line, with the verdict and figure on each machine."""
     names = json.dumps(page.inputs.machine_names, ensure_ascii=False)
@@ -110,19 +109,13 @@ def _verdict(verdict: str) -> Markup:
 
 def _reason(facts: StudyFacts, claim: Claim, row: ClaimRow) -> object:
     """Reason of a verdict. For a claim with several comparisons, one line each; if there are many,
-    all but the first are folded. For one whose verdict uses only some runs, their figure."""
+    all but the first are folded."""
     if parts := facts.verdicts.parts.get((claim.id, row.machine)):
         first, *rest = (part.sentence(with_case=claim.in_several_cases) for part in parts)
         if len(parts) <= MAX_UNFOLDED:
             return joined("<br>", [first, *rest])
         return joined("", [first, folded(f"and {len(rest)} more", joined("<br>", rest))])
-    if not judges_phrase(row) or len(claim.tests) != 1 or math.isnan(row.judged):
-        return row.reason
-    used = replace(row, measured=row.judged, ci_low=row.judged_low, ci_high=row.judged_high)
-    is_wide = is_enough(row.judging, row.judging_hosts)
-    interval = written_interval(claim.tests[0], used) if is_wide else ""
-    figure = with_interval(_written(claim, row.judged), interval)
-    return ", ".join(filter(None, [f"in the runs that the verdict uses: {figure}", row.reason]))
+    return row.reason
 
 
 def _samples(facts: StudyFacts, claim: Claim, row: ClaimRow, root: str) -> Markup:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Any, Final
 
 from markupsafe import Markup
 
-from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
+from analysis.base.quantities import INTERVAL, binary, ratio, ratio_interval, speed
 from analysis.compare.judge import DIFFERENT
 from analysis.site.facts.addresses import samples_anchor
 from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
@@ -18,27 +17,16 @@ from analysis.site.pages.html import NO_HTML, code, element, joined, link, plain
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
 
-UNITS: Final = {"bytes": ("", "B"), "mhz": (" clock", "MHz"), "w": ("", "W")}
-"""Meaning and unit of the last word of a key of a host."""
-WRITTEN: Final = {
-    **{word: word.upper() for word in ("gpu", "cpu", "cuda", "ecc", "numa", "sm")},
-    "gpus": "GPUs",
-    "sms": "SMs",
-    "pcie": "PCIe",
-    "nvlinks": "NVLinks",
-}
-"""Words of those keys as the field writes them."""
 MAX_PAIRED: Final = 12
-_WORD: Final = re.compile(r"[^ ,]+")
 
 
-@macro()
+@macro
 def freshness(page: Page) -> str:
     """Newest run of each machine, its cases, stale ones and disturbed rounds; refused results."""
     inputs, rows = page.inputs, []
     summary = inputs.tables["summary"]
     for machine, described in inputs.machines.items():
-        runs = inputs.runs_on(machine)
+        runs = [run for run in inputs.runs if run.machine == machine]
         cases = summary[summary["machine"] == machine].drop_duplicates(["study", "variant", "case"])
         rows.append(
             {
@@ -57,7 +45,7 @@ def freshness(page: Page) -> str:
     return "\n\n".join(filter(None, [table(rows), *refused]))
 
 
-@macro()
+@macro
 def machine_table(page: Page) -> Markup:
     """The description of every machine, a column for each."""
     inputs = page.inputs
@@ -69,41 +57,35 @@ def machine_table(page: Page) -> Markup:
 
 
 def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Each fact of the descriptions of `machines`, and what each of them says; empty where one says
+    """Each key of the descriptions of `machines`, and what each of them says; empty where one says
     nothing of it."""
     # Unknown facts are null, but a machine without a GPU is known to have none.
-    flat = [_flatten({**one, "gpu": one.get("gpu") or "none"}) for one in machines.values()]
-    names = dict.fromkeys(fact for described in flat for fact in described)
-    return {name: [described.get(name, "") for described in flat] for name in names}
+    flat = [dict(_flat({**one, "gpu": one.get("gpu") or "none"})) for one in machines.values()]
+    names = dict.fromkeys(name for described in flat for name in described)
+    written = {name: name.replace("_", " ").replace("nvlinks", "NVLinks") for name in names}
+    return {written[name]: [described.get(name, "") for described in flat] for name in names}
 
 
-def _flatten(described: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
+def _flat(described: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in described.items():
-        name = f"{prefix}{key}".replace("_", " ")
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{name}, ")
+            yield from _flat(value, f"{prefix}{key}, ")
         else:
-            kept, _, last = name.rpartition(" ")
-            of, unit = UNITS.get(last, ("", "")) if kept else ("", "")
-            label = _WORD.sub(lambda word: WRITTEN.get(word[0], word[0]), kept if unit else name)
-            flat[label + of] = _fact(value, unit)
-    return flat
+            yield prefix + key, _fact(value, is_bytes=key.endswith("bytes"))
 
 
-def _fact(value: Any, unit: str) -> str:
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+def _fact(value: Any, *, is_bytes: bool = False) -> str:
     if isinstance(value, list):
-        return ", ".join(_fact(item, unit) for item in value)
-    if unit == "B" and isinstance(value, int) and value >= 2**20:
-        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else f"{value / 2**20:g} MiB"
-    return f"{value:g} {unit}" if unit else str(value)
+        return ", ".join(map(_fact, value))
+    if is_bytes and value is not None:
+        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else binary(value)
+    words = {None: "unknown", True: "yes", False: "no"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@macro()
+@macro
 def hosts(page: Page) -> Markup:
     """Every host of a machine: its runs, driver, cores and memory."""
     rows = []
@@ -118,15 +100,15 @@ def hosts(page: Page) -> Markup:
                 "studies": str(len({run.study for run in of_host})),
                 "runs": str(len(of_host)),
                 "days": " to ".join(dict.fromkeys([days[0], days[-1]])),
-                "driver": _fact(host.driver, ""),
-                "cores": _fact(host.cores, ""),
-                "memory": _fact(host.memory_bytes, "B"),
+                "driver": _fact(host.driver),
+                "cores": _fact(host.cores),
+                "memory": _fact(host.memory_bytes, is_bytes=True),
             }
         )
     return table(rows)
 
 
-@macro()
+@macro
 def provenance(page: Page) -> Markup:
     """Every run of every machine: commit, compiler, number of variants."""
     return table(
@@ -156,7 +138,7 @@ def _commit(run: RunFile) -> str:
     return f"{run.commit[:10]}{' with changes' if run.dirty else ''}"
 
 
-@macro()
+@macro
 def samples(page: Page) -> Markup:
     """Links to all files of results, folded for each machine and study."""
     inputs, folds = page.inputs, []
@@ -195,7 +177,7 @@ def samples(page: Page) -> Markup:
     return NO_HTML.join(folds)
 
 
-@macro()
+@macro
 def machine_pairs(page: Page) -> Markup:
     """The MAX_PAIRED variants that differ most between every two machines; a select shows one
     pair."""

@@ -1,4 +1,4 @@
-"""The macros that pages embed: functions that `@macro()` registers.
+"""The macros that pages embed: functions that `@macro` registers.
 
 A page calls `{{ name(arguments) }}`. Most macros are functions of the modules that are imported
 here; the others are below.
@@ -21,7 +21,7 @@ from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.peers import releases
 
 
-@macro()
+@macro
 def download(page: Page, name: str) -> Markup:
     """A link to a table, or to all samples.
 
@@ -30,7 +30,7 @@ def download(page: Page, name: str) -> Markup:
     return link(page.address(f"data/{name}"), name)
 
 
-@macro()
+@macro
 def constant(page: Page, name: str) -> str:
     """A constant of the code; shares as percentages, text as it is.
 
@@ -43,14 +43,14 @@ def constant(page: Page, name: str) -> str:
     return f"{value * 100:g} %" if isinstance(value, float) else whole(value)
 
 
-@macro()
+@macro
 def release(page: Page, package: str) -> str:
     """The version of a package whose operators are measured, such as `sglang`."""
     require_known("package", package, sorted(releases()))
     return releases()[package]
 
 
-@macro()
+@macro
 def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
     """The interval of an example.
 
@@ -61,7 +61,7 @@ def interval(page: Page, kind: str, *runs: Sequence[float]) -> str:
     return digits(low) if low == high else digits_interval(low, high)
 
 
-@macro()
+@macro
 def file(page: Page, path: str, language: str = "text") -> str:
     """A file of the repository as a code block with a button that copies it.
 
@@ -71,7 +71,7 @@ def file(page: Page, path: str, language: str = "text") -> str:
     return fenced((ROOT / path).read_text(encoding="utf-8"), language)
 
 
-@macro()
+@macro
 def repository(page: Page) -> str:
     """The address of the repository by docs/mkdocs.yml; `ADDRESS` where it has none."""
     return page.extra["repository"] or "ADDRESS"

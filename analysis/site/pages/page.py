@@ -103,29 +103,24 @@ MACROS: Final[dict[str, Callable[..., str]]] = {}
 """Every macro by its name: a function of the Page and the arguments that a page passes."""
 
 
-def macro(*, may_be_empty: bool = False) -> Callable[[Written], Written]:
+def macro(function: Written) -> Written:
     """Register a function as a macro; the argument `study` names a study that is not the page's.
 
-    A macro that raises `Page.missing`, or returns nothing and may not, stops the build. A site
-    without results of a published machine, as a trial or of a reader's own machine, has a gap
-    instead.
+    A macro that raises `Page.missing` or returns nothing stops the build. A site without results of
+    a published machine, as a trial or of a reader's own machine, has a gap instead.
     """
 
-    def register(function: Written) -> Written:
-        @functools.wraps(function)
-        def of_page(page: Page, *arguments: Any, study: str = "", **named: Any) -> str:
-            page = replace(page, study=study or page.study)
-            try:
-                made = function(page, *arguments, **named)
-                if not made and not may_be_empty:
-                    raise page.missing(f"a result for {function.__name__}")
-            except MissingError as error:
-                if page.staged.published:
-                    raise
-                return gap(f"missing: {error}")
-            return made
+    @functools.wraps(function)
+    def of_page(page: Page, *arguments: Any, study: str = "", **named: Any) -> str:
+        page = replace(page, study=study or page.study)
+        try:
+            if made := function(page, *arguments, **named):
+                return made
+            raise page.missing(f"a result for {function.__name__}")
+        except MissingError as error:
+            if page.staged.published:
+                raise
+            return gap(f"missing: {error}")
 
-        MACROS[function.__name__] = of_page
-        return function
-
-    return register
+    MACROS[function.__name__] = of_page
+    return function

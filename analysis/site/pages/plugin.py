@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError, nodes
+from jinja2 import Environment, StrictUndefined, TemplateError, TemplateSyntaxError
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import Files
@@ -39,23 +39,10 @@ class MacrosPlugin(BasePlugin):  # type: ignore[no-untyped-call, type-arg]
         known = Page(self._staged, page.url, Path(config.site_dir), config.extra)
         names = {name: partial(function, known) for name, function in MACROS.items()}
         try:
-            require_otherwise(markdown)
             return _JINJA.from_string(markdown, names).render()
         except (TemplateError, HotpathError, *UNFORESEEN) as error:
             kind = UnforeseenError if isinstance(error, UNFORESEEN) else HotpathError
             raise kind(f"the site was not built: {_in_page(page, error)}") from error
-
-
-def require_otherwise(markdown: str) -> None:
-    """HotpathError for text that a page has only if a claim `holds`, without an `else`: where the
-    claim does not hold, readers would miss it."""
-    for condition in _JINJA.parse(markdown).find_all(nodes.If):
-        names = {one.name for one in nodes.Tuple([condition.test], "load").find_all(nodes.Name)}
-        if "holds" in names and not condition.else_:
-            raise TemplateSyntaxError(
-                "expected {% else %} with the text for a claim that does not hold, got none",
-                condition.lineno,
-            )
 
 
 def _in_page(page: Any, mistake: Exception) -> str:

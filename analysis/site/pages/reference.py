@@ -13,7 +13,7 @@ from analysis.base.keys import adapter
 from analysis.site.interface import FILES
 from analysis.site.pages.html import code, element, fenced, prose, table
 from analysis.site.pages.page import MACROS, Page, macro
-from analysis.study.access import NEEDED, OPTIONAL, READS, WORDS, Access
+from analysis.study.access import READS, WORDS, Access
 from analysis.study.claims.claim import BOUNDS
 from analysis.study.claims.kinds import KINDS
 from analysis.study.config import Settings
@@ -21,11 +21,6 @@ from analysis.study.keys import StudyKeys
 
 Schema = Mapping[str, Any]
 
-_COMPARISON: Final = {
-    "title": "Comparison",
-    "description": "A kind, its subjects, and the threshold that its figure must meet.",
-    "type": "object",
-}
 _LIMITS: Final = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
 
 
@@ -68,7 +63,7 @@ def study_schema() -> Schema:
     values: dict[str, Schema] = {
         **{name: {"type": ["string", "integer"]} for name in keys},
         **{name: {"type": "string"} for name in WORDS},
-        "reads": {"enum": READS},
+        "reads": {"enum": [*READS]},
     }
     link["title"], link["required"] = "Link", ["reads"]
     link["properties"] = {
@@ -77,7 +72,7 @@ def study_schema() -> Schema:
     return schema
 
 
-@macro()
+@macro
 def keys(page: Page, file: str) -> str:
     """Every key of a file that contributors write, with its type and meaning.
 
@@ -149,7 +144,7 @@ def _type(schema: Schema) -> str:
     return ", ".join([words, *limits])
 
 
-@macro()
+@macro
 def columns(page: Page, file: str) -> str:
     """The columns of a file of results or of a table, in their order.
 
@@ -158,7 +153,7 @@ def columns(page: Page, file: str) -> str:
     return ", ".join(code(column) for column in FILES[file])
 
 
-@macro()
+@macro
 def claim_kinds(page: Page) -> Markup:
     """Every kind of comparison that a claim may make, with its keys."""
     rows = (
@@ -174,17 +169,20 @@ def claim_kinds(page: Page) -> Markup:
     return _wide([*rows])
 
 
-@macro()
+@macro
 def link_keys(page: Page) -> Markup:
     """The keys of a `link` for each way of reading host memory."""
-    rows = [(reads, sorted(NEEDED[reads]), sorted(OPTIONAL[reads])) for reads in READS]
     return table(
-        {"reads": code(reads), "needs": ", ".join(needed), "may have": ", ".join(optional)}
-        for reads, needed, optional in rows
+        {
+            "reads": code(reads),
+            "needs": ", ".join(sorted(needed)),
+            "may have": ", ".join(sorted(optional)),
+        }
+        for reads, (needed, optional) in READS.items()
     )
 
 
-@macro()
+@macro
 def macro_list(page: Page) -> str:
     """Every macro with its arguments, as on this page."""
     parts = []

@@ -69,7 +69,7 @@ def build_site(
     if stopping := fatal(faults, published, staged.inputs):
         lines = "\n".join(map(str, stopping))
         raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
-    add_faults(whole, faults, staged.inputs)
+    add_faults(whole, faults)
     remove(site)
     whole.rename(site)
     return faults
@@ -92,13 +92,13 @@ def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> 
     config.plugins.on_shutdown()
 
 
-def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
+def add_faults(site: Path, faults: Sequence[Fault]) -> None:
     """List `faults`, folded, at the end of the home page of the built `site`."""
     if not faults:
         return
     home = site / "index.html"
     title = element("summary", element("h2", f"What these pages lack: {len(faults)}", id="faults"))
-    lines = (element("li", plain(fault.sentence(inputs))) for fault in faults)
+    lines = (element("li", plain(str(fault))) for fault in faults)
     listed = element("ul", *lines, class_="hp-faults")
     listed = element("details", title, listed, class_="hp-section")
     text, end, rest = home.read_text().rpartition("</article>")

@@ -31,7 +31,7 @@ SAMPLES: Final = (
 )
 
 
-@macro()
+@macro
 def evidence(
     page: Page,
     caption: str = "",
@@ -152,12 +152,10 @@ def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        built = facts.inputs.machine_code.get((facts.study.name, name))
-        if built is None:
-            continue
-        if built.reason:
-            yield {"variant": code(name), "kernel": f"could not be read: {built.reason}"}
-        for kernel in built.kernels:
+        for kernel in facts.inputs.machine_code.get((facts.study.name, name), ()):
+            if kernel.reason:
+                yield {"variant": code(name), "kernel": f"could not be read: {kernel.reason}"}
+                continue
             yield {
                 "variant": code(name),
                 "kernel": code(kernel_name(kernel.kernel)),

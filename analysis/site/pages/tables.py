@@ -4,7 +4,7 @@ that the study computes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import product
 from statistics import mode
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ PAIRED: Final = "gains are paired by rounds, so they may differ from the quotien
 Cells = dict[str, object]
 
 
-@macro()
+@macro
 def table(page: Page, name: str, **options: Any) -> Markup:
     """A table of the study's results.
 
@@ -139,7 +139,7 @@ def _gain(facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Varian
     return {"gain": joined("<br>", parts), "verdict": verdict}
 
 
-@macro()
+@macro
 def metrics(page: Page, *roles: str) -> Markup:
     """Every metric of some variants on every machine, in the case that is shown of each.
 
@@ -225,36 +225,33 @@ def published(page: Page) -> Markup:
 def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, stale or missing captures, and
     tables of the code; nothing if all exist."""
-    found: list[tuple[str, str, str, str, str]] = []
+    found: dict[tuple[str, str, str, str], dict[str, None]] = {}
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
         where = "all" if is_all else "; ".join(cases)
-        found.append((machine, "results", f"{status}: {reason}", where, variant))
-    for machine in facts.machines:
-        for variant in (one for one in facts.study.variants if one.on_gpu):
-            for kind in ("counters", "timeline"):
-                capture = facts.capture(machine, variant, kind)
-                if not capture.is_there or capture.state == STALE:
-                    reason = "the code has changed since" if capture.is_there else capture.reason
-                    found.append((machine, kind, reason, "", variant.name))
-    order = [*dict.fromkeys(one[:4] for one in found)]
-    found.sort(key=lambda one: order.index(one[:4]))
+        found.setdefault((machine, "results", f"{status}: {reason}", where), {})[variant] = None
+    on_gpu = [one for one in facts.study.variants if one.on_gpu]
+    for machine, variant, kind in product(facts.machines, on_gpu, ("counters", "timeline")):
+        capture = facts.capture(machine, variant, kind)
+        if not capture.is_there or capture.state == STALE:
+            reason = "the code has changed since" if capture.is_there else capture.reason
+            found.setdefault((machine, kind, reason, ""), {})[variant.name] = None
     rows: list[Cells] = [
         {
             "machine": facts.inputs.called(machine),
             "missing": kind,
             "reason": reason,
             "cases": cases,
-            "variants": joined(", ", map(code, dict.fromkeys(one[4] for one in group))),
+            "variants": joined(", ", map(code, variants)),
         }
-        for (machine, kind, reason, cases), group in groupby(found, key=lambda one: one[:4])
+        for (machine, kind, reason, cases), variants in found.items()
     ]
     return html.table(rows)
 
 
-@macro()
+@macro
 def journeys(page: Page, *names: str) -> Markup:
     """A line for each journey: its first and its best step, the gain, and the share of the limit.
 

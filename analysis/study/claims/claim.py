@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
-from analysis.base.keys import Fault, Name, Positive, Sentence, Unique
+from analysis.base.keys import Fault, Name, Sentence, Unique, expects
 from analysis.base.quantities import digits, quantity, quantity_interval
-from analysis.study.claims import verdicts
 from analysis.study.claims.kinds import KINDS, Evidence
-from analysis.study.claims.verdicts import NOT_TESTED, Figure, NotTested, Outcome
+from analysis.study.claims.verdicts import NOT_TESTED, Figure, NotTested, Outcome, outcome_of
 
 if TYPE_CHECKING:
-    from analysis.study.description import Metric
+    from analysis.study.keys import Metric, StudyKeys
 
     KindName = str
     DataRate = str
@@ -32,6 +31,13 @@ BOUND_DIGITS: Final = 12
 Bounds = dict[str, list[str]]
 """Digests of the comparisons of claims, by the id of the claim."""
 Counter = Annotated[str, Field(pattern=r"^[a-z]+__[a-z0-9_]+\.sum$")]
+Number = Annotated[
+    int | float,
+    Field(gt=0),
+    expects("a number above 0"),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
+"""A number as study.yaml has it: digests of comparisons distinguish 1 and 1.0."""
 
 
 class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
@@ -50,11 +56,11 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     metric: str = ""
     """The metric to compare. If optional, the default is the first time of a whole operation that
     the variants have, but not gpu_time if the CPU works in one of them."""
-    at_least: Positive | None = None
+    at_least: Number | None = None
     """The figure's whole interval must lie at or above this."""
-    at_most: Positive | None = None
+    at_most: Number | None = None
     """The figure's whole interval must lie at or below this."""
-    within: Annotated[float, Field(gt=0, le=1)] | None = None
+    within: Annotated[Number, Field(le=1)] | None = None
     """The figure's whole interval must lie within this margin around the published figure, a share
     of that."""
     by: Literal["time", "rate"] = "time"
@@ -65,7 +71,7 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """The case of the baseline."""
     given: Unique[str] = ()
     """Values of the chosen key, as `key=value`. Each of the cases exists with each of them, too."""
-    slower: Annotated[float, Field(gt=1)] | None = None
+    slower: Annotated[Number, Field(gt=1)] | None = None
     """Maximum ratio of its time to the time with the best value."""
     counter: Counter = ""
     """A counter of Nsight Compute, summed over a kernel."""
@@ -75,7 +81,7 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """The printed unit of the rates."""
     meant: DataRate = ""
     """The true unit of the rates."""
-    limit: Positive | None = None
+    limit: Number | None = None
     """The limit of the printed rate, in `unit`."""
     unit: DataRate = ""
     """The unit of `limit` and of the printed rate."""
@@ -83,6 +89,7 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """The source of printed figures, as in the published rows."""
 
     _metric: Metric | None = PrivateAttr(None)
+    _digest: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
@@ -134,29 +141,25 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
             return figure
         if published is not None:
             figure = replace(figure, published=published)
-        return verdicts.outcome_of(figure, *self._bound)
-
-    @property
-    def _bound(self) -> tuple[str, float]:
-        """The key of the bound and its threshold."""
-        return next((name, value) for name in BOUNDS if (value := getattr(self, name)))
+        bound = next((name, value) for name in BOUNDS if (value := getattr(self, name)))
+        return outcome_of(figure, *bound)
 
     def room(self, figure: Figure) -> float:
-        """Distance from the bound, as a share of it; negative if the figure violates it."""
-        return verdicts.room(figure, *self._bound) if KINDS[self.kind].is_bounded else 0.0
+        """Distance of the interval's nearest end from the bound, as a share of it; negative if that
+        end violates it, 0 without a bound and for `within`."""
+        if self.at_least:
+            return (figure.low - self.at_least) / self.at_least
+        return (self.at_most - figure.high) / self.at_most if self.at_most else 0.0
 
     @property
     def figure_unit(self) -> str:
         """SI base unit of its figure; 1 for ratios, shares and counts."""
-        if self.kind == "added_time":
-            return "s"
-        return self._metric.unit if self._metric and not KINDS[self.kind].written else "1"
+        return "1" if self._written_unit in ("x", "%") else self._written_unit
 
     @property
     def _written_unit(self) -> str:
         """The unit in which pages write its figure."""
-        is_share = self._metric is not None and self._metric.share
-        return KINDS[self.kind].written or ("%" if is_share else self.figure_unit)
+        return KINDS[self.kind].written or (self._metric.written_unit if self._metric else "1")
 
     def write(self, value: float) -> str:
         """Its figure as text for pages."""
@@ -168,7 +171,7 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
 
 
 class Published(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
-    value: Positive
+    value: Number
     """The figure."""
     unit: Literal["s", "B", "J", "1", "B/s"]
     """Its SI base unit; 1 for ratios and shares."""
@@ -192,8 +195,6 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     untested: Sentence = ""
     """Why nothing here tests the claim."""
 
-    _bounds: tuple[str, ...] = PrivateAttr(())
-
     @model_validator(mode="after")
     def _has_one_way(self) -> Self:
         ways = [way for way in ("all", "test", "untested") if getattr(self, way)]
@@ -215,12 +216,12 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
         A threshold that was chosen after looking at a run would fit that run. So a run names the
         bounds as they stood when it began, and a claim is judged by the runs that name its bound.
         """
-        return self._bounds
+        return tuple(test._digest for test in self.tests)
 
     @property
     def published(self) -> float | None:
         """The write-up's figure in SI base units, None if study.yaml has none."""
-        return self.printed.value if self.printed else None
+        return float(self.printed.value) if self.printed else None
 
     @property
     def on_rows(self) -> bool:
@@ -256,50 +257,40 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
 
 
 def resolve_claims(
-    claims: Sequence[Claim],
-    written: Mapping[str, Any],
-    cases: Mapping[str, Collection[str]],
-    metrics: Mapping[str, Metric],
-    headline: str,
-    where: str,
+    study: StudyKeys, headline: object, cases: Mapping[str, Collection[str]], where: str
 ) -> tuple[Claim, ...]:
-    """The claims of the study.yaml that has the content `written`, with a comparison for each case
-    and the bounds; ids of `cases` by variant.
+    """The claims of a study with a comparison for each case; ids of `cases` by variant, and the
+    `headline` as study.yaml has it.
 
     FieldError for the first variant, case, metric or unit that does not fit.
     """
-    refuse_repeats(f"{where}: claims", [claim.id for claim in claims])
-    bounds = digests(written)
+    refuse_repeats(f"{where}: claims", [claim.id for claim in study.claims])
     resolved = []
-    for claim in claims:
+    for claim in study.claims:
         here = f"{where}: claims.{claim.id}"
-        tests = [
-            _resolved(part, case, cases, metrics, f"{here}.{f'all.{n}' if claim.all else 'test'}")
-            for n, part in enumerate(claim.tests)
-            for case in part.in_each or (part.case or headline,)
-        ]
+        tests: list[Comparison] = []
+        for n, part in enumerate(claim.tests):
+            place = f"{here}.{f'all.{n}' if claim.all else 'test'}"
+            for case in part.in_each or (part.case,):
+                test = part.model_copy(update={"case": case or study.headline, "in_each": ()})
+                _check_references(test, study, cases, place)
+                test._metric = study.metrics.get(test.metric)
+                test._digest = _digest(part, case or headline, claim.printed)
+                tests.append(test)
         if claim.printed and len(tests) == 1 and claim.printed.unit != tests[0].figure_unit:
             expected = repr(tests[0].figure_unit)
             raise FieldError(f"{here}.published.unit", expected, claim.printed.unit)
-        ours = claim.ours if "ours" in claim.model_fields_set else not written.get("write_up")
-        claim = claim.model_copy(update={"ours": ours, "test": None, "all": tuple(tests)})
-        claim._bounds = bounds.get(claim.id, ())
-        resolved.append(claim)
+        ours = claim.ours if "ours" in claim.model_fields_set else study.write_up is None
+        changes = {"ours": ours, "test": None, "all": tuple(tests)}
+        resolved.append(claim.model_copy(update=changes))
     return tuple(resolved)
 
 
-def _resolved(
-    test: Comparison,
-    case: str,
-    cases: Mapping[str, Collection[str]],
-    metrics: Mapping[str, Metric],
-    where: str,
-) -> Comparison:
-    """The comparison in a case, once its references are checked."""
-    test = test.model_copy(update={"case": case, "in_each": ()})
+def _check_references(
+    test: Comparison, study: StudyKeys, cases: Mapping[str, Collection[str]], where: str
+) -> None:
     if test.metric:
-        require_known(f"{where}.metric", test.metric, metrics)
-        test._metric = metrics[test.metric]
+        require_known(f"{where}.metric", test.metric, study.metrics)
     # A comparison of a variant or a case with itself is a mistake.
     refuse_repeats(f"{where}: of, over", test.variants)
     refuse_repeats(f"{where}: cases", test.cases)
@@ -307,23 +298,13 @@ def _resolved(
         require_known(f"{where}: of, over", variant, cases)
         if lacking := [named for named in test.cases if named not in cases[variant]]:
             raise FieldError(where, f"cases that {variant} has", lacking[0])
-    return test
 
 
-def digests(study: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Digests of the comparisons of every tested claim in a study.yaml, by the claim's id."""
-    found = {}
-    for claim in study.get("claims") or []:
-        parts = [claim["test"]] if "test" in claim else claim.get("all", [])
-        texts = [
-            json.dumps([[part | {"case": case}], claim.get("published")], sort_keys=True)
-            for part in ({**one} for one in parts)
-            for case in part.pop("in_each", [part.get("case", study.get("headline"))])
-        ]
-        if texts:
-            hashes = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
-            found[claim["id"]] = tuple(digest[:BOUND_DIGITS] for digest in hashes)
-    return found
+def _digest(part: Comparison, case: object, published: Published | None) -> str:
+    """The digest of a comparison in a case, as study.yaml has both."""
+    written = part.model_dump(exclude_unset=True, exclude={"in_each"}) | {"case": case}
+    text = json.dumps([[written], published and published.model_dump()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:BOUND_DIGITS]
 
 
 def still_named(recorded: Bounds, current: Collection[str]) -> frozenset[str]:

@@ -8,79 +8,48 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from analysis.base.quantities import SI
 from analysis.base.statistics import COUNT, DIFFERENCE, SHARE, TIME
 from analysis.base.statistics import Kind as Values
-from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, Outcome
+from analysis.study.claims.verdicts import FAILS, HOLDS, Figure, Missing, NotTested, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from analysis.study.claims.claim import Comparison
-
-
-class Statement(NamedTuple):
-    """A printed figure: the number as text, its unit as printed and as meant, its source, and the
-    payload rate in B/s; NaN if it implies none."""
-
-    variant: str
-    case: str
-    printed: str
-    unit_printed: str
-    unit_meant: str
-    source: str
-    rate: float
-
-
-class Check(NamedTuple):
-    """Runs with checked output, the number of their rounds with correct output, and the first
-    fault."""
-
-    runs: frozenset[str]
-    rounds: int
-    fault: str = ""
+    from analysis.study.description import Study
 
 
 class Evidence(Protocol):
     """Fresh, checked results of one study on one machine. Every method raises NotTested, with the
-    reason, if the figure is missing."""
+    reason, if the figure is missing.
+
+    study, published: the study, and its published figures, by `PublishedRow`
+    visits: a metric in its unit by run, round and visit
+    times: seconds of each variant by run, round and visit, in one metric; without one, in the
+        preferred one that all variants have
+    over_rounds, over_hosts: the figure over all runs in `by_visit`, by `statistics.estimate`, and
+        the mean over their hosts, by `statistics.mean_estimate`
+    published_seconds: published time of one operation; NaN if there is none in `metric`
+    predicted_seconds: predicted time in `metric`, or in the study's first time metric
+    count: a hardware counter of one operation, summed over its kernels
+    check: the outcome of the output checks in the runs of the summary
+    """
 
     @property
-    def statements(self) -> Sequence[Statement]:
-        """Printed figures of the study's variants."""
-
-    def visits(self, variant: str, case: str, metric: str) -> pd.Series:
-        """The metric in its unit by run, round and visit."""
-
-    def times(self, variants: Sequence[str], case: str, metric: str) -> Sequence[pd.Series]:
-        """Seconds of each variant by run, round and visit, in one metric. If `metric` is empty, it
-        is the preferred one that all variants have."""
-
-    def kind(self, metric: str) -> Values:
-        """The kind of values of a metric."""
-
-    def over_rounds(self, by_visit: pd.Series, kind: Values = TIME) -> Figure:
-        """The figure over all runs in `by_visit`, by `statistics.estimate`."""
-
-    def over_hosts(self, by_visit: pd.Series, kind: Values = TIME) -> Figure:
-        """The mean over the hosts in `by_visit`, by `statistics.mean_estimate`."""
-
-    def payload(self, variant: str, case: str) -> int:
-        """Bytes that one operation delivers, more than 0."""
-
-    def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
-        """Published time of one operation; NaN if there is none in `metric`."""
-
-    def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        """Predicted time in `metric`; in the study's first time metric if that is empty."""
-
-    def count(self, variant: str, case: str, counter: str) -> float:
-        """Hardware counter of one operation, summed over its kernels."""
-
-    def check(self, variant: str, case: str) -> Check:
-        """Result of the output checks in the runs of the summary."""
+    def study(self) -> Study: ...
+    @property
+    def published(self) -> pd.DataFrame: ...
+    def visits(self, variant: str, case: str, metric: str) -> pd.Series: ...
+    def times(self, variants: Sequence[str], case: str, metric: str) -> Sequence[pd.Series]: ...
+    def over_rounds(self, by_visit: pd.Series, kind: Values = TIME) -> Figure: ...
+    def over_hosts(self, by_visit: pd.Series, kind: Values = TIME) -> Figure: ...
+    def published_seconds(self, variant: str, case: str, metric: str = "") -> float: ...
+    def predicted_seconds(self, variant: str, case: str, metric: str) -> float: ...
+    def count(self, variant: str, case: str, counter: str) -> float: ...
+    def check(self, variant: str, case: str) -> Outcome: ...
 
 
 Compute = Callable[["Comparison", Evidence], "Figure | Outcome"]
@@ -90,7 +59,7 @@ Compute = Callable[["Comparison", Evidence], "Figure | Outcome"]
 @dataclass(frozen=True)
 class Kind:
     """A kind of comparison: the keys that it needs and may have, and the unit in which pages write
-    its figure: x for a ratio, % for a share, 1 for a count, empty for that of its metric.
+    its figure: x for a ratio, % for a share, s, 1 for a count, empty for that of its metric.
 
     `on_rows`: it uses only the published rows, so that it is judged once and not per machine.
     `on_counters`: it uses only the counters of a profiler, and no samples.
@@ -135,14 +104,13 @@ def _speedup(test: Comparison, evidence: Evidence) -> Figure:
     of, over = evidence.times(test.variants, test.case, test.metric)
     scale = 1.0
     if test.by == "rate" or test.kind == "share":
-        payloads = [evidence.payload(name, test.case) for name in test.variants]
-        scale = payloads[0] / payloads[1]
+        scale = _bytes_ratio(evidence, (test.of, test.case), (test.over, test.case))
     pairs = _in_one_run(test, over / of) * scale
     printed = [evidence.published_seconds(name, test.case) for name in test.variants]
     return replace(_of_ratios(test, evidence, pairs), published=scale * printed[1] / printed[0])
 
 
-@kind("added_time", "of over", "metric", written="")
+@kind("added_time", "of over", "metric", written="s")
 def _added_time(test: Comparison, evidence: Evidence) -> Figure:
     """Time of one variant minus that of another: what a wait of fixed length adds."""
     of, over = evidence.times(test.variants, test.case, test.metric)
@@ -163,8 +131,8 @@ def _between_cases(test: Comparison, evidence: Evidence) -> Figure:
     """Payload rate of a variant in one case as a multiple of that in another, `over_case`."""
     of, over = (evidence.times([test.of], case, test.metric)[0] for case in test.cases)
     pairs = _known(over / of, f"{test.of} has not been measured in both cases in one run")
-    payloads = [evidence.payload(test.of, case) for case in test.cases]
-    return _of_ratios(test, evidence, pairs * payloads[0] / payloads[1])
+    scale = _bytes_ratio(evidence, *((test.of, case) for case in test.cases))
+    return _of_ratios(test, evidence, pairs * scale)
 
 
 @kind("near_best", "of given slower", "metric also", written="%")
@@ -183,8 +151,9 @@ def _near_best(test: Comparison, evidence: Evidence) -> Figure:
             given = seconds(f"{case},{value}")
             is_near = is_near * ((chosen / given).dropna() <= (test.slower or 1))
         near.append(is_near)
+    share = sum(near[1:], near[0]) / len(near)
     reason = f"{test.of} has not been measured in all cases in one run"
-    return evidence.over_rounds(_known(sum(near[1:], near[0]) / len(near), reason), SHARE)
+    return evidence.over_rounds(_known(share, reason), SHARE)
 
 
 @kind("model_share", "of", "metric", written="%")
@@ -207,7 +176,8 @@ def _figure(test: Comparison, evidence: Evidence) -> Figure:
     visits = evidence.visits(test.of, test.case, test.metric)
     over = evidence.over_hosts if test.kind == "mean_figure" else evidence.over_rounds
     published = evidence.published_seconds(test.of, test.case, test.metric)
-    return replace(over(visits, evidence.kind(test.metric)), published=published)
+    figure = over(visits, evidence.study.metrics[test.metric].values)
+    return replace(figure, published=published)
 
 
 @kind("correct", "of", is_bounded=False)
@@ -216,10 +186,7 @@ def _correct(test: Comparison, evidence: Evidence) -> Outcome:
 
     A wrong output leaves a failed row without a value, so no figure shows it.
     """
-    check = evidence.check(test.of, test.case)
-    if check.fault:
-        return Outcome(FAILS, f"failed its check: {check.fault}", runs=check.runs)
-    return Outcome(HOLDS, f"passed its check in {check.rounds} rounds", runs=check.runs)
+    return evidence.check(test.of, test.case)
 
 
 @kind(
@@ -242,16 +209,23 @@ def _counts_per(test: Comparison, evidence: Evidence) -> Figure:
 @kind("units", "printed meant", is_bounded=False, on_rows=True)
 def _units(test: Comparison, evidence: Evidence) -> Outcome:
     """Whether the rates printed in `printed` agree with the printed times only in `meant`."""
-    times = _printed_times(evidence.statements)
-    rates = [rate for rate in evidence.statements if rate.unit_printed == test.printed]
-    pairs = [(time, rate) for time in times for rate in rates if time[:2] == rate[:2]]
-    if not pairs:
+    printed = evidence.published
+    of_rate = printed[printed["unit_printed"] == test.printed]
+    times = _printed_times(printed)
+    pairs = times.merge(of_rate, on=["variant", "case"], suffixes=("_of_time", ""))
+    if pairs.empty:
         raise Missing(f"no published row has both a time and a rate in {test.printed}")
+    rates, numbers = pairs["rate_of_time"] * 1e9, pairs["printed"].astype(float)
+    # Both printed numbers may be off by half of their last digit.
+    slack = sum(
+        0.5 * 10.0 ** -text.str.partition(".")[2].str.len() / text.astype(float)
+        for text in (pairs["printed"], pairs["printed_of_time"])
+    )
     agrees = {
-        unit: sum(_agree(time, rate, SI[unit][1]) for time, rate in pairs)
+        unit: sum(abs(rates / (numbers * SI[unit][1]) - 1) <= slack * 1.01)
         for unit in (test.meant, test.printed)
     }
-    factors = [time.rate / (float(rate.printed) * SI[test.printed][1]) for time, rate in pairs]
+    factors = (rates / (numbers * SI[test.printed][1])).tolist()
     figure = Figure(median(factors), min(factors), max(factors))
     holds = agrees[test.meant] == len(pairs) and agrees[test.printed] == 0
     counted = " and ".join(f"in {count} if read in {unit}" for unit, count in agrees.items())
@@ -262,23 +236,23 @@ def _units(test: Comparison, evidence: Evidence) -> Outcome:
 @kind("printed_share", "of limit unit", written="%", on_rows=True)
 def _printed_share(test: Comparison, evidence: Evidence) -> Figure:
     """The printed rate over a limit, both as printed and as payload over printed time."""
-    printed = [s for s in evidence.statements if s[:2] == (test.of, test.case)]
-    rates = [statement for statement in printed if statement.unit_printed == test.unit]
+    printed = evidence.published
+    printed = printed[(printed["variant"] == test.of) & (printed["case"] == test.case)]
+    rates = printed.loc[printed["unit_printed"] == test.unit, "printed"]
     times = _printed_times(printed)
-    if not rates or not times:
+    if rates.empty or times.empty:
         raise Missing(f"{test.of} has no published time and rate in {test.unit}")
     limit = test.limit or 1
-    share = _exact(times[0].rate / (limit * SI[test.unit][1]))
-    return replace(share, published=float(rates[0].printed) / limit)
+    share = _exact(times["rate"].iloc[0] * 1e9 / (limit * SI[test.unit][1]))
+    return replace(share, published=float(rates.iloc[0]) / limit)
 
 
 @kind("printed_speedup", "of over source", on_rows=True)
 def _printed_speedup(test: Comparison, evidence: Evidence) -> Figure:
     """The printed rate of one variant over that of another, where `source` printed both."""
-    rates: dict[str, float] = {}
-    for said in reversed(evidence.statements):
-        if said.source == test.source and said.case == test.case and not math.isnan(said.rate):
-            rates[said.variant] = said.rate
+    printed = evidence.published
+    is_meant = (printed["source"] == test.source) & (printed["case"] == test.case)
+    rates = printed[is_meant].dropna(subset="rate").groupby("variant")["rate"].first()
     for name in test.variants:
         if name not in rates:
             raise Missing(f"{test.source} printed no rate of {name} in this case")
@@ -287,7 +261,7 @@ def _printed_speedup(test: Comparison, evidence: Evidence) -> Figure:
 
 def _of_ratios(test: Comparison, evidence: Evidence, by_visit: pd.Series) -> Figure:
     """The figure of ratios of the metric, of times if the test names none."""
-    is_time = not test.metric or evidence.kind(test.metric) is TIME
+    is_time = not test.metric or evidence.study.metrics[test.metric].values is TIME
     return evidence.over_rounds(by_visit, TIME if is_time else COUNT)
 
 
@@ -314,18 +288,15 @@ def _known(values: pd.Series, reason: str) -> pd.Series:
     return known
 
 
-def _printed_times(statements: Sequence[Statement]) -> list[Statement]:
-    """Statements of a time, of operations that deliver bytes."""
-    return [s for s in statements if SI[s.unit_meant][0] == "s" and not math.isnan(s.rate)]
+def _bytes_ratio(evidence: Evidence, *places: tuple[str, str]) -> float:
+    """The payload of one operation over that of another; (variant, case) of both."""
+    of, over = (evidence.study.payloads[place] for place in places)
+    if not of or not over:
+        raise NotTested(f"{places[bool(of)][0]} delivers no bytes")
+    return of / over
 
 
-def _agree(time: Statement, rate: Statement, unit: float) -> bool:
-    """Whether a time and a rate, rounded as printed, can belong to one operation.
-
-    `unit` is in B/s; both printed numbers may be off by half of their last digit.
-    """
-    slack = sum(
-        0.5 * 10.0 ** -len(printed.partition(".")[2]) / float(printed)
-        for printed in (rate.printed, time.printed)
-    )
-    return math.isclose(time.rate, float(rate.printed) * unit, rel_tol=slack * 1.01)
+def _printed_times(printed: pd.DataFrame) -> pd.DataFrame:
+    """Published rows of a time, of operations that deliver bytes."""
+    is_time = printed["unit_meant"].map(lambda unit: SI[unit][0] == "s")
+    return printed[is_time & printed["rate"].notna()]

@@ -116,15 +116,6 @@ def _verdict(interval: tuple[float, float], least: float, most: float) -> str:
     return FAILS if high < least or low > most else NOT_TESTED
 
 
-def room(figure: Figure, bound: str, value: float) -> float:
-    """Distance from a threshold to the nearest end of the interval, as a share of the threshold;
-    negative if that end violates it, 0 for `within`."""
-    if bound == "within":
-        return 0.0
-    sign = 1 if bound == "at_least" else -1
-    return min(sign * (end - value) for end in (figure.low, figure.high)) / (abs(value) or 1)
-
-
 def together(verdicts: Iterable[str]) -> str:
     """The verdict on a claim by those on its parts: one that fails decides."""
     known = set(verdicts)

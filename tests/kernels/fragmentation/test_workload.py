@@ -10,16 +10,12 @@ import pytest
 from allocator.fragmentation.patterns import ALONE, PATTERNS
 from allocator.lib.patterns import ALLOCATE
 from allocator.lib.replay import Reported
-from analysis.base.errors import FieldError
-from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.compiled import module
 from tests.kernels.phases.modules import GIB, MIB, Host, built
 from tests.repository import STUDIES
 
 STUDY = STUDIES["fragmentation"]
 WORKLOAD = load_python(STUDY, "workload")
-RMM = STUDY.variant("rmm_pool")
 GPU_BYTES = 139 * GIB
 
 
@@ -46,19 +42,14 @@ def reserved(operation: Any) -> float:
 def test_a_replay_is_short_the_same_every_time_and_fits_a_gpu_well(name: str) -> None:
     pattern = PATTERNS[name]()
     (tape,), (repeated,) = pattern.tapes, PATTERNS[name]().tapes
-    assert np.array_equal(tape, repeated)
-    assert len(tape) <= 25_000 and tape[:, 3].max() < pattern.streams
-    for allocator in ("p4_final", "p5_dropin"):
-        host = Host(allocator, GPU_BYTES)
-        runner = host.replay(pattern.tapes, pattern.streams)
-        most = runner.check(False)
-        runner.run(9)
-        held = host.statistics()["reserved"]
-        assert 100 * MIB < most < 16 * GIB and held < GPU_BYTES // 4
-        if (name, allocator) == ("growing_batch", "p5_dropin"):
-            assert held > 4 * most  # what grows fits into no free block
-        if (name, allocator) == ("one_bin", "p4_final"):
-            assert held == most  # each request takes a block of its size
+    assert np.array_equal(tape, repeated) and len(tape) <= 25_000
+    host = Host("p5_dropin", GPU_BYTES)
+    runner = host.replay(pattern.tapes, pattern.streams)
+    most = runner.check(False)
+    runner.run(9)
+    held = host.statistics()["reserved"]
+    assert 100 * MIB < most < 16 * GIB and held < GPU_BYTES // 4
+    assert name != "growing_batch" or held > 4 * most  # what grows fits into no free block
 
 
 def test_no_part_of_a_long_run_is_like_another() -> None:
@@ -68,32 +59,10 @@ def test_no_part_of_a_long_run_is_like_another() -> None:
     assert len(tape) == 1_000_000 and medians.max() > 20 * medians.min()
 
 
-def test_memory_is_reported_and_a_limit_is_kept() -> None:
-    for name in ("growing_batch", "host_ahead"):
-        reserved(replay(built("p5_dropin"), name))
-    for mib in (272, 384, 768):
+def test_memory_is_reported_a_limit_kept_and_a_lack_of_memory_a_fault() -> None:
+    assert {case["pattern"] for one in STUDY.variants for case in one.cases} <= {*WORKLOAD.KNOWN}
+    reserved(replay(built("p5_dropin"), "host_ahead"))
+    for mib in (272, 768):
         assert 248 <= reserved(replay(built("p5_dropin"), f"limited_{mib}mib")) / MIB <= mib
-
-
-def test_an_allocator_without_memory_fails_the_cell_alone() -> None:
     operation = replay(built("p5_dropin"), "growing_batch", 2**27)
     assert "out of memory on device 0" in operation.check()
-
-
-def test_every_case_has_its_pattern_and_others_are_refused() -> None:
-    cases = {case["pattern"] for variant in STUDY.variants for case in variant.cases}
-    assert cases <= set(WORKLOAD.KNOWN)
-    with pytest.raises(FieldError, match="pattern: expected one of"):
-        WORKLOAD.Workload({}, np.random.default_rng(0)).prepare(Case({"pattern": "x"}, 0, ""))
-    assert {one.name for one in STUDY.variants if "torch" in one.needs} == set(WORKLOAD.SETTINGS)
-
-
-@pytest.mark.long
-def test_rmm_replays_refuses_a_limit_and_fails_without_memory() -> None:
-    rmm = module(STUDY, RMM, optimisation="-O1")  # as the allocators, to share bindings
-    for case in RMM.cases:
-        reserved(replay(rmm, str(case["pattern"])))
-    operation = replay(rmm, "growing_batch", 2**27)
-    assert "the driver has no" in operation.check()
-    with pytest.raises(ValueError, match=r"^limit: .*, got rmm_pool$"):
-        operation._allocator.set_limit(0, 2**20)

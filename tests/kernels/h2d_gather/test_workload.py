@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from analysis.study import Case
 from analysis.toolchain import sass
 from analysis.toolchain.modules import load_python
-from tests.compiled import device_code
+from tests.compiled import QUICK, module_file
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
@@ -63,7 +63,7 @@ def test_a_step_shows_in_the_machine_code() -> None:
     vectors = GATHER.constants["token_bytes"] // 16
     built = {}
     for name in ("v1_vectorized", "v2_warp_per_token", "v3_loads_first"):
-        code = device_code(GATHER, GATHER.variant(name))
+        code = module_file(GATHER, GATHER.variant(name), optimisation=QUICK)
         (built[name],) = sass.parse_sass(sass.cuobjdump(code, "-sass"))
     assert built["v1_vectorized"].loads[128] == vectors
     assert built["v1_vectorized"].stores == Counter({128: vectors})

@@ -33,14 +33,14 @@ CASES = [
 ]
 
 
-def on_cpu(source: str, row_bytes: int, *defined: str, more: tuple[Path, ...] = ()) -> Path:
+def on_cpu(source: str, row_bytes: int, *defined: str) -> Path:
     """A program with kernels of the study, compiled for the CPU."""
     cuda = toolchain().include
     quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
     include = [f"-I{HERE}", f"-isystem{cuda}", f"-isystem{cuda / 'cccl'}"]
     flags = ["-std=c++17", "-pthread", "-O1", *include, *quiet, f"-DTOKEN_BYTES={row_bytes}"]
     sources = [HERE / source, runtime()]
-    return program(f"on-cpu-{source}", sources, FOLDER, [*flags, *defined], more=more)
+    return program(f"on-cpu-{source}", sources, FOLDER, [*flags, *defined])
 
 
 def ran(*command: object) -> None:
@@ -70,7 +70,7 @@ def test_state_slots_and_bytes_agree_with_the_reference(
     numbers = [shape.requests, shape.topk, shape.slots, shape.context_rows, len(trace.ids)]
     (tmp_path / "trace").write_bytes(np.array(numbers, np.int32).tobytes() + trace.ids.tobytes())
     kernel = f"{variant}.cu"
-    made = on_cpu("resolving.cpp", ROW_BYTES, f'-DVARIANT="{kernel}"', more=(FOLDER / kernel,))
+    made = on_cpu("resolving.cpp", ROW_BYTES, f'-DVARIANT="{kernel}"')
     ran(made, tmp_path / "trace", tmp_path / "results")
     slots = (shape.requests, shape.slots)
     state: list[tuple[str, str, tuple[int, ...]]]

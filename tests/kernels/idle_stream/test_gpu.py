@@ -23,7 +23,9 @@ def bound(name: str, size: int, count: int) -> Any:
     values: dict[str, int | str] = {"size": size, "count": count, "direction": "h2d"}
     values |= {"host": "scattered", "device": "scattered"}
     workload.prepare(Case(values, size * count, "default"))
-    return workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
+    operation = workload.bind(STUDY.variant(name), gpu_module(STUDY, name))
+    operation.workload = workload  # its memory is read by address
+    return operation
 
 
 @pytest.mark.parametrize("name", STUDY.variant_names)

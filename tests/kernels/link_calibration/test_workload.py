@@ -25,12 +25,9 @@ POOL = 4096
     spare=st.integers(0, 6),
     offset=st.integers(0, 4),
     rows=st.integers(1, 12),
-    seed=st.integers(0, 2**32),
 )
-def test_the_reference_equals_a_plain_loop(
-    row: int, spare: int, offset: int, rows: int, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
+def test_the_reference_equals_a_plain_loop(row: int, spare: int, offset: int, rows: int) -> None:
+    rng = np.random.default_rng(0)
     pool = random_bytes(POOL, rng)
     sizes = {"row_bytes": row, "stride_bytes": row + spare, "offset_bytes": offset}
     values = {name: 16 * vectors for name, vectors in sizes.items()}
@@ -43,23 +40,12 @@ def test_the_reference_equals_a_plain_loop(
     assert out.tobytes() == np.concatenate(expected).tobytes()
 
 
-def test_random_bytes_take_every_value_at_every_place() -> None:
-    rng = np.random.default_rng(0)
-    assert [random_bytes(size, rng).size for size in (0, 1, 7, 8, 4097)] == [0, 1, 7, 8, 4097]
-    values = random_bytes(8 * 2**14, rng).reshape(-1, 8)
-    assert [len(set(column)) for column in values.T.tolist()] == [256] * 8
-
-
 def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> None:
-    study = next(iter(calibrated.studies.values()))
-    unknown = StudyFacts(calibrated, study)
-    assert page_tables.calibrated_chip(unknown) is None
-    assert not page_tables.predicted_links(unknown).rows and page_tables.stated_links(unknown).rows
+    study = STUDIES["link_calibration"]
+    assert not page_tables.predicted_links(StudyFacts(calibrated, study)).rows  # unknown link
     host = {**calibrated.machines["box"], "pcie_generation": 5, "pcie_width": 16}
     facts = StudyFacts(replace(calibrated, machines={"box": host}), study)
-    known = page_tables.calibrated_chip(facts)
-    assert known is not None and known[1].name == "pcie5_x16"
-    held, shown = page_tables.predictions(facts), page_tables.predicted_links(facts).rows
-    assert {row[0] for row in shown if row[5] == "measured here"} == {known[1].title}
-    assert all(predicted <= link.packet_rate for link, _, predicted in held)
-    assert len(shown) == len(held)
+    rows = page_tables.predicted_links(facts).rows
+    assert {row[5] for row in rows} == {"measured here", "refuted", "not refuted"}
+    assert {row[0] for row in rows if row[5] == "measured here"} == {"PCIe 5.0 x16"}
+    assert all(rate <= link.packet_rate for link, _, rate in page_tables.predictions(facts))

@@ -13,8 +13,7 @@ from tests.repository import STUDIES
 STUDY = STUDIES["phases"]
 workload: Any = load_python(STUDY, "workload")
 LIB = STUDY.folder.parent / "lib"
-KIB, MIB, GIB = 2**10, 2**20, 2**30
-GPU_BYTES = 79 * GIB
+MIB, GIB = 2**20, 2**30
 
 
 def built(name: str) -> Any:
@@ -25,7 +24,7 @@ def built(name: str) -> Any:
 class Host:
     """An allocator of a variant, over devices that have `capacity` bytes."""
 
-    def __init__(self, name: str, capacity: int = GPU_BYTES) -> None:
+    def __init__(self, name: str, capacity: int = 79 * GIB) -> None:
         self.module = built(name)
         self.source = self.module.HostSource(capacity)
         self.allocator = self.module.Allocator(self.source)
@@ -36,12 +35,6 @@ class Host:
     def replay(self, tapes: Any, streams: int = 1) -> Any:
         """A runner of the tapes."""
         return self.module.Runner(self.allocator, tapes, list(range(streams)))
-
-    @property
-    def calls(self) -> tuple[int, int]:
-        """Allocations and frees that the driver was asked for."""
-        counts = self.source.counts()
-        return counts["allocations"], counts["frees"]
 
 
 def drive(variant: str, *words: str, sanitizer: str = "", limit_s: int = 300) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis.base.errors import FieldError
 from analysis.measure.cell import Operation, Skip
 from analysis.study import Case, CaseValue
 from analysis.toolchain.modules import load_python
@@ -23,19 +20,18 @@ from tests.repository import STUDIES
 from tests.waiting import wait_for
 
 PINNING = STUDIES["pinning"]
-WORKLOAD, TIMED_WORKLOAD, TIMED_NEIGHBOUR = (
-    load_python(PINNING, name) for name in ("workload", "timed_workload", "timed_neighbour")
+TIMED = "timed_chunks"
+WORKLOAD, TIMED_WORKLOAD, TIMED_NEIGHBOUR, WAITS, NEIGHBOURS = (
+    load_python(PINNING, name)
+    for name in ("workload", "timed_workload", "timed_neighbour", "waits", "neighbours")
 )
 CONSTANTS = {**PINNING.constants, "chunk_mib": 2}
 HUGE_PAGE = 2**21
 SIZE = 3 * HUGE_PAGE + 12_345
 """Three chunks of a huge page and a part."""
-TIMED = "timed_chunks"
 CHUNKED = ["chunks", "chunks_by_threads", "overlapped", TIMED]
-ONLY_ON_GPU = {"virtual_memory", "chunks_again", "small_chunks"}
-ONLY_LONG = {"huge_pages", "untouched"}
-"""Variants that are built for one test alone, and differ from others in one call."""
-SCHEDSTAT = Path("/proc/thread-self/schedstat")
+LIKE_OTHERS = {"virtual_memory", "chunks_again", "small_chunks", "huge_pages", "untouched"}
+"""Variants for a GPU only, or that differ from others in one call."""
 pytestmark = pytest.mark.usefixtures("fake")
 
 
@@ -54,27 +50,19 @@ def bound(name: str, of: Case, workload: Any = None, built: Any = None) -> Opera
     return operation
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.long] if name in ONLY_LONG else [])
-        for name in PINNING.variant_names
-        if name not in ONLY_ON_GPU
-    ],
-)
+@pytest.mark.parametrize("name", [n for n in PINNING.variant_names if n not in LIKE_OTHERS])
 def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
     built, is_chunked = module(name), name in CHUNKED
     pinned = built.Pinned(SIZE, HUGE_PAGE, 3)
     assert built.runtime.pinned_ranges() == (4 if is_chunked else 1)
     assert name == "host_alloc" or pinned.address % HUGE_PAGE == 0
-    begin, end = pinned.unpin()
-    assert end >= begin and built.runtime.pinned_ranges() == 0
+    pinned.unpin()
+    assert built.runtime.pinned_ranges() == 0
     if is_chunked:
-        for threads in (1, 3):
-            built.runtime.fail_at(2)
-            with pytest.raises(RuntimeError, match="cudaHostRegister: refused"):
-                built.Pinned(SIZE, HUGE_PAGE, threads)
-            assert built.runtime.pinned_ranges() == 0
+        built.runtime.fail_at(2)
+        with pytest.raises(RuntimeError, match="cudaHostRegister: refused"):
+            built.Pinned(SIZE, HUGE_PAGE, 3)
+        assert built.runtime.pinned_ranges() == 0
     operation = bound(name, case(5))
     for _ in range(2):
         operation.launch(0)  # which unpins the memory of the previous one
@@ -84,21 +72,6 @@ def test_pinned_memory_passes_and_is_unpinned(name: str) -> None:
     assert wanted <= set(samples) <= set(PINNING.metrics)
     assert (samples["border_copy_status"] != [0.0]) == is_chunked
     assert built.runtime.pinned_ranges() == 0
-
-
-def test_copies_are_split_at_borders() -> None:
-    pinned, rng = module("chunks").Pinned(SIZE, HUGE_PAGE, 2), np.random.default_rng(0)
-    memory = np.ctypeslib.as_array((ctypes.c_uint8 * SIZE).from_address(pinned.address))
-    ranges = [(0, SIZE), (0, HUGE_PAGE), (HUGE_PAGE - 1, 2), (HUGE_PAGE, HUGE_PAGE)]
-    for offset, size in [*ranges, (5, 2 * HUGE_PAGE), (SIZE - 1, 1), (SIZE, 0)]:
-        memory[:] = rng.integers(0, 256, SIZE, np.uint8)
-        before, device = memory.copy(), np.zeros(size + 1, np.uint8)
-        pinned.copy(device.ctypes.data, offset, size, True, 0)
-        assert np.array_equal(device[:-1], memory[offset : offset + size]) and device[-1] == 0
-        device[:] = rng.integers(0, 256, size + 1, np.uint8)
-        pinned.copy(device.ctypes.data, offset, size, False, 0)
-        before[offset : offset + size] = device[:-1]
-        assert np.array_equal(memory, before)
 
 
 class Broken:
@@ -112,11 +85,9 @@ class Broken:
 
     def copy(self, device: int, offset: int, size: int, to_device: bool, stream: int) -> None:
         if self._fault == "loses borders":
-            size = min(size, 2**21 - offset % 2**21)
+            size = min(size, HUGE_PAGE - offset % HUGE_PAGE)
         if self._fault != "never returns" or to_device:
             self._pinned.copy(device, offset, size, to_device, stream)
-        if self._fault == "writes behind" and to_device and offset:
-            self._pinned.copy(device + size, 0, 1, to_device, stream)
 
     def copy_lines(self, *arguments: int) -> None:
         if self._fault != "loses lines":
@@ -127,7 +98,6 @@ class Broken:
     ("fault", "message"),
     [
         ("loses borders", "to the device: byte"),
-        ("writes behind", "after the output, was overwritten"),
         ("never returns", "from the device: expected another value"),
         ("loses lines", "a line of each 64 KiB"),
     ],
@@ -141,18 +111,14 @@ def test_each_chunk_of_the_last_pinning_is_timed() -> None:
     timed: Any = TIMED_NEIGHBOUR.timed_module(module(TIMED))
     for size, count in ((HUGE_PAGE, 1), (SIZE, 4)):
         pinned = module(TIMED).Pinned(size, HUGE_PAGE, 2)
-        windows = {"registrations": (pinned.pinned_ns[0] + pinned.touch_ns, pinned.pinned_ns[1])}
-        times = {"registrations": timed.registrations()}
-        windows["unregistrations"] = pinned.unpin()
-        times["unregistrations"] = timed.unregistrations()
-        for name, chunks in times.items():
-            begin, end, on_core, queued = chunks.T
-            assert (
-                len(chunks) == count and windows[name][0] <= begin[0] <= end[-1] <= windows[name][1]
-            )
+        registered = (pinned.pinned_ns[0] + pinned.touch_ns, pinned.pinned_ns[1])
+        for (first, last), chunks in (
+            (registered, timed.registrations()),
+            (pinned.unpin(), timed.unregistrations()),
+        ):
+            begin, end, on_core, _ = chunks.T
+            assert len(chunks) == count and first <= begin[0] and end[-1] <= last
             assert (end >= begin).all() and (begin[1:] >= end[:-1]).all() and (on_core >= 0).all()
-            # This system counts waits for a core if the file is there.
-            assert ((queued >= 0) == SCHEDSTAT.exists()).all()
 
 
 # Neighbours.
@@ -185,12 +151,11 @@ def test_a_neighbour_is_timed_before_and_meanwhile(
     """A busy machine may run no neighbour for longer than a pinning takes."""
     operation = bound(name, case(64, beside=beside, calls=calls), workloads[name])
     samples: dict[str, float] = {}
-    kinds = [f"{who}_{part}" for who in ("alone", "call", "unpin") for part in ("median", "p99")]
 
     def is_timed() -> bool:
         operation.launch(0)
         samples.update({one: values[0] for one, values in operation.own_samples(0, 1).items()})
-        return {*kinds, "p99_slowdown"} <= samples.keys()
+        return {"alone_p99", "call_p99", "unpin_p99", "p99_slowdown"} <= samples.keys()
 
     wait_for(is_timed)
     assert samples.keys() <= PINNING.metrics.keys()
@@ -198,24 +163,14 @@ def test_a_neighbour_is_timed_before_and_meanwhile(
         median, p99, worst = (samples[f"{kind}_{one}"] for one in ("median", "p99", "worst"))
         assert 0 < median <= p99 <= worst
     if name == TIMED:
-        shares = [samples[f"call_worst_{part}"] for part in ("in_one", "in_chunks")]
-        assert 0 <= shares[0] <= shares[1] <= 1
+        assert 0 <= samples["call_worst_in_one"] <= samples["call_worst_in_chunks"] <= 1
 
 
-def test_other_neighbours_are_errors_and_too_little_memory_is_a_skip(
+def test_a_neighbour_that_ends_is_an_error_and_too_little_memory_a_skip(
     workloads: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, beside, calls, message in (
-        ("chunks", "friend", "malloc", "nobody, process or thread"),
-        (TIMED, "thread", "malloc", "beside: expected nobody or process, got 'thread'"),
-        (TIMED, "process", "copy", "calls: expected malloc, got 'copy'"),
-    ):
-        with pytest.raises(FieldError, match=message):
-            bound(name, case(5, beside=beside, calls=calls), workloads[name])
     with pytest.raises(RuntimeError, match="neighbour: calls: expected copy, launch, malloc or"):
         bound("chunks", case(5, beside="process", calls="sing"), workloads["chunks"]).launch(0)
-    with pytest.raises(RuntimeError, match=r"neighbour: .*PyInit_timed"):
-        TIMED_WORKLOAD.Workload._timed.start(module("chunks"))
     processes = WORKLOAD.Workload._process, TIMED_WORKLOAD.Workload._timed
     for (name, workload), process in zip(workloads.items(), processes, strict=True):
         os.kill(process._process.pid, signal.SIGKILL)
@@ -225,3 +180,68 @@ def test_other_neighbours_are_errors_and_too_little_memory_is_a_skip(
     monkeypatch.setattr(WORKLOAD, "largest_pool", lambda: 2**20)
     with pytest.raises(Skip, match="this host allows 1048576 B"):
         bound("chunks", case(5))
+
+
+# What calls of a neighbour waited for, by made-up times.
+
+MS = 1_000_000
+LEFT_OUT = -1.0
+UNKNOWN = -1 / MS
+"""The counter of the queue is -1."""
+WHOLE = 0, 1000 * MS
+
+
+def calls(*times: tuple[float, ...]) -> Any:
+    """Calls of begin, end, time on a core and time in its queue, in ms."""
+    return (np.array(times).reshape(-1, 4) * MS).round().astype(np.int64)
+
+
+CHUNKS = calls((10, 12, 2, 0), (12, 14, 2, 0), (14, 16, 2, 0))
+"""Three registrations in turn; pages are touched before."""
+
+WAITS_OF: dict[str, tuple[Any, dict[str, float]]] = {
+    "within one chunk": (
+        calls((9, 9.5, 0.5, 0), (12.1, 14.05, 0.1, 0)),
+        {"worst": 1.95e-3, "worst_chunks": 2, "worst_in_chunks": 1, "worst_in_one": 1.9 / 1.95}
+        | {"worst_running": 0.1 / 1.95, "worst_queued": 0, "worst_touching": 0, "slow": 0}
+        | {"worst_end_gap": 0.05e-3, "worst_bound": 1.95 / 3.4, "slow_in_chunks": LEFT_OUT},
+    ),
+    "for several chunks": (
+        calls((10.5, 15.5, 0, 0)),
+        {"worst_chunks": 3, "worst_in_chunks": 1, "worst_in_one": 0.4, "worst_end_gap": 0.5e-3}
+        | {"worst_bound": 5 / 3.4},
+    ),
+    "while pages are touched": (
+        calls((1, 9, 8, 0), (12, 13, 1, 0)),
+        {"worst_touching": 1, "worst_chunks": 0, "worst_in_chunks": 0},
+    ),
+    "slow calls are summed up": (
+        calls((2, 9, 1, 6), (9, 10, 1, 0), (10, 17, 1, 0)),
+        {"slow": 2, "slow_in_chunks": 6 / 14, "slow_queued": 6 / 14},
+    ),
+    "one is slow beyond the limit": (calls((0, 6.000001, 6, 0)), {"slow": 1}),
+    "unknown waits for a core": (
+        calls((10, 18, 8, UNKNOWN)),
+        {"worst_queued": LEFT_OUT, "slow_queued": LEFT_OUT, "worst_running": 1, "slow": 1},
+    ),
+    "no calls": (calls(), {"worst": LEFT_OUT, "slow": LEFT_OUT}),
+}
+"""Calls of a neighbour and some of their statistics."""
+
+
+@pytest.mark.parametrize("name", WAITS_OF)
+def test_waits_are_those_of_the_longest_and_of_slow_calls(name: str) -> None:
+    times, expected = WAITS_OF[name]
+    found = WAITS.neighbour_waits("call_", times, CHUNKS, WHOLE, (0, 10 * MS))
+    assert set(found) <= set(PINNING.metrics)
+    waits = {one: found.get(f"call_{one}", LEFT_OUT) for one in expected}
+    assert waits == pytest.approx(expected)
+
+
+def test_only_calls_in_the_window_count_and_the_percentile_is_one_of_them() -> None:
+    times = calls((0, 9, 9, 0), (12, 13, 1, 0), (20, 40, 1, 0))
+    found = WAITS.neighbour_waits("call_", times, CHUNKS, (9 * MS, 20 * MS))
+    assert found["call_worst"] == pytest.approx(1e-3) and found["call_slow"] == 0
+    assert WAITS.neighbour_waits("call_", times, calls(), WHOLE) == {}
+    found = NEIGHBOURS.summary("call_", np.arange(1, 201) / 100)
+    assert found == {"call_median": 1.005, "call_p99": 1.99, "call_worst": 2.0}

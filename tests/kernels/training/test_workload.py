@@ -1,23 +1,28 @@
-"""The answers of a process to a cell: metrics, and the comparison of values with PyTorch's."""
+"""Processes with an allocator each, and their answers to a cell, compared with PyTorch's."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
-from analysis.base.errors import FieldError
+from analysis import ROOT
 from analysis.measure.cell import Skip
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.conformance.binding import outcome
 from tests.repository import STUDIES
+from tests.waiting import wait_for
 
 STUDY = STUDIES["training"]
 WORKLOAD = load_python(STUDY, "workload")
@@ -30,19 +35,12 @@ pytestmark = pytest.mark.usefixtures("fake")
 
 
 class Scripted:
-    """Processes with lists of values, one for each run of the work, or an error that they raise.
-    The first finds `free` bytes, each next one a byte less. `steps` are times by name."""
+    """Processes with a list of answers for each run of the work: values, values and times of steps,
+    or an error. The first finds `free` bytes, each next one a byte less."""
 
-    def __init__(
-        self,
-        native: list[Any],
-        ours: list[Any],
-        *,
-        free: int = 200 * 2**30,
-        steps: dict[str, Iterator[list[float]]] | None = None,
-    ) -> None:
+    def __init__(self, native: list[Any], ours: list[Any], *, free: int = 200 * 2**30) -> None:
         self._answers = {NATIVE: iter(native), OURS: iter(ours)}
-        self._free, self._steps = free, steps or {}
+        self._free = free
         self.orders: dict[str, Any] = {}
         self.asked: list[tuple[str, int, bool]] = []
 
@@ -63,10 +61,10 @@ class Scripted:
 
     def _answer(self, name: str, cpu: int = -1, counted: bool = False) -> Any:
         self.asked.append((name, cpu, counted))
-        values = next(self._answers[name])
-        if isinstance(values, str):
-            raise CHILDREN.ChildError(values)
-        steps = next(self._steps[name]) if name in self._steps else [1.0]
+        found = next(self._answers[name])
+        if isinstance(found, str):
+            raise CHILDREN.ChildError(found)
+        values, steps = found if isinstance(found, tuple) else (found, [1.0])
         return {"values": values, "steps": steps, "metrics": METRICS | {"gpu_time": sum(steps)}}
 
 
@@ -84,8 +82,6 @@ def bound(children: Scripted, name: str = OURS, work: str = "decoding") -> Any:
 def test_values_of_the_reference_are_right_and_all_metrics_are_reported() -> None:
     children = Scripted([RIGHT] * 9, [RIGHT] * 11)
     operation = bound(children)
-    operation.poison()
-    assert operation.check() == "never done"
     assert outcome(operation) is None
     samples = operation.own_samples(0, 1)
     assert set(samples) == set(STUDY.metrics)
@@ -104,11 +100,14 @@ def test_each_step_counts_with_its_least_time_over_turns_on_several_cpus(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7, 9})
     unused = [0.1, 0.1]
-    steps = {
-        NATIVE: iter([unused, [9.0, 5.0], [4.0, 9.0], [9.0, 9.0]]),
-        OURS: iter([unused, unused, [4.0, 9.0], [9.0, 3.0], [2.0, 4.0], unused]),
-    }
-    children = Scripted([[1.0]] * 4, [[1.0]] * 6, steps=steps)
+    native, ours = (
+        [([1.0], steps) for steps in times]
+        for times in (
+            [unused, [9.0, 5.0], [4.0, 9.0], [9.0, 9.0]],
+            [unused, unused, [4.0, 9.0], [9.0, 3.0], [2.0, 4.0], unused],
+        )
+    )
+    children = Scripted(native, ours)
     operation = bound(children, work="training_large")
     assert outcome(operation) is None
     children.asked.clear()
@@ -123,15 +122,9 @@ def test_each_step_counts_with_its_least_time_over_turns_on_several_cpus(
 @pytest.mark.parametrize(
     ("name", "native", "ours", "said"),
     [
-        *(  # at the beginning, or later
-            (OURS, [RIGHT], [*before, values], said)
-            for before in ([], [RIGHT])
-            for values, said in (
-                ([1.5, 2.5000000000000004], "value 2: expected 2.5, got 2.5000000000000004"),
-                ([1.5], "values: expected 2, got 1"),
-                ("p5_dropin: out of luck", "p5_dropin: out of luck"),
-            )
-        ),
+        (OURS, [RIGHT], [[1.5, 2.75]], "value 2: expected 2.5, got 2.75"),
+        (OURS, [RIGHT], [RIGHT, [1.5]], "values: expected 2, got 1"),
+        (OURS, [RIGHT], [RIGHT, "p5_dropin: out of luck"], "p5_dropin: out of luck"),
         (OURS, ["torch_caching: gone"], [RIGHT], "torch_caching: gone"),
         (NATIVE, [[1.0], [2.0]], [], "value 1: expected 1.0, got 2.0"),
     ],
@@ -142,23 +135,16 @@ def test_any_other_values_and_errors_are_faults_of_the_cell(
     assert outcome(bound(Scripted(native, ours), name)) == said
 
 
-@pytest.mark.parametrize(
-    ("native", "ours", "said"),
-    [
-        ([[1.0]] * 2, [[1.0], [1.0], [3.0]], r"decoding: value 1: expected 1\.0, got 3\.0"),
-        ([[1.0], "torch_caching: gone"], [[1.0]] * 2, "torch_caching: gone"),
-    ],
-)
-def test_a_value_that_turns_wrong_later_ends_the_round(
-    native: list[Any], ours: list[Any], said: str
-) -> None:
-    operation = bound(Scripted(native, ours))
+def test_a_value_that_turns_wrong_later_ends_the_round() -> None:
+    operation = bound(Scripted([[1.0]] * 2, [[1.0], [1.0], [3.0]]))
     assert outcome(operation) is None
-    with pytest.raises(RuntimeError, match=f"^{said}$"):
+    with pytest.raises(RuntimeError, match=r"^decoding: value 1: expected 1\.0, got 3\.0$"):
         operation.own_samples(0, 1)
 
 
 def test_a_gpu_with_too_little_memory_for_all_skips_the_case() -> None:
+    cases = {case["work"] for variant in STUDY.variants for case in variant.cases}
+    assert cases == set(WORKLOAD.WORKS)
     pairs = [(STUDY.variant(name), module) for name, module in MODULES.items()]
     _, room = WORKLOAD.WORKS["decoding"]
     workload_of(Scripted([[1.0]], [[1.0]], free=2 * room)).before_bind(pairs)
@@ -167,8 +153,57 @@ def test_a_gpu_with_too_little_memory_for_all_skips_the_case() -> None:
         workload_of(Scripted([[1.0]], [[1.0]], free=2 * room - 1)).before_bind(pairs)
 
 
-def test_every_case_is_a_work_and_others_are_refused() -> None:
-    cases = {case["work"] for variant in STUDY.variants for case in variant.cases}
-    assert cases == set(WORKLOAD.WORKS)
-    with pytest.raises(FieldError, match="work: expected one of"):
-        workload_of(None, "unheard_of")
+class Fake:
+    """Answers with the order that made it; some works end it."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        if order.get("is_broken"):
+            raise RuntimeError("no allocator\nof this kind")
+        self._order = order
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request["work"]:
+            case "dies":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "hangs":
+                time.sleep(60)
+            case "fails":
+                raise ValueError("first line\n  second line")
+        return {"order": self._order, "by": os.getpid()}
+
+
+def test_a_process_that_ends_is_one_line_and_is_started_anew() -> None:
+    children = CHILDREN.Children(Fake)
+    for work, error in (
+        ("fails", "one: first line second line"),
+        ("dies", "one: its process ended without a word"),
+        ("hangs", "one: no answer within 0.2 s"),
+    ):
+        child = children.get("one")
+        before = child.ask(work="")["by"]
+        with pytest.raises(CHILDREN.ChildError, match=rf"^{error}$"):
+            child.ask(within_s=0.2 if work == "hangs" else 30, work=work)
+        assert child.is_gone and not psutil.pid_exists(before)
+        assert children.get("one").ask(work="")["by"] != before
+    orders = {"first": {"module": "a"}, "broken": {"is_broken": True}, "second": {"module": "b"}}
+    answers, wrong = children.ask_all(orders, work="")
+    assert [answer["order"]["module"] for answer in answers.values()] == ["a", "b"]
+    assert wrong == {"broken": "broken: no allocator of this kind"}
+    children.close()
+
+
+def test_they_end_with_the_process_that_asks_them() -> None:
+    program = """
+import time
+from tests.kernels.training.test_workload import CHILDREN, Fake
+children = CHILDREN.Children(Fake)
+print(children.get("one").ask(work="")["by"], children._server.pid, flush=True)
+time.sleep(60)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        pids = [int(word) for word in asking.stdout.readline().split()]
+        asking.kill()
+    assert len(pids) == 2
+    wait_for(lambda: not any(map(psutil.pid_exists, pids)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,6 @@ from analysis.measure.cell import PythonLauncher, Skip
 from analysis.toolchain.modules import load_python
 from kernels.common.host_memory import HostMemory
 from kernels.common.moves import moving
-from kernels.common.moves.workload import MARK_BYTES
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound
 from tests.kernels.cuda import Cuda, array_of
@@ -21,13 +19,13 @@ from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
 TRANSFERS = STUDIES["transfers"]
-PRICE, WORK = (load_python(TRANSFERS, name) for name in ("price", "work"))
+PRICE = load_python(TRANSFERS, "price")
 pytestmark = pytest.mark.usefixtures("fake")
 
 
-def compiled(name: str, study: str = "transfers", **values: Any) -> Any:
+def compiled(name: str, **values: Any) -> Any:
     """The variant with its host code."""
-    return bound(study, name, values, stubbed(STUDIES[study], name))
+    return bound("transfers", name, values, stubbed(TRANSFERS, name))
 
 
 @pytest.mark.parametrize("direction", ["h2d", "d2h"])
@@ -35,7 +33,6 @@ def test_no_time_contains_the_work_before_the_pieces(direction: str) -> None:
     operation = compiled("pinned_list_loop", direction=direction, busy=1)
     assert outcome(operation) is None
     mark: Any = operation.inputs._mark
-    assert mark.nbytes == MARK_BYTES
     uses: list[Callable[[], object]] = [
         lambda: operation.launch(0),
         lambda: operation.launcher.time_launch(0, 0, 0),
@@ -45,25 +42,10 @@ def test_no_time_contains_the_work_before_the_pieces(direction: str) -> None:
         mark.fill(1)
         use()
         assert not array_of(mark).any()
+    assert len(operation.own_samples(0, 2)["cpu_time"]) == moving.CPU_CALLS  # such short ones
     submit_s, host_s = operation.launcher.time_launch(0, 0, 0)
     assert 0 <= submit_s < 0.25
     assert host_s == 0.25  # between any two events of the stub
-
-
-def test_cpu_times_of_short_calls_are_taken_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    operation = compiled("pinned_list_loop")
-    assert len(operation.own_samples(0, 2)["cpu_time"]) == moving.CPU_CALLS
-    monkeypatch.setattr(moving, "SHORT_CALL_S", 0.0)
-    assert len(operation.own_samples(0, 2)["cpu_time"]) == 2
-    assert compiled("pinned_loop").own_samples(0, 2) == {}
-    assert bound("transfers", "pageable_loop").waits  # such a stream cannot be held
-
-
-def test_layouts_that_no_method_takes_are_refused() -> None:
-    with pytest.raises(ValueError, match="device: expected packed pieces"):
-        compiled("pinned_list_packed", device="scattered")
-    with pytest.raises(ValueError, match="landing: expected pieces to the device"):
-        stubbed(STUDIES["duplex"], "in_turn").bind(16, 16, size=8, pitch=8)
 
 
 def test_a_step_by_the_cpu_changes_the_data_in_place() -> None:
@@ -72,10 +54,6 @@ def test_a_step_by_the_cpu_changes_the_data_in_place() -> None:
     assert operation.own_samples(0, 1)["step_time"][0] > 0
     operation.launch(0)
     assert operation.check() is not None  # a second step on the same data
-    for header in ("round_trip.h", "step.h"):
-        text = (TRANSFERS.folder / header).read_text()
-        constants = dict(re.findall(r"constexpr uint32_t (k\w+) = (\d+);", text))
-        assert constants == {"kFactor": str(WORK.FACTOR), "kTerm": str(WORK.TERM)}
 
 
 def test_a_tensor_moves_other_bytes_and_leaves_the_pieces_to_the_next_variant() -> None:

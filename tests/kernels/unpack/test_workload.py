@@ -1,4 +1,4 @@
-"""The descriptors of unpack: drawn, checked, passed to bindings; and what must arrive."""
+"""The descriptors of unpack: drawn, checked and bound; and the parts of a call."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError
+from analysis.measure.memory import DeviceArray
 from analysis.study import Case
 from analysis.toolchain.modules import load_python
-from tests.conformance.binding import outcome
+from tests.compiled import gpu_module
+from tests.conformance.binding import case_of, outcome
 from tests.conformance.emulated import bound
 from tests.kernels.cuda import Cuda
-from tests.kernels.stubbed import stubbed
 from tests.repository import STUDIES
 
 UNPACK = STUDIES["unpack"]
@@ -40,30 +41,26 @@ def made(*chunks: Descriptors) -> Any:
     src=st.integers(0, 15),
     dst=st.integers(0, 15),
     arrival=st.sampled_from([WORKLOADS.AT_RANDOM, WORKLOADS.IN_ORDER]),
-    seed=st.integers(0, 2**32),
 )
 def test_a_case_is_cut_into_fragments_that_fill_its_destination(
-    chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int, seed: int
+    chunks: int, kib: int, fragment: int, src: int, dst: int, arrival: int
 ) -> None:
     case = unpack_case(chunks=chunks, kib=kib, fragment=fragment, src=src, dst=dst)
-    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(seed), arrival)
+    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(0), arrival)
     plan = WORKLOADS.plan(drawn, ROOM)
     WORKLOADS.require_valid(plan, LONGEST)
     every = plan.descriptors
     assert (plan.blocks["count"] <= ROOM).all() and plan.bounce_bytes % 16 == 0
     assert int(every["len"].sum()) == int(plan.blocks["bytes"].sum()) == chunks * kib * 1024
     # Contiguous, in the order of the destination.
-    assert every["dst_off"][0] == GUARD + dst
     ends = every["dst_off"] + every["len"]
-    assert (every["dst_off"][1:] == ends[:-1]).all()
+    assert every["dst_off"].tolist() == [GUARD + dst, *ends[:-1].tolist()]
     assert plan.dst_bytes == int(ends[-1]) + GUARD
     # Every source byte at most once, each at the requested alignment.
     starts = np.sort(every["src_off"])
     assert (np.diff(starts) >= fragment).all() and (every["src_off"] % 16 == src).all()
-    if arrival == WORKLOADS.IN_ORDER:
-        assert (starts == every["src_off"]).all()
-    elif len(starts) > 20 * chunks:
-        assert (starts != every["src_off"]).any()
+    if arrival == WORKLOADS.IN_ORDER or len(starts) > 20 * chunks:
+        assert (starts == every["src_off"]).all() == (arrival == WORKLOADS.IN_ORDER)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +82,6 @@ def test_invalid_descriptors_are_rejected_with_their_index(
     block: int, index: int | None, field: str, value: int, message: str
 ) -> None:
     plan = made([(0, 16, 256), (16, 8, 272)], [(32, 16, 288), (48, 4, 316)])
-    WORKLOADS.require_valid(plan, LONGEST)
     target = plan.blocks[block] if index is None else plan.blocks[block]["descriptors"][index]
     target[field] = value
     with pytest.raises(FieldError, match=message) as caught:
@@ -101,27 +97,24 @@ def test_invalid_descriptors_are_rejected_with_their_index(
 def test_an_overlap_is_rejected_at_the_first_descriptor_that_has_one(
     lengths: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    placed, at = [], GUARD
-    for gap, length in lengths:
-        placed.append((0, length, at + gap))
-        at += gap + length
+    ends = GUARD + np.cumsum([gap + length for gap, length in lengths])
+    placed = [
+        (0, length, int(end) - length) for (_, length), end in zip(lengths, ends, strict=True)
+    ]
     flat = list(data.draw(st.permutations(placed)))
     moved = data.draw(st.integers(0, len(flat) - 1))
-    flat[moved] = (*flat[moved][:2], data.draw(st.integers(GUARD, at)))
-    plan = made(flat)
-    owner: dict[int, int] = {}
-    overlaps = [
-        index
-        for index, (_, length, at) in enumerate(flat)
-        if any(owner.setdefault(byte, index) != index for byte in range(at, at + length))
-    ]
-    if not overlaps:
-        WORKLOADS.require_valid(plan, LONGEST)
-        return
-    block, position = divmod(overlaps[0], ROOM)
-    with pytest.raises(FieldError) as caught:
-        WORKLOADS.require_valid(plan, LONGEST)
-    assert caught.value.field == f"blocks[{block}].descriptors[{position}].dst_off"
+    flat[moved] = (*flat[moved][:2], data.draw(st.integers(GUARD, int(ends[-1]))))
+    written: set[int] = set()
+    for index, (_, length, start) in enumerate(flat):
+        place = {*range(start, start + length)}
+        if written & place:
+            with pytest.raises(FieldError) as caught:
+                WORKLOADS.require_valid(made(flat), LONGEST)
+            block, position = divmod(index, ROOM)
+            assert caught.value.field == f"blocks[{block}].descriptors[{position}].dst_off"
+            return
+        written |= place
+    WORKLOADS.require_valid(made(flat), LONGEST)
 
 
 def test_parts_are_medians_of_calls_after_the_first() -> None:
@@ -152,48 +145,29 @@ def test_ceilings_get_contiguous_bytes_and_every_case_its_own(fake: Cuda) -> Non
             assert outcome(workload.bind(UNPACK.variant(name), module)) is None
 
 
-def test_an_operation_reports_its_waits(fake: Cuda) -> None:
-    samples = {
-        name: bound("unpack", name).own_samples(0, 2)
-        for name in ("persistent_queue", "s0_everything_per_chunk", "copy_per_fragment")
-    }
-    parts = {"launch_time": [1.0], "wait_time": [2.0]}
-    assert [*samples.values()] == [parts, {"wrong_bytes": [0], **parts}, {}]
-
-
-# Arguments of the bindings.
-
-
-def blocks_of_one() -> np.ndarray:
-    """Two blocks with one descriptor each, of 16 bytes, as the workload passes them."""
-    blocks = np.zeros(2, WORKLOADS.block_type(UNPACK.constants["block_descriptors"]))
-    blocks["count"], blocks["bytes"] = 1, 16
-    blocks["descriptors"]["len"][:, 0] = 16
-    return blocks.view(np.uint8).reshape(-1)
-
-
-SHIFTED = np.zeros(blocks_of_one().size + 32, np.uint8)
-EMPTY = np.zeros_like(blocks_of_one())
-
-
-@pytest.mark.long  # the bindings are compiled for this test alone
+@pytest.mark.gpu
 @pytest.mark.parametrize(
-    ("blocks", "of_chunks", "bounce", "message"),
+    ("index", "field", "value", "message"),
     [
-        (blocks_of_one()[:-1], 2, (0, 64), "blocks: expected whole blocks of 32800 .*, got 65599"),
-        (blocks_of_one(), 1, (0, 64), "blocks_of_chunks: expected all 2 blocks, got 1"),
-        (blocks_of_one(), 3, (0, 64), "blocks_of_chunks: expected no more than the 2 .*, got 3"),
-        (blocks_of_one(), 2, (8, 64), "bounce: expected whole 16-byte vectors"),
-        (blocks_of_one(), 2, (0, 60), "bounce: expected .* vectors, got 60 bytes"),
-        (SHIFTED[-SHIFTED.ctypes.data % 16 + 8 :][: EMPTY.size], 2, (0, 64), "a 16-byte boundary"),
-        (EMPTY, 2, (0, 64), "count: expected 1 to 2048, got 0"),
+        (5, "len", 0, "descriptor 5: no bytes"),
+        (77, "src_off", 2**32 - 1, "descriptor 77: beyond the bounce buffer"),
+        (3, "dst_off", 2**64 - 8, "descriptor 3: beyond the destination"),
+        (127, "dst_off", WORKLOADS.GUARD + 1, "descriptor 127: overlaps another"),
+        (0, "bytes", 1, "bytes: expected the sum of all lengths, 524288, got 262145"),
     ],
 )
-def test_invalid_arguments_are_rejected_and_others_unpacked(
-    fake: Cuda, blocks: Any, of_chunks: int, bounce: tuple[int, int], message: str
+def test_the_checked_mode_finds_faults_on_the_device(
+    stream: int, index: int, field: str, value: int, message: str
 ) -> None:
-    module = stubbed(UNPACK, "one_copy")
-    with pytest.raises(ValueError, match=message):
-        module.bind(blocks, (of_chunks,), *bounce, 0, 64)
-    room = UNPACK.constants["block_descriptors"]
-    assert outcome(bound("unpack", "one_copy", module=module, block_descriptors=room)) is None
+    case = case_of(UNPACK.variant("checked"), {"chunks": 2, "kib": 256}, {})
+    drawn = WORKLOADS.draw_chunks(case, np.random.default_rng(0))
+    plan = WORKLOADS.plan(drawn, UNPACK.constants["block_descriptors"])
+    bounce = DeviceArray((plan.bounce_bytes,), np.uint8, "bounce")
+    dst = DeviceArray((plan.dst_bytes,), np.uint8, "dst")
+    block, position = divmod(index, 64)
+    target = plan.blocks[block]
+    (target if field == "bytes" else target["descriptors"][position])[field] = value
+    blocks, ends = plan.blocks.view(np.uint8).reshape(-1), (bounce.nbytes, dst.pointer, dst.nbytes)
+    bad = gpu_module(UNPACK, "checked").bind(blocks, plan.blocks_of_chunks, bounce.pointer, *ends)
+    with pytest.raises(RuntimeError, match=message):
+        bad.launch(stream)

@@ -1,9 +1,8 @@
-"""The one stage of charts: a specification with its data, and pictures of it."""
+"""Charts: what common ones draw, and each as a specification with its data, and pictures of it."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,9 @@ import vl_convert
 from analysis.base.errors import FieldError
 from analysis.site.charts.lines import clipped, line_chart
 from analysis.site.charts.rows import row_chart
-from analysis.site.charts.theme import COLOURS, MAX_LINES, Chart, Select
+from analysis.site.charts.steps import NO_KEY, varying_keys
+from analysis.site.charts.theme import MAX_LINES, Chart, Select
+from analysis.site.charts.timeline import timeline_chart, timeline_events
 from analysis.site.charts.writing import (
     MAX_ROWS,
     WIDTHS,
@@ -24,7 +25,13 @@ from analysis.site.charts.writing import (
     write_chart,
     write_charts,
 )
-from tests.site.charts.conftest import Charts
+from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study import discover
+from tests.captured import captured_root
+from tests.roots import drawn_charts, make_inputs
+
+Charts = dict[str, dict[str, Chart]]
 
 MARKS = alt.Chart().mark_point().encode(x="seconds:Q", y="variant:N")
 TABLE = pd.DataFrame(
@@ -37,6 +44,48 @@ TABLE = pd.DataFrame(
         "unused": 7,
     }
 )
+
+
+@pytest.fixture(scope="session")
+def charts(two_machines: Inputs) -> Charts:
+    """Charts of two machines that have measured all of the synthetic studies, by study."""
+    studies = two_machines.studies
+    return {name: drawn_charts(StudyFacts(two_machines, study)) for name, study in studies.items()}
+
+
+def test_the_steps_show_every_variant_in_words(two_machines: Inputs, charts: Charts) -> None:
+    study, steps = two_machines.studies["copy"], charts["copy"]["steps"]
+    titles = {variant.name: variant.title for variant in study.variants}
+    assert set(steps.table["variant"]) == {*titles}
+    assert (steps.table["name"] == steps.table["variant"].map(titles)).all()
+    starts = {select.label: select.start for select in steps.selects}
+    assert starts == {"batch": 128, "rows": 2048, "draw": "repeated"}
+    published = steps.table[steps.table["state"] == "published"]
+    assert published["rate"].isna().all() and published["published"].notna().all()
+    assert set(charts["copy"]) >= {"steps", "cases", "dots"}, "a study may add charts"
+
+
+def test_cases_run_along_the_number_with_most_values(charts: Charts) -> None:
+    document = charts["strides"]["cases"].drawing.to_dict(validate=False)
+    along = {layer["encoding"]["x"].get("field") for layer in document["layer"]}
+    assert along == {"case_row_bytes", None}, "names of lines are at the right end"
+    # The headline has no `rows`; cases with `rows` are another choice.
+    rows = charts["strides"]["cases"].table["case_rows"]
+    assert NO_KEY in set(rows) and 4096 in set(rows)
+    points = pd.DataFrame({"variant": ["one"] * 2, "case_rows": [1, 1], "case_pause": [50, None]})
+    assert varying_keys(points) == ["case_pause"]
+
+
+def test_the_timeline_has_a_row_a_lane_and_shows_a_step_first(tmp_path: Path) -> None:
+    root = captured_root(tmp_path)
+    facts = StudyFacts(make_inputs(root), discover(root)["copy"])
+    events = timeline_events(facts)
+    assert set(events["lane"]) == {"host", "stream 7"}
+    assert set(events.loc[events["kind"] == "kernel", "name"]) == {"copy"}
+    assert events.groupby("variant")["end_us"].max().tolist() == pytest.approx([200_002] * 3)
+    assert set(events["state"]) == {"captured", "stale"}
+    chart = timeline_chart(facts)
+    assert chart is not None and [select.label for select in chart.selects] == ["variant"]
 
 
 def chart_of(table: pd.DataFrame, *selects: Select, drawing: Any = MARKS) -> Chart:
@@ -164,18 +213,3 @@ def test_a_wide_interval_leaves_the_axis_to_the_figures_of_its_machine() -> None
     drawn = clipped(table, "rate", ["machine"])
     assert drawn["begin"].tolist()[:2] == [49, 0] and drawn["reach"].tolist()[:2] == [51, 62.5]
     assert drawn["begin"].isna().tolist() == [False, False, True]
-
-
-@pytest.mark.parametrize(("place", "page"), [(0, "#ffffff"), (1, "#1e2129")])
-def test_colours_stand_out_from_the_page(place: int, page: str) -> None:
-    """By the contrast ratio of WCAG 2."""
-
-    def luminance(colour: str) -> float:
-        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    for colour in COLOURS:
-        pair = (re.findall(r"#[0-9a-f]{6}", colour)[place], page)
-        low, high = sorted(map(luminance, pair))
-        assert (high + 0.05) / (low + 0.05) >= 3

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jinja2 import TemplateSyntaxError
 
 from analysis.results.tables.rows import rows_of
 from analysis.site.check.pages import page_faults
 from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.pages.html import PARTS, figure, gap
-from analysis.site.pages.plugin import require_otherwise
 
 
 def faults(site: Path, inputs: Inputs, **pages: object) -> list[str]:
@@ -116,20 +113,3 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
     pages["studies/copy"] = whole.replace(f'id="{steps[-1]}"', "")
     missing = f"{where} a section of {steps[-1]}, got none"
     assert faults(tmp_path, two_machines, **pages) == [missing]
-
-
-@pytest.mark.parametrize(
-    ("text", "is_refused"),
-    [
-        ("{% if holds('a') %}So it is.{% endif %}", True),
-        ("{% if holds('a') and holds('b') %}So it is.{% elif holds('c') %}Or so.{% endif %}", True),
-        ("{% if holds('a') %}So it is.{% else %}It is not.{% endif %}", False),
-        ("{% if has_results() %}{{ table() }}{% endif %}", False),
-    ],
-)
-def test_text_that_depends_on_a_verdict_says_what_it_says_otherwise(
-    text: str, is_refused: bool
-) -> None:
-    message = "expected {% else %} with the text for a claim that does not hold"
-    with pytest.raises(TemplateSyntaxError, match=message) if is_refused else nullcontext():
-        require_otherwise(text)

@@ -1,4 +1,4 @@
-"""Captures: their status, their counters, and the names of their kernels."""
+"""Captures: their states and reasons, and counters of several kernels."""
 
 from __future__ import annotations
 
@@ -29,13 +29,9 @@ def test_counters_of_several_kernels_are_summed_if_possible(tmp_path: Path) -> N
     write_records(path, Counter, [*rows, *others])
     counters = partial(Capture, CAPTURED, "", path=path, variant="one")
     assert counters().counters == {TIME: 40.0, REGISTERS: 16.0}
-    write_records(path, Counter, [])
-    assert counters().counters == {}
-    header = "variant,case,kernel,metric,unit,value\n"
-    for broken in ("", "case,kernel\nn=1,k\n", f"{header}a,a,b,c,d,high\n"):
-        path.write_text(broken)
-        with pytest.raises(HotpathError, match=r"v\.csv: "):
-            _ = counters().counters
+    path.write_text("case,kernel\nn=1,k\n")
+    with pytest.raises(HotpathError, match=r"v\.csv: "):
+        _ = counters().counters
 
 
 def test_a_capture_has_its_state_and_a_missing_one_its_reason(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,54 +12,28 @@ from analysis.results.tables.rows import RUN_SEPARATOR
 from analysis.site.facts.inputs import Inputs
 from analysis.site.facts.study_facts import StudyFacts
 from tests.roots import make_inputs, settled
-from tests.synthetic import COPY, add_run, provenance_of, samples_of
+from tests.synthetic import COPY, at_rates, write_machine
 
-STEP, LONGER, OTHER = map(COPY.variant, ("bytewise", "longer", "in_flight"))
-CASE = COPY.shown_case(STEP)
-
-
-def facts_of(root: Path, name: str, runs: Sequence[Sequence[float]]) -> StudyFacts:
-    """Facts of a machine `box` on which `name` has these rates in GB/s by run and round, and the
-    variant OTHER 1 GB/s."""
-    for day, rounds in enumerate(runs, start=1):
-        run = f"2026-01-0{day}T00:00:00Z"
-        for variant in (OTHER, COPY.variant(name)):
-            made = samples_of(
-                COPY,
-                variant,
-                run=run,
-                rounds=len(rounds),
-                noise=0,
-                seconds=lambda _, case, __: case.payload_bytes / 1e9,
-            )
-            rates = rounds if variant.name == name else [1.0] * len(rounds)
-            samples = [replace(s, value=(s.value or 0) / rates[s.round]) for s in made]
-            provenance = provenance_of(COPY, variant, run=run)
-            provenance["machine"] |= {"host": "ab"[day % 2] * 8}
-            add_run(root / "results", "box", COPY.name, variant.name, samples, provenance)
-    return StudyFacts(make_inputs(root, {COPY.name: COPY}), COPY)
+LONGER, OTHER = map(COPY.variant, ("longer", "in_flight"))
 
 
-def test_points_have_the_rates_of_their_runs(tmp_path: Path) -> None:
-    points = facts_of(tmp_path, STEP.name, [[2.0], [1.0], [4.0]]).points
-    drawn = points[(points["variant"] == STEP.name) & (points["is_default"] == 1)]
-    (point,) = drawn[drawn["case"] == CASE.id].to_dict("records")
-    rates = [float(rate) for rate in point["by_run"].split(RUN_SEPARATOR)]
-    assert rates == pytest.approx([2, 1, 4]) and point["rate"] == pytest.approx(2)
-    assert (point["runs"], point["hosts"]) == (3, 2)
-
-
-@pytest.mark.parametrize(
-    ("runs", "middle"), [([[1.2] * 3, [1.5] * 3, [1.35] * 3], 1.35), ([[1.1] * 8], 1.1)]
-)
+@pytest.mark.parametrize(("rates", "middle"), [([1.2, 1.5, 1.35], 1.35), ([1.1], 1.1)])
 def test_the_slower_by_time_may_be_the_faster_by_rate(
-    tmp_path: Path, runs: Sequence[Sequence[float]], middle: float
+    tmp_path: Path, rates: Sequence[float], middle: float
 ) -> None:
     """LONGER delivers more bytes than OTHER. All runs decide, whatever the interval."""
-    row = facts_of(tmp_path, LONGER.name, runs).comparison("box", LONGER, OTHER)
+    for day, rate in enumerate(rates, start=1):
+        times: Any = {"seconds": at_rates({LONGER.name: rate}, 1.0), "noise": 0}
+        run, results = f"2026-01-0{day}T00:00:00Z", tmp_path / "results"
+        write_machine(results, "box", COPY, variants=[OTHER, LONGER], run=run, **times)
+    facts = StudyFacts(make_inputs(tmp_path, {COPY.name: COPY}), COPY)
+    row = facts.comparison("box", LONGER, OTHER)
     assert row is not None
     assert row.verdict == "faster" and row.ratio == pytest.approx(middle)
-    assert [*map(float, row.by_run.split("|"))] == pytest.approx([rates[0] for rates in runs])
+    assert [*map(float, row.by_run.split(RUN_SEPARATOR))] == pytest.approx(rates)
+    points = facts.points.query("is_default == 1 and variant == @LONGER.name")
+    (point,) = points[points["case"] == COPY.shown_case(LONGER).id].to_dict("records")
+    assert point["rate"] == pytest.approx(middle) and point["hosts"] == len(rates)
 
 
 def test_points_show_the_time_each_variant_is_compared_by(two_machines: Inputs) -> None:

@@ -1,13 +1,15 @@
-"""Pages for contributors: generated parts are complete, written parts match the code."""
+"""Pages as written: complete, true of the code, and without measured figures."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from snakemake.utils import validate
@@ -27,8 +29,7 @@ from analysis.results.store.keys import (
 )
 from analysis.site.interface import FILES
 from analysis.site.pages.macros import MACROS
-from analysis.site.pages.page import Page
-from analysis.site.pages.reference import Schema, schema_of, schema_reference, study_schema
+from analysis.site.pages.reference import schema_of, schema_reference, study_schema
 from analysis.site.schemas import schemas
 from analysis.study.claims.kinds import KINDS
 from analysis.study.config import CONFIG_FILE, Settings
@@ -39,6 +40,7 @@ from tests.site.pages.conftest import page_in
 CONTRACT, DATA, ARCHITECTURE = (
     (ROOT / "docs" / f"{name}.md").read_text() for name in ("contract", "data", "architecture")
 )
+TEXTS = "".join(path.read_text() for path in ROOT.glob("docs/**/*.md"))
 NAMES = {"machine", "study", "variant", "case", "metric", "run", "round"}
 """Columns of every table, which the page describes once under `Names`."""
 
@@ -51,19 +53,15 @@ def keys_in(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from keys_in(part)
 
 
-@pytest.mark.parametrize("schema", [study_schema(), schema_of(Settings)], ids=["study", "config"])
-def test_every_key_is_described_and_listed(schema: Schema) -> None:
-    keys = dict(keys_in(schema))
-    assert len(keys) > 10
-    assert [key for key, part in keys_in(schema) if not part.get("description")] == []
-    page = schema_reference(schema)
-    assert [key for key in keys if f"<td><code>{key}</code></td>" not in page] == []
-
-
-@pytest.mark.parametrize("name", schemas())
-def test_schemas_for_editors_are_current(name: str) -> None:
+@pytest.mark.parametrize(("name", "schema"), schemas().items())
+def test_every_key_is_described_and_listed_and_schemas_are_current(name: str, schema: str) -> None:
     """If not: python -m analysis.site.schemas"""
-    assert (ROOT / "config" / name).read_text() == schemas()[name]
+    assert (ROOT / "config" / name).read_text() == schema
+    keys = [*keys_in(json.loads(schema))]
+    assert len(keys) > 10
+    assert [key for key, part in keys if not part.get("description")] == []
+    page = schema_reference(study_schema() if "study" in name else schema_of(Settings))
+    assert [key for key, _ in keys if f"<td><code>{key}</code></td>" not in page] == []
 
 
 @pytest.mark.parametrize("path", [*ROOT.glob("*/*/study.yaml"), CONFIG_FILE], ids=str)
@@ -73,27 +71,17 @@ def test_files_name_their_schema_and_follow_it(path: Path) -> None:
     validate(read_yaml(path), str((path.parent / named[1]).resolve()), set_default=False)
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Page:
-    return page_in(tmp_path, make_inputs(tmp_path, STUDIES))
-
-
-def test_every_kind_of_claim_is_listed_with_its_description(page: Page) -> None:
-    shown = MACROS["claim_kinds"](page)
-    rows = re.findall(r"<tr><td><code>(\w+)</code>.*?</tr>", shown)
-    assert rows == [*KINDS] and shown.count(".</td></tr>") == len(KINDS)
-
-
-def test_macros_document_their_arguments_and_pages_use_all_of_them(page: Page) -> None:
-    listed = MACROS["macro_list"](page)
+def test_kinds_of_claims_and_macros_are_listed_and_pages_use_all_macros(tmp_path: Path) -> None:
+    page = page_in(tmp_path, make_inputs(tmp_path, STUDIES))
+    kinds, listed = MACROS["claim_kinds"](page), MACROS["macro_list"](page)
+    assert re.findall(r"<tr><td><code>(\w+)</code>.*?</tr>", kinds) == [*KINDS]
     for name, function in MACROS.items():
         meaning, _, arguments = (inspect.getdoc(function) or "").partition("\n\n")
         given = [*inspect.signature(function).parameters][1:]
         described = re.findall(r"^(\w+): ", arguments, re.MULTILINE)
         assert meaning.endswith(".") and (described or given) == given, name
         assert f"### `{name}(" in listed
-    texts = "".join(path.read_text() for path in ROOT.glob("docs/**/*.md"))
-    used = set(re.findall(r"(?:{{-?|{% if) *(\w+)\(", texts)) - {"name"}
+    used = set(re.findall(r"(?:{{-?|{% if) *(\w+)\(", TEXTS)) - {"name"}
     assert used == {*MACROS}
 
 
@@ -106,24 +94,22 @@ def documented(text: str, heading: str) -> set[str]:
     return set(re.findall(r"`([^`]+)`", firsts))
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "heading"),
-    [
-        ("<run>.csv", DATA, "## Samples"),
-        ("summary.csv", DATA, "### summary.csv {"),
-        ("ratios.csv", DATA, "### ratios.csv {"),
-        ("claims.csv", DATA, "### claims.csv {"),
-        ("claim_parts.csv", DATA, "### claim_parts.csv {"),
-        ("model.csv", DATA, "### model.csv {"),
-        ("model_parameters.csv", DATA, "### model_parameters.csv {"),
-        ("<run>.telemetry.csv", CONTRACT, "### Telemetry"),
-        ("<run>.counters.csv", CONTRACT, "`<run>.counters.csv` has"),
-        ("<run>.timeline.csv", CONTRACT, "`<run>.timeline.csv` has"),
-        ("published/<study>.csv", CONTRACT, "### Published figures"),
-    ],
-)
-def test_every_column_has_a_meaning(file: str, text: str, heading: str) -> None:
-    columns, explained = set(FILES[file]), documented(text, heading)
+EXPLAINED = {
+    "<run>.csv": (DATA, "## Samples"),
+    **{
+        f"{name}.csv": (DATA, f"### {name}.csv {{")
+        for name in ("summary", "ratios", "claims", "claim_parts", "model", "model_parameters")
+    },
+    "<run>.telemetry.csv": (CONTRACT, "### Telemetry"),
+    "<run>.counters.csv": (CONTRACT, "`<run>.counters.csv` has"),
+    "<run>.timeline.csv": (CONTRACT, "`<run>.timeline.csv` has"),
+    "published/<study>.csv": (CONTRACT, "### Published figures"),
+}
+
+
+@pytest.mark.parametrize("file", EXPLAINED)
+def test_every_column_has_a_meaning(file: str) -> None:
+    columns, explained = set(FILES[file]), documented(*EXPLAINED[file])
     assert explained <= columns
     of_claims = set(FILES["claims.csv"]) if file == "claim_parts.csv" else set()
     assert columns - explained <= NAMES | of_claims
@@ -160,3 +146,22 @@ def test_files_named_on_pages_for_contributors_exist() -> None:
         named |= set(re.findall(r"`((?:analysis|workflow|config|env|tests)/[\w./-]+?/?)`", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_pages_hold_no_measured_figure() -> None:
+    figure = re.compile(r"\b\d[\d.,]*\s*(?:[GM]i?B/s|Gbps|[mµun]s\b|seconds|%|×|times faster)")
+    for page in ROOT.glob("docs/**/*.md"):
+        found = figure.findall(page.read_text())
+        assert not found, f"{page.name}: {found}"
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("*/*/*.svg")), ids=lambda file: file.stem)
+def test_a_picture_is_described_and_on_a_page(file: Path) -> None:
+    name, size = file.stem.split(".")
+    root = ElementTree.parse(file).getroot()
+    assert root.get("class") == f"hp-{size}" and root.get("role") == "img"
+    for attribute, child in (("aria-labelledby", "title"), ("aria-describedby", "desc")):
+        found = root.find(f"{{http://www.w3.org/2000/svg}}{child}")
+        assert found is not None and found.text and found.get("id") == root.get(attribute)
+        assert root.get(attribute) == f"{name}-hp-{size}-{child}"
+    assert f"drawing('{name}'" in TEXTS

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from analysis.results.collect import collect
-from analysis.results.store.records import CAPTURED, Counter
+from analysis.results.store.records import Counter
 from analysis.results.tables.claims import claim_tables
 from analysis.results.tables.links import COUNT_COLUMNS, counts
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, rows_of
-from analysis.study import Study, load_study
+from analysis.study import Case, Study, Variant, load_study
 from tests.synthetic import (
     Sample,
     add_run,
@@ -26,13 +26,14 @@ from tests.synthetic import (
 )
 
 FEW_SMS: dict[str, Any] = {"kind": "figure", "of": "fast", "metric": "sms_used"}
-UNITS: dict[str, Any] = {"kind": "units", "printed": "GB/s", "meant": "GiB/s"}
 SPEEDUP: dict[str, Any] = {"kind": "speedup", "of": "fast", "over": "slow", "at_least": 1}
 CASE = "rows=1000000"
+OTHER = "rows=2"
 ROW_BYTES = 64
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 SECONDS = {"slow": 8e-3, "fast": 2e-3, "wide": 2e-3, "host": 4e-3, "limit": 1e-3}
-"""Seconds by variant. `wide` has rows of twice the size, so twice the rate of `fast`."""
+"""Seconds by variant; by variant and case, if these differ. `wide` has rows of twice the size, so
+twice the rate of `fast`."""
 PUBLISHED = """variant,case,metric,printed,unit_printed,unit_meant,source,note
 slow,rows=1000000,gpu_time,8.0000,ms,ms,Notes,mean
 slow,rows=1000000,throughput,7.45,GB/s,GiB/s,Notes,bytes divided by 1024^3
@@ -46,17 +47,19 @@ def claim(id: str = "it", **test: Any) -> dict[str, Any]:
 
 
 def describe(*claims: Mapping[str, Any]) -> dict[str, Any]:
-    times = {"gpu_time": ("s", "device time"), "host_time": ("s", "host time")}
+    rows: dict[str, list[int]] = {"rows": [1_000_000, 2], "share": [0, 1]}
+    sets = {"only": {"rows": rows["rows"][:1]}, "other": {"rows": rows["rows"][1:]}, "given": rows}
     return description(
         "Copy",
-        {**times, "sms_used": ("1", "SMs")},
         {
-            "only": {"rows": [1_000_000], "payload_bytes": "rows * row_bytes"},
-            "other": {"rows": [2], "payload_bytes": "rows * row_bytes"},
+            "gpu_time": ("s", "device time"),
+            "host_time": ("s", "host time"),
+            "sms_used": ("1", "SMs"),
         },
+        {name: {**one, "payload_bytes": "rows * row_bytes"} for name, one in sets.items()},
         [
-            {"name": "slow", "cases": ["only", "other"]},
-            {"name": "fast"},
+            {"name": "slow", "cases": [*sets]},
+            {"name": "fast", "cases": ["only", "other"]},
             {"name": "wide", "constants": {"row_bytes": 2 * ROW_BYTES}},
             {"name": "host", "host_work": True},
             {"name": "limit", "role": "ceiling"},
@@ -72,6 +75,11 @@ def write_study(root: Path, *claims: Mapping[str, Any], **keys: Any) -> Study:
     """The study with these claims, and with other values of some keys of its cases."""
     described = describe(*claims)
     described["cases"]["only"] |= keys
+    return load(root, described)
+
+
+def load(root: Path, described: Mapping[str, Any]) -> Study:
+    """The study of this description, with its sources."""
     path = write_description(root / "copy", described)
     for name in SECONDS:
         path.with_name(f"{name}.py").touch()
@@ -81,9 +89,8 @@ def write_study(root: Path, *claims: Mapping[str, Any], **keys: Any) -> Study:
 def measure(
     results: Path,
     study: Study,
-    seconds: Mapping[str, float] = SECONDS,
+    seconds: Mapping[Any, float] = SECONDS,
     *,
-    noise: float = 1e-4,
     rounds: int = 8,
     run: str = NEW,
     machine: str = "box",
@@ -95,15 +102,14 @@ def measure(
     """Samples of the variants in `seconds`, 16 `sms_used` among them; gpu_time and host_time alike.
     The run names the bounds of `then`, the study as it was; without one, none. A round has
     `visits`, each of which takes as many times the seconds."""
-    for name in seconds:
+
+    def taken(variant: Variant, case: Case, metric: str) -> float:
+        return seconds.get((variant.name, case.id), seconds[variant.name])
+
+    for name in (name for name in seconds if isinstance(name, str)):
         variant = study.variant(name)
-        samples = samples_of(
-            *(study, variant),
-            seconds=lambda variant, case, metric: seconds[variant.name],
-            noise=noise,
-            rounds=rounds,
-            run=run,
-        )
+        about: dict[str, Any] = {"noise": 1e-4, "rounds": rounds, "run": run}
+        samples = samples_of(study, variant, seconds=taken, **about)
         times = [sample for sample in samples if sample.metric == "gpu_time"]
         samples += [replace(one, metric="sms_used", unit="1", value=16.0) for one in times]
         about = provenance_of(study, variant, run=run)
@@ -124,12 +130,7 @@ def count(results: Path, study: Study, then: Study | None = None, **requests: fl
     """Profiles of variants, whose two kernels together make `requests`, each of four sectors. They
     name the bounds of `then`, as `measure` has it."""
     entries = {
-        name: {
-            "status": CAPTURED,
-            "case": CASE,
-            "bounds": then.bounds_of(name, counted=True) if then else {},
-        }
-        for name in requests
+        name: {"bounds": then.bounds_of(name, counted=True) if then else {}} for name in requests
     }
     records = [
         Counter(name, CASE, kernel, metric, "", value / 2)
@@ -141,6 +142,7 @@ def count(results: Path, study: Study, then: Study | None = None, **requests: fl
 
 
 def publish(results: Path, text: str = PUBLISHED) -> None:
+    """Write the figures that others published."""
     (results / "published").mkdir(parents=True, exist_ok=True)
     (results / "published" / "copy.csv").write_text(text)
 
@@ -149,12 +151,14 @@ NO_MODEL = pd.DataFrame(columns=["machine", "study", "variant", "case", "metric"
 NO_COUNTS = pd.DataFrame(columns=COUNT_COLUMNS)
 
 
-def tables_of(results: Path, study: Study) -> tuple[list[ClaimRow], list[ClaimPartRow]]:
-    """The rows of claims and of their parts."""
+def tables_of(
+    results: Path, study: Study, model: pd.DataFrame = NO_MODEL
+) -> tuple[list[ClaimRow], list[ClaimPartRow]]:
+    """The rows of claims and of their parts, with these predictions of the link model."""
     studies = {study.name: study}
     found = collect(results, studies)
     counted = counts(found, studies)
-    claims, parts = claim_tables(found.samples, studies, found.published, NO_MODEL, counted)
+    claims, parts = claim_tables(found.samples, studies, found.published, model, counted)
     return rows_of(claims, ClaimRow), rows_of(parts, ClaimPartRow)
 
 

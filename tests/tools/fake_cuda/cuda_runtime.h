@@ -1,26 +1,33 @@
-// A CUDA runtime on the host, so that recipes run without a GPU: streams do everything at once,
-// device memory is host memory, and a kernel runs thread after thread. As on a GPU, a copy fails if
-// it crosses the border of a registration.
-//   REFUSED: the number of the registration that fails, from 1
+// A CUDA runtime on the host, so that the programs of tools/ run without a GPU: streams do
+// everything at once, device memory is host memory, and a kernel runs thread after thread, but
+// reach.cu's take the time that a made-up GPU would need. As on a GPU, a copy fails if it crosses
+// the border of a registration. The environment describes the GPU, in SI units:
+//   REFUSED, the number of the registration that fails, from 1; PINNABLE bytes of host memory
+//   HELD translations of COVERS bytes, WALK seconds and DOUBLING more for each doubled pool, a link
+//   of LINK bytes per second
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #define CUDART_VERSION 13000
 #define __global__
 #define __device__
 #define __host__
 #define __grid_constant__
+#define __clzll __builtin_clzll
 
 using std::min;
 using cudaStream_t = struct Stream*;
 using cudaEvent_t = struct Event*;
-enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorNotReady = 600 };
+enum cudaError_t : int { cudaSuccess, cudaErrorInvalidValue, cudaErrorMemoryAllocation };
+constexpr cudaError_t cudaErrorNotReady{600};
 enum { cudaHostAllocDefault, cudaHostRegisterPortable, cudaEventDisableTiming };
 enum { cudaStreamNonBlocking, cudaMemcpySrcAccessOrderStream };
 enum { cudaMemcpyDefault, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
@@ -29,6 +36,11 @@ struct cudaMemcpyAttributes {
 };
 struct alignas(16) int4 {
   int x, y, z, w;
+};
+using ulonglong2 = int4;
+struct cudaDeviceProp {
+  char name[16] = "NVIDIA Made-up";
+  int major = 9, minor = 0, l2CacheSize = 1 << 20, pageableMemoryAccessUsesHostPageTables = 0;
 };
 struct Place {
   unsigned x;
@@ -49,6 +61,28 @@ inline uint64_t tick() {
 inline int4 __ldcs(const int4* from) { return *from; }
 inline void __stcs(int4* to, const int4& vector) { *to = vector; }
 
+inline double given(const char* name, double otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atof(text) : otherwise;
+}
+inline cudaError_t last = cudaSuccess;
+inline cudaError_t status(bool is_success, cudaError_t otherwise) {
+  return is_success ? cudaSuccess : last = otherwise;
+}
+
+inline float gather_ms = 0;
+// A launch of reach.cu's gather, by its Walk.
+template <class Walk>
+void gather_on_made_up_gpu(const Walk& walk) {
+  const double covers = given("COVERS", 65536), held = given("HELD", 4096), row = double(walk.row);
+  const double places = double(walk.places), link = row / given("LINK", 50e9);
+  const double needed = std::min(places, places * double(walk.stride) / covers);
+  const double walk_s = given("WALK", 20e-9) + given("DOUBLING", 3e-9) * std::log2(needed / held);
+  const double walks_s = (1 - held / needed) * walk_s * (1 + (row - 16) / covers);
+  const double seconds = walk.turns != 0 && needed > held ? std::max(link, walks_s) : link;
+  gather_ms = static_cast<float>(seconds * (1 << 18) * 1e3);
+}
+
 inline std::map<uintptr_t, uintptr_t> registered;  // begin and end
 inline std::mutex registering;
 // Whether [at, at + bytes) crosses no border of a registration.
@@ -61,8 +95,7 @@ inline bool is_whole(const void* at, size_t bytes) {
 inline cudaError_t cudaHostRegister(void* at, size_t bytes, unsigned) {
   static int calls = 0;
   const std::lock_guard<std::mutex> lock(registering);
-  const char* refused = std::getenv("REFUSED");
-  if (refused != nullptr && std::atoi(refused) == ++calls) return cudaErrorInvalidValue;
+  if (given("REFUSED", 0) == ++calls) return cudaErrorInvalidValue;
   return registered.emplace(uintptr_t(at), uintptr_t(at) + bytes), cudaSuccess;
 }
 inline cudaError_t cudaHostUnregister(void* at) {
@@ -76,7 +109,8 @@ cudaError_t cudaMalloc(T** out, size_t bytes) {
 }
 template <class T>
 cudaError_t cudaHostAlloc(T** out, size_t bytes, unsigned) {
-  return cudaMalloc(out, bytes);
+  const bool is_free = double(bytes) <= given("PINNABLE", 1e15);
+  return is_free ? cudaMalloc(out, bytes) : status(false, cudaErrorMemoryAllocation);
 }
 inline cudaError_t cudaFreeHost(void* memory) { return std::free(memory), cudaSuccess; }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
@@ -99,23 +133,29 @@ inline cudaError_t cudaMemcpyBatchAsync(void** to, const void** from, size_t* by
   for (size_t i = 0; i < count; ++i) std::memcpy(to[i], from[i], bytes[i]);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
+inline cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t = nullptr) {
   return std::memset(to, byte, bytes), cudaSuccess;
 }
 inline cudaError_t cudaEventQuery(cudaEvent_t) {
   static int calls = 0;
   return ++calls % 3 ? cudaSuccess : cudaErrorNotReady;
 }
+inline cudaError_t cudaEventCreate(cudaEvent_t*) { return cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
+  return *ms = gather_ms, cudaSuccess;
+}
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = reinterpret_cast<cudaStream_t>(1), cudaSuccess;
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
 inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int) { return cudaSuccess; }
+inline cudaError_t cudaGetLastError() { return std::exchange(last, cudaSuccess); }
 inline const char* cudaGetErrorString(cudaError_t) { return "an error"; }

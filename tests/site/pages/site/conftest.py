@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.study import discover
-from tests.browser import launched, served
+from tests.browser import Strict, launched, served
 from tests.roots import build, copy_of_repository
 from tests.synthetic import write_machine
 from tests.waiting import DEADLINE_S
@@ -25,7 +25,8 @@ MEASURED = ("h2d_gather", "method", "pool_gather")
 
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    with served(site) as address:
+    """Under a content policy that forbids inline scripts and eval."""
+    with served(site, Strict) as address:
         yield address
 
 

@@ -24,7 +24,7 @@ from tests.results.store.hostile import (
     write_whole_machine,
 )
 from tests.roots import build, make_root, rows_without_value
-from tests.site.pages.site.walk import OPEN_SECTIONS, TIMEOUT_MS
+from tests.site.pages.site.visit import OPEN_SECTIONS, TIMEOUT_MS
 from tests.synthetic import add_run, provenance_of, set_capture
 
 RECORDER = """
@@ -36,7 +36,7 @@ DANGEROUS = r"""
 [...document.querySelectorAll("*")].flatMap(e => [...e.attributes])
   .filter(a => a.name.startsWith("on") || /^\s*javascript:/i.test(a.value)).map(a => a.value)
 """
-PAGES = ["", "studies/calls/", "studies/copy/", "ledger/", "machines/", "data/"]
+PAGES = ["", "studies/calls/", "ledger/", "machines/", "data/", "data/skipped-box/calls/"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
 RANDOM: Final = 50
 """Number of machines with random changes."""
@@ -80,31 +80,19 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(root: Path) -> Iterator[str]:
+def page(browser: Browser, root: Path) -> Iterator[Page]:
+    """Its relative addresses are those of the site."""
     with served(build(root)) as address:
-        yield address
+        context = browser.new_context(base_url=address)
+        context.set_default_timeout(TIMEOUT_MS)
+        context.add_init_script(RECORDER)
+        yield context.new_page()
+        context.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(TIMEOUT_MS)
-    context.add_init_script(RECORDER)
-    yield context.new_page()
-    context.close()
-
-
-def test_invalid_results_are_left_out(address: str, root: Path) -> None:
-    named = json.loads((root / "build" / "refused.json").read_text())
-    refused = {name.partition("/")[0] for name in named}
-    at_random = {path.name for path in (root / "results").glob("r[0-9]*")}
-    wrong = {f"m{index}" for index, name in enumerate(MUTATIONS) if name not in HARMLESS}
-    assert wrong <= refused and len(refused - at_random - wrong) == len(NAMES)
-    assert refused & at_random and at_random - refused
-
-
-def assert_nothing_runs(page: Page, address: str) -> None:
-    response = page.goto(address)
+@pytest.mark.parametrize("path", PAGES)
+def test_text_of_results_is_shown_unchanged_and_does_not_run(page: Page, path: str) -> None:
+    response = page.goto(path)
     assert response is not None and response.ok
     page.wait_for_load_state("networkidle")
     for link in page.locator(".md-content a[href^='javascript:' i]").all():
@@ -113,39 +101,37 @@ def assert_nothing_runs(page: Page, address: str) -> None:
         mark.dispatch_event("mousemove")
     assert page.evaluate("window.ran") == []
     assert page.evaluate(DANGEROUS) == []
-    content = page.locator(".md-content")
+    content = page.locator("main").first
     assert content.locator("script, svg[onload], img:not(.hp-still img)").count() == 0
     for picture in content.locator(".hp-still img").all():
         drawn = page.request.get(picture.evaluate("img => img.src")).text()
         tags = {one.tag.rpartition("}")[2] for one in ElementTree.fromstring(drawn).iter()}
         assert not tags & {"a", "use", "image", "foreignObject", "style", "script"}
-
-
-@pytest.mark.parametrize("path", [*PAGES, "data/skipped-box/calls/"])
-def test_text_of_results_is_shown_unchanged_and_does_not_run(
-    page: Page, address: str, path: str
-) -> None:
-    assert_nothing_runs(page, address + path)
-    if path not in ("", "studies/calls/", "machines/"):
-        return
-    text = page.locator(".md-content").text_content() or ""
-    if path == "":
-        assert NAMES[0] in text
-    else:
+    text = content.text_content() or ""
+    assert path or NAMES[0] in text
+    if path in ("studies/calls/", "machines/"):
         # The compiler is shown as Python writes it, with other quotes.
         assert PAYLOAD in text
         assert text.count(PAYLOAD.partition('"')[0]) == text.count("onerror=hit(1)")
 
 
-def test_tooltip_shows_text_unchanged(page: Page, address: str) -> None:
-    page.goto(f"{address}studies/calls/")
+def test_invalid_results_are_left_out(page: Page, root: Path) -> None:
+    named = json.loads((root / "build" / "refused.json").read_text())
+    refused = {name.partition("/")[0] for name in named}
+    at_random = {path.name for path in (root / "results").glob("r[0-9]*")}
+    wrong = {f"m{index}" for index, name in enumerate(MUTATIONS) if name not in HARMLESS}
+    assert wrong <= refused and len(refused - at_random - wrong) == len(NAMES)
+    assert refused & at_random and at_random - refused
+
+
+def test_tooltip_shows_text_unchanged(page: Page) -> None:
+    page.goto("studies/calls/")
     page.evaluate(OPEN_SECTIONS)
     figure = page.locator("#chart-timeline")
     figure.scroll_into_view_if_needed()
     figure.locator("select").first.wait_for()
     names = [name.startswith("timeline.csv 2/name") for name in MUTATIONS]
-    label = f"m{names.index(True)}"
-    figure.locator("select").first.select_option(label=label)
+    figure.locator("select").first.select_option(label=f"m{names.index(True)}")
     figure.locator(".hp-live svg .mark-rect path[aria-label*='hit(2)']").first.hover(force=True)
     expect(page.locator("#vg-tooltip-element")).to_contain_text("<script>hit(2)</script>")
     assert page.evaluate("window.ran") == []

@@ -1,6 +1,4 @@
 // An entry for each row; needs CUDA 12.8.
-#include <cstring>
-
 #include "operator.h"
 
-void launch(const Copy& copy) { std::memcpy(copy.dst, copy.src, copy.rows * kRowBytes); }
+void launch(const Copy& copy) { copy_rows<Copy>(copy, 1); }

@@ -1,0 +1,46 @@
+"""What pages make of all committed results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis import ROOT
+from analysis.results.collect import collect
+from analysis.results.tables.links import collect_fits
+from analysis.results.tables.of_study import tables_of, to_csv
+from analysis.site.check import fatal
+from analysis.site.check.tables import table_faults
+from analysis.site.facts.basis import is_headline
+from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.journeys import journey_of
+from analysis.site.facts.study_facts import StudyFacts
+from analysis.study.config import load_config
+from tests.repository import STUDIES
+
+
+def test_the_committed_results_have_no_gaps_and_shares_of_one_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.results.model.fit.RESAMPLES", 10)  # intervals take most time
+    results = ROOT / "results"
+    fits = collect_fits(results, STUDIES)
+    for name, table in tables_of(collect(results, STUDIES), STUDIES, fits).items():
+        (tmp_path / f"{name}.csv").write_text(to_csv(name, table))
+    inputs, published = load_inputs(tmp_path, results, STUDIES), load_config().published
+    assert fatal([*table_faults(inputs)], published, inputs) == []
+    assert {*inputs.machines} <= {*published}
+    all_facts = [StudyFacts(inputs, study) for study in STUDIES.values()]
+    for facts, journey in ((facts, journey_of(facts)) for facts in all_facts):
+        if journey is None:
+            continue
+        assert journey.metric in facts.study.metrics_for(*journey.times)
+        assert bool(journey.shares) == (journey.limit is not None)
+        for variant, share in journey.shares.items():
+            row = facts.metric(journey.machine, variant, journey.metric)
+            assert row is not None and is_headline(row)
+            if journey.limit and journey.limit.variant in facts.study.variants:
+                place = journey.machine, variant, journey.limit.variant, journey.metric
+                ratio = facts.ratio(*place)
+                assert ratio is not None and ratio.ratio == share
