@@ -107,10 +107,8 @@ TimeDevice = Callable[[Operation, int], None]
 
 @dataclass(eq=False)
 class Cell:
-    """One variant and case in this round, with the outcome of all its visits.
-
-    `clocks_mhz` are the SM clocks that were read between timings, `reasons` the throttle reasons.
-    """
+    """One variant and case in this round, with the outcome of all its visits. `clocks_mhz` are the
+    SM clocks that were read between timings, `reasons` the throttle reasons."""
 
     variant: Variant
     case: Case

@@ -21,9 +21,7 @@ from analysis.study.source import fingerprint
 
 def publish(journal: Journal, host: Host) -> Iterator[str]:
     """Put the run's files into the results, delete its journal, and yield lines about the outcome.
-
-    It can be stopped and restarted at any point.
-    """
+    It can be stopped and restarted at any point."""
     plan, run, study = journal.plan, journal.begun.run, journal.plan.study
     contents = [record.content() for _, record in sorted(journal.records.items())]
     rows = [row for of_round, _ in contents for row in of_round]

@@ -127,10 +127,8 @@ class Bench:
         self._stage_s: defaultdict[str, float] = defaultdict(float)
 
     def schedule(self) -> list[Cell]:
-        """Cells case by case, with the cases, and the variants within each case, in random order.
-
-        A case with several visits is repeated that often in a row, in a new order each time.
-        """
+        """Cells case by case, with the cases, and the variants within each case, in random order. A
+        case with several visits is repeated that often in a row, in a new order each time."""
         cells: defaultdict[str, list[Cell]] = defaultdict(list)
         for variant in self.job.variants:
             for case in variant.in_grid(self.job.grid.name):
