@@ -53,8 +53,8 @@ class Host:
 
 
 def import_once(plans: Sequence[Plan]) -> None:
-    """Import what the rounds of these plans import, as far as it takes long, once before any use of
-    a GPU. Only a process's first call counts; modules that are not installed are left out."""
+    """Import the slow modules of these rounds once, before any use of a GPU, instead of in every
+    round. Only a process's first call counts; modules that are not installed are left out."""
     names = {name for plan in plans for name in plan.study.imports}
     needs = {need for plan in plans for variant in plan.runnable for need in variant.needs}
     context = multiprocessing.get_context("forkserver")

@@ -24,12 +24,12 @@ END_S: Final = 5.0
 """Time for the thread to end; a GPU that no longer answers may hold it for ever."""
 
 Answers = dict[str, Any]
-"""What a GPU reports at a time, by column of `Reading`; the thread does not know the cell."""
+"""Values of one GPU at one time, by column of `Reading`; the thread does not know the cell."""
 
 
 @contextmanager
 def recording(gpus: Sequence[Gpu]) -> Iterator[list[Answers]]:
-    """A list to which a thread meanwhile appends what these open GPUs report."""
+    """A list that a thread fills with the answers of these open GPUs within the block."""
     answers: list[Answers] = []
     stop = Event()
     thread = Thread(target=record, args=(gpus, answers, stop), daemon=True)
@@ -42,8 +42,8 @@ def recording(gpus: Sequence[Gpu]) -> Iterator[list[Answers]]:
 
 
 def record(gpus: Sequence[Gpu], answers: list[Answers], stop: Event) -> None:
-    """Append what each GPU reports to `answers` every PERIOD_S, until `stop` is set or a GPU no
-    longer answers: then the round reports why it ended."""
+    """Append the answers of each GPU every PERIOD_S, until `stop` is set or a GPU no longer answers:
+    then the round reports why it ended."""
     due = time.monotonic()
     with suppress(GpuError):
         for turn in count() if gpus else ():
