@@ -42,8 +42,8 @@ def recording(gpus: Sequence[Gpu]) -> Iterator[list[Answers]]:
 
 
 def record(gpus: Sequence[Gpu], answers: list[Answers], stop: Event) -> None:
-    """Append the answers of each GPU every PERIOD_S, until `stop` is set or a GPU no longer answers:
-    then the round reports why it ended."""
+    """Append the answers of each GPU every PERIOD_S, until `stop` is set or a GPU is lost: then the
+    round reports why it ended."""
     due = time.monotonic()
     with suppress(GpuError):
         for turn in count() if gpus else ():
