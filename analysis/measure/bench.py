@@ -54,11 +54,12 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
 
 
 def case_of(variant: Variant, arguments: argparse.Namespace) -> Case:
-    """The case that the command line asks for; it need not be in study.yaml. FieldError where it
-    makes no payload."""
+    """The case that the command line asks for, which need not be in study.yaml: it has the metrics
+    of the default one. FieldError where it makes no payload."""
     values = {key: vars(arguments)[key] for key in arguments.keys}
     payload = evaluate(variant.payload, {**variant.constants, **values})
-    return Case(values, payload, "full")
+    default = variant.case(variant.headline) or variant.cases[0]
+    return replace(default, values=values, payload_bytes=payload, samples=None)
 
 
 def main(words: Sequence[str]) -> None:
