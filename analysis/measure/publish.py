@@ -58,7 +58,7 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     add(plan.results, about, texts | ({f"{run}.telemetry.csv": telemetry} if readings else {}))
     if journal.folder.exists():
         remove(journal.folder)
-    discard_superfluous(plan.results, study, plan.place.host)
+    discard_superfluous(plan.results, study)
     measured_cells = {row.cell for row in rows if row.status == "ok"}
     skipped = {(row.reason, row.variant) for row in rows if row.status == "skipped"}
     names = {variant for variant, _ in measured_cells}

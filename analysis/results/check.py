@@ -28,11 +28,11 @@ def require_same_kind(
     """FieldError if `newest`, by default the host of the newest run in a machine's folder, is of
     another kind of GPU, number of GPUs or SMs, or PCIe link than `host`. What either does not know
     differs from nothing."""
-    got, expected = _kind_of(host), _kind_of(newest or runs.newest_host(folder) or host)
-    for key in got.keys() & expected.keys():
-        if got[key] != expected[key]:
+    expected = _kind_of(newest or runs.newest_host(folder) or host)
+    for key, got in _kind_of(host).items():
+        if got != expected.get(key, got):
             text = f"{expected[key]!r} as in {folder}; give another name, see --as"
-            raise FieldError(f"{where}: {key}", text, got[key])
+            raise FieldError(f"{where}: {key}", text, got)
 
 
 def _kind_of(host: HostKeys) -> dict[str, Any]:
@@ -63,8 +63,7 @@ def faults(files: Sequence[Path], studies: Mapping[str, Study]) -> Iterator[str]
             kind = kinds.setdefault(machine, runs.newest_host(machine, without=[*new]) or host)
             require_same_kind(host, machine, f"{about}", kind)
         except runs.FAULTS as error:
-            is_foreseen = isinstance(error, HotpathError | OSError)
-            yield visible(str(error) if is_foreseen else f"{about}: {error!r}")
+            yield visible(runs.reason(about, error))
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,29 +12,18 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from analysis.base.errors import FieldError, HotpathError, visible
-from analysis.results.store.keys import CapturedVariant, RunFile
+from analysis.base.errors import FieldError, visible
+from analysis.results.store import runs as stored
+from analysis.results.store.keys import CapturedVariant
 from analysis.results.store.published import NOTHING, load_published, published_file
 from analysis.results.store.records import CAPTURED
-from analysis.results.store.runs import (
-    FAULTS,
-    Capture,
-    Run,
-    codes_of,
-    newest_host,
-    read_study,
-    study_folders,
-)
 from analysis.results.store.samples import MACHINE_LIMIT_SAMPLES, SAMPLE_TYPES, Row
 from analysis.study import Study
 from analysis.study.claims.claim import still_named
 
 CELL = ["machine", "study", "variant", "case"]
 KEY = [*CELL, "metric", "unit"]
-COLUMNS: Final = (
-    *("machine", "host", *SAMPLE_TYPES),
-    *("stale", "disturbed", "core_copies", "named"),
-)
+COLUMNS: Final = ("machine", "host", *SAMPLE_TYPES, "stale", "disturbed", "core_copies", "named")
 
 
 @dataclass
@@ -44,15 +34,14 @@ class Collected:
       `core_copies`, the B/s that one core of the host copied before or after it, whichever is less;
       and `named`, the digests of today's claims that the run names, a frozenset
     machines: descriptions of the host of each machine's newest run
-    runs, captures: those without an error, runs oldest first
+    captures: those without an error
     published: the rows of `load_published` by study
     refused: reasons for what was left out, by its path under the results
     """
 
     samples: pd.DataFrame
     machines: dict[str, dict[str, Any]] = field(default_factory=dict)
-    runs: list[RunFile] = field(default_factory=list)
-    captures: list[Capture] = field(default_factory=list)
+    captures: list[stored.Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -61,58 +50,50 @@ def collect(
     root: Path, studies: Mapping[str, Study], only: Collection[str] | None = None
 ) -> Collected:
     """Read every machine under `root` and the published figures of `studies`, and trust no file.
-
     `only` names the studies whose results are read, by default all with a folder.
 
-    A run with a fault is left out, and so is a folder with a wrong name; `refused` has the reasons.
-    Results of a study or variant that no longer exists are stale. Fresh samples of a case or metric
-    that no longer exists are left out.
+    `refused` has the reasons why a run or folder is left out. Results of a study or variant that no
+    longer exists are stale; fresh samples of a case or metric that no longer exists are left out.
     """
-    collected = Collected(pd.DataFrame())
+    found = Collected(pd.DataFrame(columns=COLUMNS))
 
-    def refuse(path: Path, error: str | Exception) -> None:
-        name = path.relative_to(root).as_posix()
-        is_foreseen = isinstance(error, HotpathError | OSError | str)
-        reason = str(error) if is_foreseen else f"{name}: {type(error).__name__}: {error}"
-        collected.refused[visible(name)] = visible(reason.replace(f"{root}/", ""))
+    def refuse(path: Path, error: Exception) -> None:
+        text = stored.reason(path, error).replace(f"{root}/", "")
+        found.refused[visible(path.relative_to(root).as_posix())] = visible(text)
 
     for study in studies.values():
-        collected.published[study.name] = NOTHING
+        found.published[study.name] = NOTHING
         try:
-            collected.published[study.name] = load_published(root, study)
-        except FAULTS as error:
+            found.published[study.name] = load_published(root, study)
+        except stored.FAULTS as error:
             refuse(published_file(root, study), error)
-    tables = [pd.DataFrame(columns=COLUMNS)]
-    rooms: dict[str, int] = {}
-    for folder in study_folders(root, refuse):
+    tables = []
+    sizes: dict[str, int] = defaultdict(int)
+    for folder in stored.study_folders(root, refuse):
         machine, known = folder.parent.name, studies.get(folder.name)
-        if machine not in rooms and (host := newest_host(folder.parent)):
-            collected.machines[machine] = host.described()
-        rooms.setdefault(machine, MACHINE_LIMIT_SAMPLES)
+        if machine not in found.machines and (host := stored.newest_host(folder.parent)):
+            found.machines[machine] = host.described()
         is_read = only is None or folder.name in only
-        for one in read_study(folder, known, refuse) if is_read else ():
-            if isinstance(one, Capture):
-                collected.captures.append(one)
+        for one in stored.read_study(folder, known, refuse) if is_read else ():
+            if isinstance(one, stored.Capture):
+                found.captures.append(one)
                 continue
-            table = _samples(one, known)
-            if len(table) > rooms[machine]:
+            path, table = folder / one.about.file_name, _samples(one, known)
+            if sizes[machine] + len(table) > MACHINE_LIMIT_SAMPLES:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
-                path = folder / one.about.file_name
                 refuse(path, FieldError(f"{path}", expected, "more"))
-                continue
-            rooms[machine] -= len(table)
-            tables.append(table)
-            collected.runs.append(one.about)
-    collected.runs.sort(key=lambda about: (about.machine, about.study, about.run))
-    samples = pd.concat(tables[1:] or tables)
-    collected.samples = samples[[*COLUMNS]].reset_index(drop=True)
-    return collected
+            else:
+                sizes[machine] += len(table)
+                tables.append(table)
+    if tables:
+        found.samples = pd.concat(tables)[[*COLUMNS]].reset_index(drop=True)
+    return found
 
 
-def _samples(run: Run, study: Study | None) -> pd.DataFrame:
+def _samples(run: stored.Run, study: Study | None) -> pd.DataFrame:
     """The samples of a run in COLUMNS."""
     about, table = run.about, frame(run.rows)
-    table["stale"] = ~table["variant"].isin(about.fresh(codes_of(study)))
+    table["stale"] = ~table["variant"].isin(about.fresh(stored.codes_of(study)))
     if study:
         cases = [(v.name, case.id) for v in study.variants for case in v.cases]
         is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)
@@ -132,8 +113,8 @@ def _samples(run: Run, study: Study | None) -> pd.DataFrame:
 
 
 def frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """A table with a row per sample, and one without a value for a skipped or failed case: the
-    columns of SAMPLE_TYPES except `study` and `run`."""
+    """A table with a row per sample, and one without a value for a skipped or failed case, in
+    SAMPLE_TYPES without `study` and `run`."""
     cells = [
         {**vars(row), "metric": metric, "unit": unit, "value": values, "sample": range(len(values))}
         for row in rows
@@ -148,20 +129,20 @@ def frame(rows: Iterable[Row]) -> pd.DataFrame:
 class Taken(NamedTuple):
     """A variant's part of a capture; `is_fresh` if it is of today's code."""
 
-    capture: Capture
+    capture: stored.Capture
     variant: CapturedVariant
     is_captured: bool
     is_fresh: bool
 
 
 def taken_of(
-    captures: Iterable[Capture], key: tuple[str, str, str], kind: str, source_sha256: str | None
+    captures: Iterable[stored.Capture], key: tuple[str, str, str], kind: str, code: str | None
 ) -> Taken | None:
-    """The capture of a kind of a machine's study's variant: one of today's code, else the newest;
+    """The capture of a kind of a machine's study's variant: one of today's `code`, else the newest;
     one that was not captured only where no other was."""
     *place, variant = key
     found = [
-        Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == source_sha256)
+        Taken(one, entry, entry.status == CAPTURED, entry.source_sha256 == code)
         for one in captures
         if [one.about.machine, one.about.study, one.about.kind] == [*place, kind]
         if (entry := one.about.variants.get(variant))

@@ -1,8 +1,7 @@
 """Disturbances of a round: other users of the CPU or GPU, stolen time, a quota of the CPU, a slowed
 GPU.
 
-The limits lie outside the range of quiet hosts. In 180 rounds on four H200 hosts, others used at
-most half a core, and at most 0.2 % of the cores' time was stolen.
+In 180 rounds on four quiet H200 hosts, others used at most half a core and stole at most 0.2 %.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ from analysis.results.store.keys import Look
 SLOWDOWNS: Final = frozenset(
     {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
 )
-"""Slowdowns with an external cause: heat, or a lack of power. The power cap is not among them: it
-is part of how this GPU runs this work."""
+"""Slowdowns with an external cause. The power cap is part of how a GPU runs this work."""
 BUSY_CORES: Final = 1
-"""Maximum load of other processes, in cores; above it they compete for cores and memory."""
+"""Maximum load of other processes, in cores."""
 STEAL_SHARE: Final = 0.01
-"""Share of all cores' time that the hypervisor may give to others: less than any difference that is
-called one."""
+"""Share of all cores' time that the hypervisor may give to others."""
 
 
 def reasons(throttle: Iterable[str]) -> set[str]:
@@ -42,8 +39,8 @@ def disturbances(
     newcomers: Collection[int] = (),
     throttle: Collection[str] = (),
 ) -> Iterator[str]:
-    """What disturbed a round, in words: from the host before and after it, which has `cores`, its
-    length, processes that came to the GPU meanwhile, and reasons for lowered clocks."""
+    """What disturbed a round, in words: from the host before and after it, its number of cores, the
+    round's length, new processes on the GPU, and reasons for lowered clocks."""
     if (busy := cores * max(before.busy_share or 0.0, after.busy_share or 0.0)) > BUSY_CORES:
         yield f"others kept {busy:.1f} cores busy"
     stolen_s = _rise(before.steal_s, after.steal_s)

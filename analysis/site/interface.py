@@ -44,7 +44,7 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "<run>.counters.csv": records.COUNTER_COLUMNS,
     "<run>.timeline.csv": records.EVENT_COLUMNS,
     "published/<study>.csv": published.FILE_COLUMNS,
-    **{f"{name}.csv": rows.columns(row) for name, row in rows.TABLES.items()},
+    **{f"{name}.csv": [*types] for name, types in rows.TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,
 }

@@ -20,25 +20,17 @@ SHARES: Final = {
 
 
 def agreement(facts: StudyFacts) -> PageTable:
-    """False alarms: how often two entries of one program came out as different, within a run and
-    between runs, by machine and study."""
+    """False alarms: how often two entries of one program came out as different within a run, by
+    machine and study."""
     columns = ["machine", "study", "within a run", "false alarms", "range of ratios"]
-    columns += ["between runs", "false alarms between"]
     rows = []
     for (machine, study), repeats in facts.inputs.tables["repeats"].groupby(["machine", "study"]):
-        between = repeats["between_verdict"][repeats["between_verdict"] != ""]
+        is_alarm = repeats["verdict"].isin(["faster", "slower"])
+        alarms = f"{is_alarm.sum()} ({percent(float(is_alarm.mean()))})"
         ends = f"{ratio(repeats['ratio'].min())} to {ratio(repeats['ratio'].max())}"
-        row = [facts.inputs.called(str(machine)), study, *_alarms(repeats["verdict"]), ends]
-        rows.append([*row, *_alarms(between)])
+        row = [facts.inputs.called(str(machine)), study, str(len(repeats)), alarms, ends]
+        rows.append(row)
     return PageTable(columns, rows, NOT_MEASURED, columns[2:])
-
-
-def _alarms(verdicts: pd.Series[str]) -> tuple[str, str]:
-    """The number of comparisons, and `3 (1.2 %)` that are alarms; empty without any."""
-    if verdicts.empty:
-        return "", ""
-    is_different = verdicts.isin(["faster", "slower"])
-    return str(len(verdicts)), f"{is_different.sum()} ({percent(float(is_different.mean()))})"
 
 
 def repeatability(facts: StudyFacts) -> PageTable:

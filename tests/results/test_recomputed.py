@@ -1,5 +1,6 @@
 """Tables computed a second time from the files of runs: without pandas, and without the functions
-that the tables use. Made-up results have everything that results can have."""
+that the tables use but those of statistics. Made-up results have everything that results can have.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +11,23 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from io import StringIO
 from pathlib import Path
-from statistics import fmean, median, quantiles, stdev
+from statistics import median, quantiles
 from typing import Any, TypeAlias
 
 import pytest
-from scipy import stats
 
 from analysis import ROOT
+from analysis.base.statistics import (
+    TIME,
+    Kind,
+    estimate,
+    kind_of,
+    median_interval,
+    outside_of_others,
+    verdict,
+)
 from analysis.results.store import METHOD_VERSION
 from analysis.results.tables.of_study import study_tables
 from analysis.study import Study, Variant
@@ -31,43 +39,35 @@ TIME_METRICS = ("gpu_time", "host_time", "op_time")
 Row: TypeAlias = "dict[str, Any]"
 Runs: TypeAlias = "dict[str, list[float]]"
 Table: TypeAlias = "dict[tuple[str, ...], Row]"
-
-
 Cells: TypeAlias = "dict[tuple[str, str, str], list[Row]]"
 """Rows of the files of samples by machine, variant and case, oldest first."""
 
 
 def read(results: Path, study: Study) -> Cells:
+    """What the summary uses of each cell: rows of today's code or else of the newest run; skipped
+    ones only if no other is left, and failed ones alone."""
     cells: Cells = defaultdict(list)
     codes = {variant.name: fingerprint(study, variant) for variant in study.variants}
     for path in sorted(results.glob(f"*/{study.name}/*-????????.json"), key=lambda path: path.name):
         about = json.loads(path.read_text())
-        is_old = about["method_version"] != METHOD_VERSION
         disturbed = {str(one["round"]) for one in about["disturbed"]}
         for row in csv.DictReader(StringIO(path.with_suffix(".csv").read_text())):
-            name = row["variant"]
+            variant = row["variant"]
+            code, version = about["variants"][variant]["source_sha256"], about["method_version"]
             values = {column: [*map(float, row[column].split())] for column in row if "[" in column}
-            cells[path.parts[-3], name, row["case"]].append(
-                {
-                    **row,
-                    "run": about["run"],
-                    "host": about["host"]["id"],
-                    "is_stale": is_old or about["variants"][name]["source_sha256"] != codes[name],
-                    "is_disturbed": row["round"] in disturbed,
-                    "values": {column: samples for column, samples in values.items() if samples},
-                }
+            more = {"run": about["run"], "host": about["host"]["id"]}
+            more |= {"is_disturbed": row["round"] in disturbed, "values": values}
+            is_stale = (code, version) != (codes[variant], METHOD_VERSION)
+            cells[path.parts[-3], variant, row["case"]].append(
+                {**row, **more, "is_stale": is_stale}
             )
+    for cell, rounds in cells.items():
+        newest = max(one["run"] for one in rounds)
+        fresh = [one for one in rounds if not one["is_stale"]]
+        kept = fresh or [one for one in rounds if one["run"] == newest]
+        kept = [one for one in kept if one["status"] != "skipped"] or kept
+        cells[cell] = [one for one in kept if one["status"] == "failed"] or kept
     return cells
-
-
-def used(rounds: Sequence[Row]) -> list[Row]:
-    """Those of today's code or else of the newest run; skipped ones only if no other is left, and
-    failed ones alone."""
-    fresh = [one for one in rounds if not one["is_stale"]]
-    newest = max(one["run"] for one in rounds)
-    kept = fresh or [one for one in rounds if one["run"] == newest]
-    kept = [one for one in kept if one["status"] != "skipped"] or kept
-    return [one for one in kept if one["status"] == "failed"] or kept
 
 
 def of_visits(values: Sequence[float], visits: int) -> list[float]:
@@ -75,111 +75,45 @@ def of_visits(values: Sequence[float], visits: int) -> list[float]:
     return [median(values[start : start + each]) for start in range(0, len(values), each)]
 
 
-student = cache(partial(stats.t.ppf, 0.975))
-
-
-def around_mean(values: Sequence[float], kind: str, spread: float) -> tuple[float, float]:
-    """Mean ± t * `spread` * standard deviation, of logarithms unless of shares or with a 0."""
-    is_log = kind != "share" and min(values) > 0
-    scaled = [math.log(one) for one in values] if is_log else values
-    deviation = math.hypot(stdev(scaled), 0.01 if is_log and kind == "time" and spread > 1 else 0)
-    reach = student(len(values) - 1) * spread * deviation
-    low, high = fmean(scaled) - reach, fmean(scaled) + reach
-    if is_log:
-        return math.exp(low), math.exp(high)
-    return max(low, 0.0), min(high, 1.0 if kind == "share" else math.inf)
-
-
-def prediction(medians: Sequence[float], kind: str) -> tuple[float, float]:
-    return around_mean(medians, kind, math.sqrt(1 + 1 / len(medians)))
-
-
-def of_rounds(rounds: Sequence[float], kind: str) -> tuple[float, float]:
-    """The interval of the median of a run's rounds, by their order."""
-    count, ordered = len(rounds), sorted(rounds)
-    if count < 2:
-        return math.nan, math.nan
-    if count >= 6:
-        below = stats.binom(count, 0.5).cdf
-        drop = max(k for k in range(count) if k == 0 or below(k - 1) <= 0.025)
-        return ordered[drop], ordered[-1 - drop]
-    low, high = ordered[0], ordered[-1]
-    mean_low, mean_high = around_mean(ordered, kind, 1 / math.sqrt(count))
-    return min(low, mean_low), max(high, mean_high)
-
-
-def figure(runs: Runs, kind: str) -> Row:
+def figure(runs: Runs, kind: Kind) -> Row:
     medians = [median(rounds) for rounds in runs.values()]
-    low = high = math.nan
-    if len(runs) >= 3:
-        low, high = prediction(medians, kind)
-    elif ends := [end for one in runs.values() for end in of_rounds(one, kind) if end == end]:
-        ends += [one[0] for one in runs.values() if len(one) == 1]
-        low, high = min(ends), max(ends)
-    return {
-        "median": median(medians),
-        "ci_low": low,
-        "ci_high": high,
-        "by_run": "|".join(f"{one:.7g}" for one in medians),
-        "apart": sum(are_outside(medians, kind)),
-    }
+    row = dict(zip(("median", "ci_low", "ci_high"), estimate([*runs.values()], kind), strict=True))
+    by_run = "|".join(f"{one:.7g}" for one in medians)
+    apart = sum(outside_of_others(medians, kind))
+    return row | {"by_run": by_run, "apart": apart, "runs": len(runs)}
 
 
-def are_outside(medians: Sequence[float], kind: str) -> list[bool]:
-    """Whether each run lies outside of the prediction by three others or more."""
-    if len(medians) < 4:
-        return [False for _ in medians]
-    ends = [prediction([*medians[:n], *medians[n + 1 :]], kind) for n in range(len(medians))]
-    return [
-        not low * (1 - 1e-9) <= one <= high * (1 + 1e-9)
-        for one, (low, high) in zip(medians, ends, strict=True)
-    ]
-
-
-def verdict(ratio: float, low: float, high: float, medians: Sequence[float]) -> str:
-    if len(medians) >= 3:
-        low, high = around_mean(medians, "count", 1 / math.sqrt(len(medians)))
-        low, high = min(low, *medians), max(high, *medians)
-    if low >= 0.99 and high <= 1.01:
-        return "same"
-    if low > 1 and ratio >= 1.01:
-        return "faster"
-    return "slower" if high < 1 and ratio <= 0.99 else "unclear"
-
-
-def summary(cells: Cells, study: Study) -> Iterator[tuple[tuple[str, ...], Row]]:
+def summary(cells: Cells, study: Study) -> Table:
     """The rows of summary.csv by their first five columns."""
     visits = {case.id: case.visits for v in study.variants for case in v.cases}
+    table: Table = {}
     for (machine, variant, case), rounds in cells.items():
-        kept = [one for one in used(rounds) if one["status"] == "ok"]
-        for column in {column for one in kept for column in one["values"]}:
+        kept = [one for one in rounds if one["status"] == "ok"]
+        for column in {column for one in kept for column, of in one["values"].items() if of}:
             metric, unit = column[:-1].split(" [")
-            these = [one for one in kept if column in one["values"]]
+            these = [one for one in kept if one["values"].get(column)]
             runs: Runs = defaultdict(list)
             for one in these:
-                medians = of_visits(one["values"][column], visits.get(case, 1))
-                runs[one["run"]].append(median(medians))
+                runs[one["run"]].append(
+                    median(of_visits(one["values"][column], visits.get(case, 1)))
+                )
             values = sorted(value for one in these for value in one["values"][column])
             throttled = sum(len(one["values"][column]) for one in these if one["throttle"])
             q1, _, q3 = quantiles(values, n=4, method="inclusive") if values[1:] else values * 3
             known = study.metrics.get(metric)
-            kind = "share" if known and known.share else "time" if unit == "s" else "count"
-            yield (
-                (machine, study.name, variant, case, metric),
-                figure(runs, kind)
-                | {
-                    "unit": unit,
-                    "q1": q1,
-                    "q3": q3,
-                    "n": len(values),
-                    "rounds": len(these),
-                    "verified": min(int(one["verified"]) for one in these),
-                    "throttled": throttled / len(values),
-                    "stale": int(these[0]["is_stale"]),
-                    "runs": len(runs),
-                    "hosts": len({one["host"] for one in these}),
-                },
-            )
+            kind = known.values if known else kind_of(unit)
+            table[machine, study.name, variant, case, metric] = figure(runs, kind) | {
+                "unit": unit,
+                "q1": q1,
+                "q3": q3,
+                "n": len(values),
+                "rounds": len(these),
+                "verified": min(int(one["verified"]) for one in these),
+                "throttled": throttled / len(values),
+                "stale": int(these[0]["is_stale"]),
+                "hosts": len({one["host"] for one in these}),
+            }
+    return table
 
 
 def pairs(study: Study) -> Iterator[tuple[Variant, Variant, str]]:
@@ -192,67 +126,63 @@ def pairs(study: Study) -> Iterator[tuple[Variant, Variant, str]]:
             yield step, other, study.shown_case(step).id
 
 
-def ratios(cells: Cells, study: Study) -> Iterator[tuple[tuple[str, ...], Row, Runs]]:
+def ratios(cells: Cells, study: Study) -> Iterator[tuple[tuple[str, ...], Runs, set[str]]]:
+    """Of each row of ratios.csv, by its first six columns, the ratios of rounds, and the hosts."""
     for of, over, only in pairs(study):
         for (machine, name, case), rounds in cells.items():
             if name != of.name or (only and case != only):
                 continue
             others = {
-                (one["run"], one["round"]): one
-                for one in used(cells.get((machine, over.name, case), rounds[:1]))
-                if (machine, over.name, case) in cells
+                (one["run"], one["round"]): one for one in cells.get((machine, over.name, case), ())
             }
             visits = next((c.visits for c in of.cases if c.id == case), 1)
             for metric in TIME_METRICS[of.host_work or over.host_work :]:
                 runs: Runs = defaultdict(list)
                 hosts = set()
-                for one in used(rounds):
+                for one in rounds:
                     other = others.get((one["run"], one["round"]))
                     if other is None or one["is_stale"] or other["is_stale"]:
                         continue
                     times = [r["values"].get(f"{metric} [s]", []) for r in (one, other)]
                     both = [of_visits(values, visits) for values in times]
-                    if not all(both):
-                        continue
-                    runs[one["run"]].append(median(b / a for a, b in zip(*both, strict=True)))
-                    hosts.add(one["host"])
+                    if all(both):
+                        ratio = median(b / a for a, b in zip(*both, strict=True))
+                        runs[one["run"]].append(ratio)
+                        hosts.add(one["host"])
                 if runs:
-                    found = figure(runs, "time")
-                    ends = (found.pop("median"), found["ci_low"], found["ci_high"])
-                    said = verdict(*ends, [median(of_run) for of_run in runs.values()])
-                    row = {"ratio": ends[0], "verdict": said, "runs": len(runs)}
-                    key = (machine, study.name, of.name, over.name, case, metric)
-                    yield key, found | row | {"hosts": len(hosts)}, runs
+                    yield (machine, study.name, of.name, over.name, case, metric), runs, hosts
 
 
-def repeatability(cells: Cells, study: Study) -> Iterator[tuple[tuple[str, ...], Row]]:
+def compared(runs: Runs, hosts: set[str]) -> Row:
+    """A row of ratios.csv."""
+    found = figure(runs, TIME)
+    ends = (found.pop("median"), found["ci_low"], found["ci_high"])
+    said = verdict(*ends, [median(of_run) for of_run in runs.values()])
+    return found | {"ratio": ends[0], "verdict": said, "hosts": len(hosts)}
+
+
+def repeatability(found: Sequence[Any], machine: str, times: Table) -> Row:
     """How often a run lies inside of what the others predict, and contradicts what they decide."""
-    compared = list(ratios(cells, study))
-    for machine in sorted({machine for machine, *_ in cells}):
-        by_run = [
-            [float(one) for one in row["by_run"].split("|")]
-            for key, row in summary(cells, study)
-            if key[0] == machine and row["unit"] == "s" and not row["stale"]
-        ]
-        many = [runs for key, _, runs in compared if key[0] == machine and len(runs) >= 4]
-        outside = [one for runs in by_run if len(runs) >= 4 for one in are_outside(runs, "time")]
-        decided = contradicted = 0
-        for runs in many:
-            medians = [median(rounds) for rounds in runs.values()]
-            for n, rounds in enumerate(runs.values()):
-                others = [*medians[:n], *medians[n + 1 :]]
-                by_others = verdict(median(others), math.nan, math.nan, others)
-                alone = verdict(median(rounds), *of_rounds(rounds, "time"), [])
-                decided += by_others in ("faster", "slower")
-                contradicted += {by_others, alone} == {"faster", "slower"}
-        apart = [
-            one
-            for runs in many
-            for one in are_outside([median(rounds) for rounds in runs.values()], "time")
-        ]
-        counts = {"times": len(outside), "times_inside": outside.count(False)}
-        counts |= {"ratios": len(apart), "ratios_inside": apart.count(False)}
-        yield (machine, study.name), counts | {"decided": decided, "contradicted": contradicted}
+    by_run = [
+        [float(one) for one in row["by_run"].split("|")]
+        for key, row in times.items()
+        if key[0] == machine and row["unit"] == "s" and not row["stale"]
+    ]
+    many = [runs for key, runs, _ in found if key[0] == machine and len(runs) >= 4]
+    of_runs = [[median(rounds) for rounds in runs.values()] for runs in many]
+    decided = contradicted = 0
+    for runs, medians in zip(many, of_runs, strict=True):
+        for n, rounds in enumerate(runs.values()):
+            others = [*medians[:n], *medians[n + 1 :]]
+            by_others = verdict(median(others), math.nan, math.nan, others)
+            alone = verdict(median(rounds), *median_interval(rounds))
+            decided += by_others in ("faster", "slower")
+            contradicted += {by_others, alone} == {"faster", "slower"}
+    row = {"decided": decided, "contradicted": contradicted}
+    for name, known in (("times", by_run), ("ratios", of_runs)):
+        outside = [one for runs in known if len(runs) >= 4 for one in outside_of_others(runs)]
+        row |= {name: len(outside), f"{name}_inside": outside.count(False)}
+    return row
 
 
 def made_up(results: Path, study: Study) -> None:
@@ -287,10 +217,8 @@ def made_up(results: Path, study: Study) -> None:
             first = samples[0]
             match -1 if is_gone else draw.randrange(8):
                 case 0:
-                    skipped = none | {"status": "skipped", "reason": "no room"}
-                    samples = [
-                        replace(one, **skipped) for one in samples_of(study, variant, run=run)
-                    ]
+                    none |= {"status": "skipped", "reason": "no room"}
+                    samples = [replace(s, **none) for s in samples_of(study, variant, run=run)]
                 case 1 if number == 2:
                     samples = [one for one in samples if (one.case, one.round) != (first.case, 0)]
                     samples.append(replace(first, **none, status="failed", reason="byte 3"))
@@ -302,10 +230,10 @@ def made_up(results: Path, study: Study) -> None:
         write_run(results, machine, study.name, every, variants)
 
 
-def table(texts: Mapping[str, str], name: str, key: int) -> Table:
-    rows = list(csv.reader(StringIO(texts[f"{name}.csv"])))
-    found = {tuple(row[:key]): dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
-    assert len(found) == len(rows) - 1
+def table(texts: Mapping[str, str], name: str, key: Sequence[str]) -> Table:
+    rows = list(csv.DictReader(StringIO(texts[f"{name}.csv"])))
+    found = {tuple(row[column] for column in key): row for row in rows}
+    assert len(found) == len(rows)
     return found
 
 
@@ -330,27 +258,32 @@ def test_tables_are_those_of_a_second_computation(tmp_path: Path, name: str) -> 
     texts = study_tables(results, name, {name: study}, {})
     assert json.loads(texts["refused.json"]) == {}
     cells = read(results, study)
-    assert_same(table(texts, "summary", 5), dict(summary(cells, study)))
-    found = list(ratios(cells, study))
-    assert_same(table(texts, "ratios", 6), {key: row for key, row, _ in found})
-    of_machines = table(texts, "repeatability", 2)
-    expected = [item for item in repeatability(cells, study) if item[0] in of_machines]
-    assert_same(of_machines, dict(expected))
-    kept = {key: used(rounds) for key, rounds in cells.items()}
-    newest: Table = {
-        (machine, name, variant, case): {
-            "run": max(one["run"] for one in rounds),
-            "disturbed": sum(one["is_disturbed"] for one in rounds),
-        }
-        for (machine, variant, case), rounds in kept.items()
+    times, found = summary(cells, study), list(ratios(cells, study))
+    repeats: Table = {
+        (*key, run): compared({run: rounds}, {""})
+        for key, runs, _ in found
+        if study.is_repeat(study.variant(key[2])) and study.variant(key[2]).after == key[3]
+        for run, rounds in runs.items()
     }
-    assert_same(table(texts, "runs", 4), newest)
-    without: Table = {
-        (machine, name, variant, case): {
-            "status": rounds[0]["status"],
-            "reason": rounds[0]["reason"],
-        }
-        for (machine, variant, case), rounds in kept.items()
-        if rounds[0]["status"] != "ok"
-    }
-    assert_same(table(texts, "skipped", 4), without)
+    newest: Table = {}
+    without: Table = {}
+    for (machine, variant, case), rounds in cells.items():
+        key, first = (machine, name, variant, case), rounds[0]
+        disturbed = sum(one["is_disturbed"] for one in rounds)
+        newest[key] = {"run": max(one["run"] for one in rounds), "disturbed": disturbed}
+        if first["status"] != "ok":
+            without[key] = {"status": first["status"], "reason": first["reason"]}
+    of_machines = table(texts, "repeatability", ["machine", "study"])
+    expected = {key: repeatability(found, key[0], times) for key in of_machines}
+    assert_same(of_machines, expected)
+    cell = ["machine", "study", "variant", "case"]
+    of_ratio = ["machine", "study", "variant", "against", "case", "metric"]
+    tables: list[tuple[str, list[str], Table]] = [
+        ("summary", [*cell, "metric"], times),
+        ("ratios", of_ratio, {key: compared(runs, hosts) for key, runs, hosts in found}),
+        ("repeats", [*of_ratio, "run"], repeats),
+        ("runs", cell, newest),
+        ("skipped", cell, without),
+    ]
+    for file, columns, rows in tables:
+        assert_same(table(texts, file, columns), rows)

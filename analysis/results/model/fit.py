@@ -1,15 +1,15 @@
-"""A machine's parameters, fitted to the cases of its calibrations by least squares.
+"""A machine's parameters, fitted to the cases of its calibrations by least squares, and the
+predictions that are judged: those that the link or address translation clearly limits.
 
-The fit has three steps. The first uses the cases that request only whole lines, where the bytes on
-the wire are known exactly. They determine the link's rate, the start-up times, and the limits of a
-multiprocessor and of a warp. The second fits the cost of smaller requests to the rest of the link's
-cases. With these parameters given, the third fits those of address translation to the cases that
-say how large their pool is.
+The first step uses the cases that request only whole lines, where the bytes on the wire are known
+exactly: they determine the link's rate, the start-up times, and the limits of an SM and of a warp.
+The second fits the cost of smaller requests to the rest of the link's cases. The third fits address
+translation, with these parameters given, to the cases that say how large their pool is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -21,11 +21,11 @@ import pandas as pd
 from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
-from analysis.results.model.judge import JUDGED_MARGIN
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.results.model.translation import UNCALIBRATED
+from analysis.study import Study, calibrating
 from analysis.study.access import Floats
-from analysis.study.calibration import MIN_LINK_CASES, MIN_WALK_CASES
+from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, MIN_WALK_CASES, OUTSIDE
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
@@ -39,9 +39,8 @@ REGIONS_START: Final = 256
 ROW_CACHE_START: Final = 32 * 2**20
 """Where the search for these three parameters starts."""
 CAUCHY_SCALE: Final = 2.385
-"""Residuals up to this scale, in units of their error, count about as in least squares. The value
-gives 95 % efficiency for normal noise (Holland and Welsch, "Robust regression using iteratively
-reweighted least-squares", 1977)."""
+"""Residuals up to this scale, in units of their error, count about as in least squares: 95 %
+efficiency for normal noise (Holland and Welsch, "Robust regression", 1977)."""
 
 NAMES: Final = tuple(terms.ABOUT)
 OF_TRANSLATION: Final = np.array([terms.BINDS.get(name) == terms.TRANSLATION for name in NAMES])
@@ -53,12 +52,23 @@ LOWEST: Final = np.where(
 )
 """Lowest multiple of its start for each parameter; a rate or the latency of a turn cannot be 0."""
 
+LINK: Final = terms.TERMS[0]
+JUDGED_MARGIN: Final = 1.2
+"""Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
+delays the other, and the time is longer than either."""
+JUDGED_WITHIN: Final = {LINK: 0.03, terms.TRANSLATION: 0.05}
+"""The largest residual of a correct prediction, by the term that binds."""
+PREDICTED: Final = "predicted"
+OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
+"""Use of a calibration's case in the fit."""
+USES: Final = (PREDICTED, *OF_CALIBRATION.values())
+
 Mask = npt.NDArray[np.bool_]
 
 
 class Calibration(NamedTuple):
     """The cases that are fitted: `work` [cases, 12], `seconds` [cases], relative `errors` [cases],
-    and the number of `runs` [cases]. The larger its error, the less a case counts."""
+    and the number of `runs` [cases]."""
 
     work: Floats
     seconds: Floats
@@ -69,18 +79,19 @@ class Calibration(NamedTuple):
         """The cases of this mask [cases]."""
         return Calibration(*(values[cases] for values in self))
 
+    def column(self, name: str) -> Floats:
+        """A column of WORK [cases]."""
+        return self.work[:, terms.WORK.index(name)]
+
     @property
     def on_copy_engine(self) -> Mask:
-        mask: Mask = self.work[:, terms.WORK.index("copy engine")] > 0
-        return mask
+        return self.column("copy engine") > 0
 
     @property
     def in_whole_lines(self) -> Mask:
         """Mask of the cases that request only whole lines, including those of the copy engine."""
         line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
-        wire, requests = (self.work[:, terms.WORK.index(name)] for name in ("wire", "requests"))
-        mask: Mask = wire > requests * (line - 0.5)
-        return mask
+        return self.column("wire") > self.column("requests") * (line - 0.5)
 
 
 def fit(calibration: Calibration) -> pd.DataFrame | None:
@@ -88,12 +99,12 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
 
     Each row is one of NAMES: its `value`, the ends `ci_low` and `ci_high` of its interval, and the
     numbers of `cases` and `runs` that it is fitted to. The ends are NaN if a parameter is only a
-    bound: its term is not the largest of any case by a factor of JUDGED_MARGIN.
+    bound: its term is not the largest of any case by a factor of JUDGED_MARGIN. Parameters of
+    translation are NaN if too few cases have a pool, or none a large one.
 
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
-    Parameters of translation are NaN if too few cases have a pool, or none a large one.
     """
-    entries = calibration.work[:, terms.WORK.index("entries")]
+    entries = calibration.column("entries")
     link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
     whole = link.in_whole_lines
     has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
@@ -109,12 +120,11 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
 def _estimate(
     calibration: Calibration, solve: Callable[[Calibration, Floats], Floats]
 ) -> pd.DataFrame:
-    """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, each of
-    which counts so often [cases].
+    """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, with the
+    weight of each [cases].
 
-    The ends are those of repeated fits to resampled cases. How often a case counts is drawn from an
-    exponential distribution (Rubin, "The Bayesian bootstrap", 1981), so that no resample lacks a
-    kind of case, and with it a parameter.
+    The ends are those of repeated fits with weights from an exponential distribution (Rubin, "The
+    Bayesian bootstrap", 1981), so that no resample lacks a kind of case.
     """
     rng = np.random.default_rng(0)
     cases = len(calibration.seconds)
@@ -125,9 +135,8 @@ def _estimate(
     low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
     limits = terms.term_seconds(calibration.work, values)[:, :-1]
     *_, lesser, largest = np.sort(limits, axis=1).T
-    binding = {
-        terms.TERMS[index] for index in limits[largest > JUDGED_MARGIN * lesser].argmax(axis=1)
-    }
+    is_clear = largest > JUDGED_MARGIN * lesser
+    binding = {terms.TERMS[index] for index in limits[is_clear].argmax(axis=1)}
     is_bound = np.array([terms.BINDS.get(name, "") not in {"", *binding} for name in NAMES])
     if not calibration.on_copy_engine.any():
         of_copies = NAMES.index("copy_engine_start_up")
@@ -161,8 +170,8 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
 
 def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
-    entries, touches = (cases.work[:, terms.WORK.index(name)] for name in ("entries", "touches"))
-    walk = (cases.seconds / touches)[entries > FARTHEST_HELD].min() / 2
+    is_far = cases.column("entries") > FARTHEST_HELD
+    walk = (cases.seconds / cases.column("touches"))[is_far].min() / 2
     start = replace(
         terms.Parameters(*link),
         held_entries=HELD_START,
@@ -177,12 +186,8 @@ def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
 
 
 def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Floats:
-    """`start` with its `free` parameters fitted. Cases with residuals above their error count less.
-
-    The search variables are multiples of `start`.
-    """
-    # here, as it is slow to import, and what reads a fit needs none
-    from scipy.optimize import least_squares
+    """`start` with its `free` parameters fitted, as multiples of their start."""
+    from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
     weights = 1 / np.hypot(cases.errors, FLOOR)
 
@@ -212,3 +217,17 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Float
         workers=at_once,
     )
     return values(found.x)
+
+
+def judged(model: pd.DataFrame) -> pd.Series[bool]:
+    """Mask of the judged rows of the model's table."""
+    return model["binding"].isin(JUDGED_WITHIN) & (model["margin"] >= JUDGED_MARGIN)
+
+
+def uses(model: pd.DataFrame, studies: Mapping[str, Study]) -> list[str]:
+    """The use of each row, one of USES."""
+    fitted = calibrating(studies)
+    return [
+        OF_CALIBRATION[held] if study in fitted else PREDICTED
+        for study, held in zip(model["study"], model["held_back"], strict=True)
+    ]

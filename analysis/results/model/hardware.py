@@ -1,18 +1,15 @@
-"""Predictions for links that nobody has measured here: the calibrated chip behind another link.
-
-Only what belongs to the link is replaced. The chip's limits, how many reads it has outstanding
-and how it translates addresses, are those of the machine that was calibrated.
-"""
+"""Predictions for links that nobody has measured here: the calibrated chip behind another link,
+with its own limits on outstanding reads and its own address translation."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from analysis.base import keys
 from analysis.base.reading import read_yaml
@@ -65,17 +62,6 @@ class Link(Keys):
     pcie: dict[Literal["generation", "width"], int] | None = None
     published: list[PublishedRate] = Field(default_factory=list)
 
-    @model_validator(mode="after")
-    def _is_founded(self) -> Self:
-        if [*self.parameters] != [*MEANING]:
-            raise keys.Fault(f"the parameters {[*MEANING]}", [*self.parameters])
-        for name, parameter in self.parameters.items():
-            if bool(parameter.source) == bool(parameter.assumption):
-                raise keys.Fault(f"a source or an assumption of {name}", parameter.source)
-            if math.isnan(parameter.value) and name not in OF_THE_MACHINE:
-                raise keys.Fault(f"a value of {name}", None)
-        return self
-
     def value(self, name: str) -> float:
         return self.parameters[name].value
 
@@ -86,16 +72,13 @@ class Link(Keys):
 
 
 def read_links(path: Path = FILE) -> list[Link]:
-    """The links of hardware.yaml; FieldError for an entry that is missing, unknown or unfounded."""
+    """The links of hardware.yaml; FieldError for a wrong entry."""
     return keys.read(list[Link], read_yaml(path), path.name)
 
 
 def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
-    """The parameters of a calibrated machine, whose link is `calibrated`, behind another link.
-
-    A half line of host memory costs as many seconds as before. As many reads are outstanding, so
-    their rate goes with the latency.
-    """
+    """The parameters of a calibrated machine, whose link is `calibrated`, behind another link. A
+    half line costs as many seconds as before; the rate of reads is inverse to their latency."""
     efficiency, latency = (link.value(name) for name in OF_THE_MACHINE)
     if math.isnan(efficiency):
         efficiency = known.link_rate / calibrated.packet_rate

@@ -22,6 +22,8 @@ from analysis.results.model.traffic import traffic_of
 from analysis.results.model.translation import Walker, Walks, walk_seconds, walks_of
 from analysis.study.access import Access, Floats
 
+METRIC: Final = "gpu_time"
+"""The predicted metric: the operation's time on the device, in seconds."""
 TRANSLATION: Final = "translation"
 TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")
 """Columns of `term_seconds`. The time is the last one plus the largest of the others."""
@@ -34,12 +36,11 @@ WORK: Final = (
 """Columns of the model's input, `work_of`."""
 
 WARPS_PER_SM: Final = 64
-"""Maximum number of warps resident on a multiprocessor (CUDA C++ Programming Guide, compute
-capabilities 8.0, 9.0 and 10.0). The link limits a grid long before it is that large, so register
-pressure and chips with 48 warps are ignored."""
+"""Maximum number of warps resident on a multiprocessor (CUDA C++ Programming Guide). The link
+limits smaller grids, so register pressure and chips with 48 warps are ignored."""
 WARPS_PER_BLOCK: Final = 8
-"""Every kernel with a `link` launches blocks of 256 threads. While there are enough
-SMs, each block has one to itself."""
+"""Every kernel with a `link` launches blocks of 256 threads. A block has an SM to itself if there
+are enough."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,7 @@ class About(NamedTuple):
 
 ABOUT: Final = {
     "link_rate": About("B/s", "effective rate of the link, bytes on the wire", "link"),
-    "half_line": About(
-        "B", "penalty of reading 32 of a host line's 64 bytes, in wire bytes", "link"
-    ),
+    "half_line": About("B", "penalty of reading half of a host line, in wire bytes", "link"),
     "request_rate": About("1/s", "maximum rate of the chip's reads of host memory", "request rate"),
     "sm_request_rate": About("1/s", "maximum rate of the reads of one SM", "SM request rate"),
     "latency": About("s", "one turn of a warp: index, round trip, store", "in flight"),
@@ -89,24 +88,17 @@ ABOUT: Final = {
     "walk": About("s", "a page walk whose line of the page table is in L2", TRANSLATION),
     "held_regions": About("1", "held entries of the level above, of 2 MiB each", TRANSLATION),
     "region_walk": About("s", "extra time of a walk that needs another such entry", TRANSLATION),
-    "region_wait": About(
-        "s", "wait for each such entry, with rows in ascending order", TRANSLATION
-    ),
+    "region_wait": About("s", "wait for each such entry, with ascending rows", TRANSLATION),
     "table_miss": About("s", "extra time of a walk whose line is in device memory", TRANSLATION),
-    "row_cache": About(
-        "B", "bytes of rows that evict a line of the page table from L2", TRANSLATION
-    ),
+    "row_cache": About("B", "bytes of rows that evict a page table's line from L2", TRANSLATION),
 }
 BINDS: Final = {name: about.term for name, about in ABOUT.items() if about.term}
 """The term that each parameter sets."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
-    """A row of the model's input, in the order of WORK; what is said with yes or no is 1 or 0.
-
-    Turns are the number of times each resident warp issues the loads it keeps in flight, at least
-    one. The copy engine has no SM requests and no warps.
-    """
+    """A row of the model's input, in the order of WORK. Turns are the number of times each resident
+    warp issues the loads it keeps in flight, at least one."""
     traffic = traffic_of(access)
     if access.reads == "copy_engine":
         return traffic.wire_bytes, *(0.0,) * 5, 1.0, *Walks()
@@ -121,12 +113,11 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:
-    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12].
-
-    Of several sets of parameters [sets, 15] they are [sets, cases, 6].
-    """
+    """Seconds of each of TERMS [cases, 6] for rows of `work_of` [cases, 12]; [sets, cases, 6] of
+    several sets of parameters [sets, 15]."""
     known = Parameters(*parameters.T[..., np.newaxis])
     wire, half_lines, requests, requests_of_an_sm, turns, indexed, copy_engine = work.T[:7]
+    start_up = known.start_up + indexed * known.index_latency
     return np.stack(
         np.broadcast_arrays(
             (wire + half_lines * known.half_line) / known.link_rate,
@@ -134,11 +125,7 @@ def term_seconds(work: Floats, parameters: Floats) -> Floats:
             requests_of_an_sm / known.sm_request_rate,
             turns * known.latency,
             walk_seconds(known, *work.T[7:]),
-            np.where(
-                copy_engine > 0,
-                known.copy_engine_start_up,
-                known.start_up + indexed * known.index_latency,
-            ),
+            np.where(copy_engine > 0, known.copy_engine_start_up, start_up),
         ),
         axis=-1,
     )

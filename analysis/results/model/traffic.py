@@ -10,33 +10,26 @@ from typing import Final
 from analysis.study.access import Access
 
 LINE_BYTES: Final = 128
-"""An SM's largest request to host memory: one L1/L2 cache line (CUDA C++ Best Practices Guide,
-"Coalesced Access to Global Memory")."""
+"""An SM's largest request: one cache line (CUDA C++ Best Practices Guide, "Coalesced Access")."""
 SECTOR_BYTES: Final = 32
 """The granularity in which a line is fetched (same guide)."""
 HOST_LINE_BYTES: Final = 64
-"""An x86 processor reads memory in cache lines of this size (Intel 64 and IA-32 Architectures
-Optimization Reference Manual, "Cache and Memory Subsystem")."""
+"""A cache line of x86 processors."""
 LOAD_BYTES: Final = 512
 """The most that a warp can load with one instruction: 16 bytes per lane (PTX ISA, "ld")."""
 COPY_ENGINE_COMPLETION_BYTES: Final = 256
-"""Data of one completion to the copy engine: the usual maximum payload of x86 root ports
-(PCI Express Base Specification, Max_Payload_Size)."""
+"""Data of one completion to the copy engine: the usual Max_Payload_Size of x86 root ports."""
 HEADER_BYTES: Final = 12
-"""Header of a completion with data, three double words (PCI Express Base Specification, section
-2.2.9). The hardware counters count it as read bytes."""
+"""Header of a completion with data (PCI Express Base Specification, section 2.2.9)."""
 FRAMING_BYTES: Final = 8
-"""Framing of a packet at 8 GT/s and above: 4 bytes of STP with the sequence number, 4 of LCRC (same
-specification, section 4.2.2). No counter includes them."""
+"""Framing of a packet from 8 GT/s on: STP and LCRC (same specification, section 4.2.2)."""
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """The reads of one operation: the number of completions and the data bytes in them.
-
-    Each request of an SM gets one completion. `half_lines` counts the host lines of which a request
-    needs only one sector. All are averages over row starts, so not necessarily whole numbers.
-    """
+    """The reads of one operation, on average over row starts: the number of completions, one for
+    each request of an SM, and the data bytes in them. `half_lines` counts the host lines of which a
+    request needs only one sector."""
 
     completions: float
     data_bytes: float
@@ -46,15 +39,6 @@ class Traffic:
     def wire_bytes(self) -> float:
         """Data, headers and framing: everything that takes time on the link."""
         return self.data_bytes + self.completions * (HEADER_BYTES + FRAMING_BYTES)
-
-    @property
-    def counted_bytes(self) -> float:
-        """Data and headers: what the hardware counts as read from PCIe."""
-        return self.data_bytes + self.completions * HEADER_BYTES
-
-    @property
-    def sectors(self) -> float:
-        return self.data_bytes / SECTOR_BYTES
 
 
 _LINE_SECTORS: Final = LINE_BYTES // SECTOR_BYTES
@@ -66,8 +50,7 @@ def row_requests(start: int, length: int, load_bytes: int, *, alone: bool = Fals
     instruction: one request per instruction and line, of the whole sectors touched in the line.
 
     A line that two instructions share is requested twice, a shared sector once, or twice if a
-    thread reads the row `alone`. The last instruction comes first, as in the machine code of the
-    calibration's kernel. Over all 16-byte-aligned starts, the other order requests the same amount.
+    thread reads the row `alone`. The last instruction comes first, as in the calibration's kernel.
     """
     requests: list[range] = []
     known_from: float = math.inf
@@ -83,11 +66,6 @@ def row_requests(start: int, length: int, load_bytes: int, *, alone: bool = Fals
     return requests
 
 
-def half_lines(request: range) -> int:
-    """Number of host lines of which a request needs only one of the two sectors."""
-    return request.start % _HOST_SECTORS + request.stop % _HOST_SECTORS
-
-
 @lru_cache(maxsize=4096)
 def row_traffic(
     row_bytes: int,
@@ -100,8 +78,7 @@ def row_traffic(
     """Mean traffic of a row, read `access_bytes` at a time, over all alignments of row starts.
 
     A warp reads the row, or with `alone` a single thread. If a warp has the whole row in flight,
-    instructions that share a line request it once: the second finds the first one's request in
-    flight.
+    instructions that share a line request it once.
     """
     starts = [
         (row * stride_bytes + offset_bytes) % LINE_BYTES
@@ -112,15 +89,13 @@ def row_traffic(
     return Traffic(
         completions=len(requests) / len(starts),
         data_bytes=sum(map(len, requests)) * SECTOR_BYTES / len(starts),
-        half_lines=sum(map(half_lines, requests)) / len(starts),
+        half_lines=sum(r.start % _HOST_SECTORS + r.stop % _HOST_SECTORS for r in requests)
+        / len(starts),
     )
 
 
 def traffic_of(access: Access) -> Traffic:
-    """The traffic of one operation on the link.
-
-    Every row counts as read from host memory: the model has no hits in the L2 cache.
-    """
+    """The traffic of one operation on the link, without hits in the L2 cache."""
     if access.reads == "copy_engine":
         completions = math.ceil(access.payload_bytes / COPY_ENGINE_COMPLETION_BYTES)
         return Traffic(completions, access.payload_bytes)

@@ -1,10 +1,9 @@
 """The cost of address translation: the number of page walks that a launch needs, and their time.
 
 A GPU holds the translations of a limited number of pages. A read elsewhere waits for a page walk.
-The chip's walker does one walk after the other, so its rate is a limit beside that of the link. A
-walk reads one line of page-table entries, by way of the level above, some of whose entries are also
-held. The line is in the L2 unless this is the first walk to it in a launch, or moved rows have
-evicted it.
+The chip's walker does one walk after the other. A walk reads one line of page-table entries, by way
+of the level above, some of whose entries are also held. The line is in the L2 unless this is the
+first walk to it in a launch, or moved rows have evicted it.
 """
 
 from __future__ import annotations
@@ -20,16 +19,14 @@ from analysis.study.access import Access, Floats
 
 ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
 """Bytes that one cached translation covers: a line of 8-byte page-table entries that map 4 KiB each
-(Linux open-gpu-doc, "Pascal MMU format", 4 KiB PTEs). The study `translation` measures it."""
+(Linux open-gpu-doc, "Pascal MMU format"). The study `translation` measures it."""
 REGION_BYTES: Final = 2 * 2**20
 """Bytes that one entry of the level above maps (same source)."""
 REGIONS_A_LINE: Final = LINE_BYTES // 16
 """Entries of that level have 16 bytes (same source)."""
-
 LAUNCHES_BEFORE: Final = 2
 """How many launches' translations are held in the middle of a timed one: that of NVBench's warm-up,
-on average half a sample before, and the first half of this one. Nothing earlier seems to be held:
-NVBench allocates memory for each measurement, which changes the page tables."""
+on average half a sample before, and the first half of this one."""
 
 
 class Walks(NamedTuple):
@@ -37,8 +34,7 @@ class Walks(NamedTuple):
 
     `entries`: held translations that would cover the pool. `drawn`: how many of them launches come
     to at all. `touches`: how often a launch goes on to another one. `is_ascending`: in the order of
-    addresses, so each once. `displacing`: bytes of rows that stay in the L2 when they are moved,
-    which those with streaming hints do not.
+    addresses. `displacing`: bytes of moved rows that stay in the L2, for lack of streaming hints.
     """
 
     entries: float = 0.0
@@ -52,9 +48,8 @@ def walks_of(access: Access) -> Walks:
     """The walks that `access` may need; none where it is not known how large the pool is."""
     if not access.pool_bytes:
         return Walks()
-    entries = access.pool_bytes / ENTRY_BYTES
+    drawn = entries = access.pool_bytes / ENTRY_BYTES
     touches = access.rows * _touches_per_row(access)
-    drawn = entries
     if access.layout == "repeated":
         drawn *= -math.expm1(-touches / entries)
     displacing = 0.0 if access.streaming else float(access.payload_bytes)
@@ -62,8 +57,7 @@ def walks_of(access: Access) -> Walks:
 
 
 def _touches_per_row(access: Access) -> float:
-    """How many entries a row needs that the row before it did not: a run of consecutive rows needs
-    those that it lies in, at a random start."""
+    """Number of entries that a row needs and the previous row did not."""
     stride = access.stride_bytes
     if access.layout == "contiguous":
         entries = access.stretch_rows * stride / ENTRY_BYTES
@@ -99,9 +93,7 @@ def walk_seconds(
     displacing: Floats,
 ) -> Floats:
     """Seconds [cases] of the walks of launches [cases], one after the other; 0 without a pool.
-
-    Ascending order never costs more than none: rows that are far apart gain nothing from it.
-    """
+    Ascending order never costs more than none."""
     has_pool = entries > 0
     if not has_pool.any():
         return np.zeros(len(entries))
@@ -114,12 +106,10 @@ def walk_seconds(
 def _in_random_order(
     walker: Walker, pool: Floats, drawn: Floats, touches: Floats, displacing: Floats
 ) -> Floats:
-    """A touch finds its entry held with the share of entries that are held. The same is true of the
-    regions. The L2 is empty before a launch, as it is where samples are taken. So the first walk to
-    a line of the tables finds it in device memory, and so with the lines of the level above. Later,
-    a line is still in the L2 if fewer than `row_cache` bytes of rows came between two walks to it.
-    How many came is exponentially distributed, as walks are independent.
-    """
+    """A touch finds its entry held with the share of entries that are held; so with regions. The L2
+    is empty before a launch, so the first walk to a line of either table finds it in device memory.
+    Later, a line is still in the L2 if fewer than `row_cache` bytes of rows, whose number is
+    exponentially distributed, came between two walks to it."""
     met = _visited(drawn, LAUNCHES_BEFORE * touches)
     walks = touches * (1 - np.minimum(walker.held_entries, met) / drawn)
     some = np.maximum(walks, 1e-9)
@@ -134,9 +124,8 @@ def _in_random_order(
 
 
 def _in_ascending_order(walker: Walker, pool: Floats, touches: Floats) -> Floats:
-    """Each entry is walked to once; before the next launch comes to it, it is replaced. The rows in
-    flight lie in few regions, and where these come to the next one, all wait for its entry.
-    """
+    """Each entry is walked to once, as it is replaced before the next launch. The rows in flight
+    lie in few regions, and where these come to the next one, all wait for its entry."""
     walks = np.where(pool > walker.held_entries, _visited(pool, touches), 0.0)
     regions = _visited(pool * ENTRY_BYTES / REGION_BYTES, walks)
     seconds: Floats = walks * walker.walk + regions * walker.region_wait

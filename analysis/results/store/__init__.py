@@ -5,12 +5,8 @@ from typing import Final
 METHOD_VERSION = 3
 """Version of the measurement method. Results of another version are stale.
 
-1: a cell's first host time came right after its device times, and data that a check left in the
-   CPU's caches stayed there
-2: an untimed launch comes between the two; data read from host memory is in no cache; streams are
-   released at random times
-3: host times are taken in C++ after the same flush as device times; device times with a reset are
-   held; results are run files
+2: an untimed launch comes between device and host times; data read from host memory is in no cache
+3: host times are taken in C++ after the same flush as device times; results are run files
 """
 
 MIN_UNWARMED_S: Final = 0.015

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field
 
-from analysis.base.keys import MAX_NUMBER, NAME, Fault, UtcTime, only
+from analysis.base.keys import MAX_NUMBER, NAME, UtcTime, only
 from analysis.results.store import METHOD_VERSION
 from analysis.study.config import MachineName
 from analysis.study.keys import GRIDS, CaptureKind
@@ -114,8 +114,7 @@ class GpuKeys(Keys):
 
 
 class Limits(Keys):
-    """Limits of the measuring process: cores, the CPU quota in cores, and bytes of memory and of
-    pinned memory; null if unlimited or unknown."""
+    """Limits of the measuring process, in cores and bytes; null if unlimited or unknown."""
 
     cores: Count | None = None
     cpu_quota: Positive | None = None
@@ -124,8 +123,7 @@ class Limits(Keys):
 
 
 class HostKeys(Keys):
-    """The host of a run, facts about two GPUs by pair, such as `0-1`. `unsupported` lists the keys
-    that it cannot answer."""
+    """The host of a run, facts about two GPUs by pair, such as `0-1`."""
 
     id: Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
     gpus: list[GpuKeys] = []
@@ -169,8 +167,7 @@ class Compiler(Keys):
 
 
 class VariantKeys(Keys):
-    """A variant of a run: the hash of its code, compiler flags, the versions of the packages that
-    ship it, and the missing resource for which all of its cases were skipped, or null."""
+    """A variant of a run; `unmet` is the missing resource for which all cases were skipped."""
 
     source_sha256: Digest
     flags: list[Text] = []
@@ -198,9 +195,8 @@ class Look(Keys):
 
 
 class Stages(Keys):
-    """Seconds that rounds spent before the first cell; binding inputs, with the warm-up; launching
-    and checking; timing; and, as part of the timing, in times that are kept and in measurements
-    that the workload makes itself."""
+    """Seconds that rounds spent before the first cell; on inputs and warm-up; on launching and
+    checking; on timing; and, as part of the timing, in recorded times and measurements."""
 
     start: Seconds
     prepare: Seconds
@@ -238,23 +234,6 @@ class RunFile(Keys):
     energy_j: Amount | None
     discarded_host_passes: Few
     other_processes: list[Natural]
-
-    @field_validator("start", "end")
-    @classmethod
-    def _is_in_order(cls, time: str, info: ValidationInfo) -> str:
-        """Whether it starts from the time of its name on, and ends from its start on."""
-        earlier = info.data.get("start") or start_of(info.data.get("run", time))
-        if datetime.fromisoformat(time) < datetime.fromisoformat(earlier):
-            raise Fault(f"a time from {earlier} on", time)
-        return time
-
-    @field_validator("host")
-    @classmethod
-    def _is_in_name(cls, host: HostKeys, info: ValidationInfo) -> HostKeys:
-        run = info.data.get("run", f"-{host.id}")
-        if host.id != run.split("-")[1]:
-            raise Fault(f"the host of the run's name, {run}", host.id)
-        return host
 
     @property
     def file_name(self) -> str:

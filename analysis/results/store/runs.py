@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter as Counts
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,21 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from analysis.base import keys
-from analysis.base.errors import FieldError, HotpathError
+from analysis.base.errors import UNFORESEEN, FieldError, HotpathError, in_words
 from analysis.base.files import remove, write_all
 from analysis.base.keys import NAME
+from analysis.base.keys import read as read_keys
 from analysis.base.reading import decoded, read_bytes, read_json, require_kind
 from analysis.base.records import parse_records
-from analysis.results.store.keys import (
-    MAX_CLOCK_ERROR,
-    RUN,
-    CaptureFile,
-    HostKeys,
-    RunFile,
-    text_of,
-)
-from analysis.results.store.records import CAPTURED, Counter, Event, Reading
+from analysis.results.store import keys
+from analysis.results.store.keys import MAX_CLOCK_ERROR, RUN, CaptureFile, HostKeys, RunFile
+from analysis.results.store.records import Counter, Event, Reading
 from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
 from analysis.study import Study
 from analysis.study.source import fingerprint
@@ -39,7 +34,7 @@ from analysis.study.source import fingerprint
 PUBLISHED: Final = "published"
 MACHINE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 ABOUT: Final = (".json", ".counters.json", ".timeline.json")
-"""Endings of descriptions, which are written after the files that they describe."""
+"""Endings of descriptions."""
 _FILE: Final = re.compile(
     rf"{RUN.pattern}(?:(\.counters|\.timeline)?\.(?:json|csv)|\.telemetry\.csv)"
 )
@@ -50,9 +45,8 @@ KEPT_RUNS: Final = 8
 JSON_LIMIT_BYTES: Final = 256 * 2**10
 WHOLE_TIMES: Final = ("gpu_time", "host_time", "submit_time", "op_time")
 """Times that the engine takes of whole operations, of any study."""
-FAULTS: Final = (HotpathError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
+FAULTS: Final = (HotpathError, OSError, *UNFORESEEN)
 """Errors that a file may cause: the first two by a check, the others without one."""
-
 _RECORDS: Final[Mapping[str, type[Any]]] = {
     ".telemetry.csv": Reading,
     ".counters.csv": Counter,
@@ -63,7 +57,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
 File = TypeVar("File", bound=RunFile | CaptureFile)
 Cell = tuple[str, str]
 """Variant and case."""
-Refuse = Callable[[Path, str | Exception], None]
+Refuse = Callable[[Path, Exception], None]
 """Hears of each bad file, and why it is left out."""
 
 
@@ -87,14 +81,15 @@ class Capture:
     about: CaptureFile
     path: Path
 
-    def cells(self) -> dict[Cell, bool]:
-        """Whether each cell was captured."""
-        entries = self.about.variants.items()
-        return {(name, entry.case): entry.status == CAPTURED for name, entry in entries}
 
-
-def ignore(path: Path, error: str | Exception) -> None:
+def ignore(path: Path, error: Exception) -> None:
     """Say nothing of a bad file."""
+
+
+def reason(path: Path, error: Exception) -> str:
+    """Why a bad file is left out."""
+    is_foreseen = isinstance(error, HotpathError | OSError)
+    return str(error) if is_foreseen else f"{path}: {in_words(error)}"
 
 
 def listed(folder: Path) -> list[Path]:
@@ -111,20 +106,19 @@ def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
     """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
     in their place but files beside machines."""
 
-    def folders(paths: Sequence[Path], form: re.Pattern[str]) -> Iterator[Path]:
-        for path in paths:
-            try:
-                if not form.fullmatch(path.name):
-                    raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-                require_kind(path, "d")
-            except FAULTS as error:
-                refuse(path, error)
-            else:
-                yield path
+    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
+        try:
+            if not form.fullmatch(path.name):
+                raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
+            return bool(require_kind(path, "d"))
+        except FAULTS as error:
+            refuse(path, error)
+            return False
 
-    beside = [path for path in listed(root) if path.name == PUBLISHED or _is_plain(path)]
-    for machine in folders([path for path in listed(root) if path not in beside], MACHINE):
-        yield from folders(listed(machine), NAME)
+    for machine in listed(root):
+        is_beside = machine.name == PUBLISHED or _is_plain(machine)
+        if not is_beside and is_folder(machine, MACHINE):
+            yield from (folder for folder in listed(machine) if is_folder(folder, NAME))
 
 
 def machines(root: Path) -> list[str]:
@@ -172,7 +166,7 @@ def codes_of(study: Study | None) -> Mapping[str, str]:
 
 def read_about(path: Path, kind: type[File]) -> File:
     """A description, checked against its path; FieldError names the file and the key."""
-    about = keys.read(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
+    about = read_keys(kind, read_json(path, JSON_LIMIT_BYTES), str(path))
     for key, expected in zip(("machine", "study", "file_name"), path.parts[-3:], strict=True):
         if (got := getattr(about, key)) != expected:
             raise FieldError(f"{path}: {key}", f"{expected!r} by the path", got)
@@ -180,14 +174,11 @@ def read_about(path: Path, kind: type[File]) -> File:
 
 
 def read(path: Path, study: Study | None) -> Run | Capture:
-    """The run or capture that the file at `path` describes, all of its files checked: by reading,
-    measuring, bringing and CI alike. Fresh samples are in the units of `study`.
-
-    HotpathError names the file, the key or line, what was expected and what came.
-    """
+    """The run or capture that the file at `path` describes, all of its files checked. Fresh samples
+    are in the units of `study`. HotpathError names the file, its key or line, expected and got."""
     run, csv = run_of(path), path.with_suffix(".csv")
     about = read_about(path, RunFile if path.stem == run else CaptureFile)
-    known = [csv.name, f"{run}.telemetry.csv"] if path.stem == run else [csv.name]
+    known = [csv.name, *[f"{run}.telemetry.csv"] * (path.stem == run)]
     rows: list[Row] = []
     for name, digest in about.files.items():
         if name not in known:
@@ -202,13 +193,18 @@ def read(path: Path, study: Study | None) -> Run | Capture:
             rows = parse_rows(file, text)
     if isinstance(about, CaptureFile):
         return Capture(about, csv)
+    begun, start, end = map(datetime.fromisoformat, (about.begun, about.start, about.end))
+    if not begun <= start <= end:
+        raise FieldError(f"{path}: start, end", f"times in order from {begun} on", (start, end))
+    if about.host.id != run[-8:]:
+        raise FieldError(f"{path}: host.id", f"the host of {run}", about.host.id)
     _check_rows(csv, rows, about, study)
     return Run(about, rows)
 
 
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
-    """FieldError for a row that is not of the run or of its time, a whole time of 0, another unit
-    than that of `study` if the row is fresh, or a variant without rows."""
+    """FieldError for a row of another run or time, a whole time of 0, in a fresh row another unit
+    than that of `study`, or a variant without rows."""
     fresh, units = about.fresh(codes_of(study)), study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
     moment, rounds = datetime.fromisoformat, max(about.rounds, 1)
@@ -234,8 +230,8 @@ def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | 
 def read_study(
     folder: Path, study: Study | None, refuse: Refuse = ignore, suffixes: Sequence[str] = ABOUT
 ) -> Iterator[Run | Capture]:
-    """The runs and captures in a study's folder, newest first. `refuse` hears of files that belong
-    to none, too."""
+    """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
+    belong to none."""
     good = Counts[str]()
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
@@ -262,8 +258,7 @@ def read_captures(folder: Path) -> Iterator[Capture]:
 
 
 def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None:
-    """The host of the newest run in a machine's folder whose files are good and whose description
-    is not one of `without`."""
+    """The host of the newest good run in a machine's folder, `without` some descriptions."""
     paths = [path for study in listed(folder) for path in described(study) if path not in without]
     for path in sorted(paths, key=lambda path: path.name, reverse=True):
         with suppress(*FAULTS):
@@ -272,13 +267,11 @@ def newest_host(folder: Path, without: Collection[Path] = ()) -> HostKeys | None
 
 
 def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]) -> Path:
-    """Write a run or a capture into a study's folder: its CSV texts by name, then its description.
-
-    Returns the path of the description. It completes what a killed process left of the same run.
-    """
+    """Write a run or a capture into a study's folder: its CSV texts by name, then its description,
+    whose path is returned. Completes what a killed process left of the same run."""
     files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in csv_texts.items()}
     about = about.model_copy(update={"files": files})
-    texts = {**csv_texts, about.file_name: text_of(about)}
+    texts = {**csv_texts, about.file_name: keys.text_of(about)}
     for name, text in texts.items():
         limit = JSON_LIMIT_BYTES if name == about.file_name else CSV_LIMIT_BYTES
         if (size := len(text.encode())) > limit:
@@ -287,48 +280,40 @@ def add(folder: Path, about: RunFile | CaptureFile, csv_texts: Mapping[str, str]
     return folder / about.file_name
 
 
-def superfluous(files: Iterable[Run | Capture], study: Study) -> list[RunFile | CaptureFile]:
-    """The descriptions of `files`, newest first and of one kind, that no figure needs.
+def superfluous(runs: Iterable[Run], study: Study) -> list[RunFile]:
+    """The descriptions of `runs`, newest first, that no figure needs.
 
-    A measured cell is needed in its newest KEPT_RUNS files and the newest of each host, a skipped
-    one in the newest of each host. A measured cell of older code is needed until a file has it of
-    today's, a captured one until one has captured it.
+    A measured cell is needed in its newest KEPT_RUNS runs and the newest of each host, a skipped
+    one in the newest of each host, a measured one of older code until a newer run has it of
+    today's.
     """
     codes, known = codes_of(study), {(v.name, case.id) for v in study.variants for case in v.cases}
-    found = [
-        (one.about, cell, is_measured, cell[0] in one.about.fresh(codes))
-        for one in files
-        for cell, is_measured in one.cells().items()
-    ]
-    replaced = {
-        cell
-        for about, cell, is_measured, is_fresh in found
-        if is_fresh and (is_measured or isinstance(about, RunFile))
-    }
-    seen, needed = Counts[object](), set[str]()
-    for about, cell, is_measured, is_fresh in found:
-        host = about.host.id
-        is_needed = is_measured and cell not in replaced
-        if is_fresh:
-            is_wanted = not seen[cell, host, True] or seen[cell] < KEPT_RUNS
-            is_needed = not seen[cell, host] or (is_measured and is_wanted)
-            seen.update([(cell, host), *[(cell, host, True), cell] * is_measured])
-        if is_needed and cell in known:
-            needed.add(about.file_name)
-    return [one.about for one in files if one.about.file_name not in needed]
+    # Hosts of newer runs of today's code, by cell.
+    tried: dict[Cell, list[str]] = defaultdict(list)
+    measured: dict[Cell, list[str]] = defaultdict(list)
+    found = []
+    for run in runs:
+        host, fresh, is_needed = run.about.host.id, run.about.fresh(codes), False
+        for cell, is_measured in run.cells().items():
+            hosts = measured[cell]
+            if cell not in known or cell[0] not in fresh:
+                is_needed |= cell in known and is_measured and not hosts
+                continue
+            is_needed |= host not in tried[cell]
+            tried[cell].append(host)
+            if is_measured:
+                is_needed |= host not in hosts or len(hosts) < KEPT_RUNS
+                hosts.append(host)
+        if not is_needed:
+            found.append(run.about)
+    return found
 
 
-def discard_superfluous(folder: Path, study: Study, host: str = "") -> list[str]:
-    """Delete runs and captures that no figure needs, and what was left of runs of this `host` by a
-    killed process. Returns the names of the deleted descriptions; bad files stay."""
-    kinds = [[*read_study(folder, study, suffixes=[suffix])] for suffix in ABOUT]
-    deleted = [about for files in kinds for about in superfluous(files, study)]
+def discard_superfluous(folder: Path, study: Study) -> list[str]:
+    """Delete the runs in a study's folder that no figure needs; bad files stay. Returns the names
+    of the deleted descriptions."""
+    deleted = superfluous(read_runs(folder, study), study)
     for about in deleted:
         for name in (about.file_name, *about.files):  # a CSV without its description is ignored
             remove(folder / name)
-    for path in listed(folder):
-        with suppress(HotpathError):
-            is_of_host = host and run_of(path).endswith(f"-{host}")
-            if is_of_host and not description_of(path).exists():
-                remove(path)
     return [about.file_name for about in deleted]

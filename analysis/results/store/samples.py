@@ -11,7 +11,6 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -68,10 +67,8 @@ def _values(cells: Mapping[Metric, str]) -> Mapping[Metric, Values]:
 
 @dataclass(frozen=True)
 class Row:
-    """A variant and case in one round; `values` are its samples in SI units by metric.
-
-    A case that was skipped or has failed has no values, but a reason.
-    """
+    """A variant and case in one round; `values` are its samples in SI units by metric. A case that
+    was skipped or has failed has a reason instead."""
 
     variant: keys.Name
     case: keys.CaseId
@@ -85,7 +82,7 @@ class Row:
     started_at: UtcTime
 
     def check(self) -> None:
-        """FieldError unless it has either values or a reason why not."""
+        """FieldError unless it has either values or a reason."""
         if not bool(self.values) == (self.status == "ok") == (not self.reason):
             expected = "ok with values, or another with a reason only"
             raise FieldError("status", expected, (self.status, self.reason))
@@ -101,7 +98,6 @@ class Row:
 
 _COLUMNS: Final = records.columns(Row)
 _BEFORE, _AFTER = _COLUMNS[:3], _COLUMNS[4:]
-"""Columns beside those of metrics."""
 FILE_COLUMNS: Final = (*_BEFORE, "<metric> [<unit>]", *_AFTER)
 """Columns of a file; the one in angle brackets stands for one per metric."""
 
@@ -109,16 +105,13 @@ FILE_COLUMNS: Final = (*_BEFORE, "<metric> [<unit>]", *_AFTER)
 def to_text(rows: Iterable[Row]) -> str:
     """The file of these rows."""
     rows = list(rows)
-    metrics = list(dict.fromkeys(chain.from_iterable(row.values for row in rows)))
+    metrics = list(dict.fromkeys(metric for row in rows for metric in row.values))
     header = [*_BEFORE, *(f"{name} [{unit}]" for name, unit in metrics), *_AFTER]
-    table = (
-        [
-            *row.key,
-            *(" ".join(f"{v:{_DIGITS}}" for v in row.values.get(metric, ())) for metric in metrics),
-            *(getattr(row, name) for name in _AFTER),
-        ]
-        for row in rows
-    )
+    table = []
+    for row in rows:
+        cells = [row.values.get(metric, ()) for metric in metrics]
+        texts = (" ".join(f"{value:{_DIGITS}}" for value in cell) for cell in cells)
+        table.append([*row.key, *texts, *(getattr(row, name) for name in _AFTER)])
     return records.to_text(header, table, _DIGITS)
 
 

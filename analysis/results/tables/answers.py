@@ -2,17 +2,16 @@
 
 A question is a point: one number on each axis, such as the size and the number of pieces. Its
 corners are the measured points around it: the point itself, or the neighbours on each axis. Among
-the ways measured in every corner, the answer is the simplest within 5 % of the fastest. A question
-more than a quarter outside of the measured points has no answer.
+the ways measured in every corner, the answer is the simplest within 5 % of the fastest.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil, floor
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Final, TypeAlias
@@ -35,8 +34,8 @@ Point: TypeAlias = tuple[int, ...]
 Times: TypeAlias = Mapping[Point, Mapping[str, float]]
 """Seconds of each way, by measured point."""
 Spans: TypeAlias = "list[tuple[int, int, Spans | int]]"
-"""First and last number on an axis, both included, with the spans of the next axis. On the last
-axis, with the place of an answer in a list."""
+"""First and last number on an axis, both included, with the spans of the next axis, or on the last
+axis with the place of an answer in a list."""
 
 
 @dataclass(frozen=True)
@@ -97,19 +96,13 @@ def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
     for value, *others in points:
         rests[value].append(tuple(others))
     around = {value: found for value in rests if (found := corners(rests[value], tuple(rest)))}
-    near = _neighbours(sorted(around), first)
-    return tuple((value, *others) for value in near for others in around[value])
-
-
-def _neighbours(values: Sequence[int], asked: int) -> Sequence[int]:
-    """`asked` itself, or the values below and above it, or the only one if it is near."""
-    if asked in values:
-        return [asked]
-    below = [value for value in values if value < asked][-1:]
-    above = [value for value in values if value > asked][:1]
-    if below and above:
-        return [*below, *above]
-    return [value for value in [*below, *above] if value <= NEAR * asked and asked <= NEAR * value]
+    near = {
+        *sorted(v for v in around if v <= first)[-1:],
+        *sorted(v for v in around if v >= first)[:1],
+    }
+    if len(near) == 1:
+        near = {v for v in near if v <= NEAR * first and first <= NEAR * v}
+    return tuple((value, *others) for value in sorted(near) for others in around[value])
 
 
 def nearest(points: Iterable[Point], asked: Point) -> Point | None:
@@ -117,8 +110,7 @@ def nearest(points: Iterable[Point], asked: Point) -> Point | None:
 
     def factors(point: Point) -> list[float]:
         """Factors on each axis, the largest first: their order is that of the distances."""
-        pairs = zip(point, asked, strict=True)
-        return sorted((max(a / b, b / a) for a, b in pairs), reverse=True)
+        return sorted((max(a / b, b / a) for a, b in zip(point, asked, strict=True)), reverse=True)
 
     return min(points, key=factors, default=None)
 
@@ -126,7 +118,11 @@ def nearest(points: Iterable[Point], asked: Point) -> Point | None:
 def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answer], Spans]:
     """The answers to all questions, and where each holds. Questions in no span have no answer."""
     found: dict[tuple[Point, ...], tuple[int, Answer]] = {}
-    bounds = [sorted(set(_bounds(values))) for values in zip(*times, strict=True)]
+    # Numbers from which on the neighbours of a question on an axis may be others.
+    bounds = [
+        sorted({n for v in values for n in (ceil(v / NEAR), v, v + 1, floor(v * NEAR) + 1)})
+        for values in zip(*times, strict=True)
+    ]
 
     def spans(asked: Point) -> Spans | int | None:
         """The spans of the axes after those of `asked`; None if they have no answer."""
@@ -145,12 +141,6 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
     made = spans(()) if times else []
     assert isinstance(made, list), "a measured point has an answer"
     return [known for _, known in found.values()], made
-
-
-def _bounds(values: Iterable[int]) -> Iterator[int]:
-    """Numbers from which on the neighbours of a question on an axis may be others."""
-    for value in values:
-        yield from (math.ceil(value / NEAR), value, value + 1, math.floor(value * NEAR) + 1)
 
 
 def fresh_rows(results: Path, study: Study) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,23 +15,12 @@ from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, m
 from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
-from analysis.results.tables.rows import ClaimPartRow, ClaimRow, columns, runs_text
+from analysis.results.tables import rows
+from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
-from analysis.study.claims import Claim
-from analysis.study.claims.claim import Comparison
-from analysis.study.claims.verdicts import (
-    AFTERWARDS,
-    BEFORE,
-    FAILS,
-    HOLDS,
-    NOT_TESTED,
-    Figure,
-    Missing,
-    NotTested,
-    Outcome,
-    together,
-)
+from analysis.study.claims import Claim, verdicts
+from analysis.study.claims.verdicts import NOT_TESTED, Figure, Missing, NotTested, Outcome
 
 MAX_SLOWED_SHARE: Final = 0.5
 """Maximum share of a cell's samples with a slowed-down GPU for a claim to be tested on the cell."""
@@ -44,9 +33,8 @@ def claim_tables(
     model: pd.DataFrame,
     counted: pd.DataFrame,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each claim and machine with results of its study, with the columns of ClaimRow, and
-    one for each comparison of claims that have several, with those of ClaimPartRow. The parts that
-    decide come first.
+    """A row for each claim and machine with results of its study, and one for each comparison of
+    claims that have several, the deciding ones first.
 
     `samples` and `published` are as `collect` gives them, `model` is the link model's table of
     predictions, `counted` that of `counts`. A claim that published rows decide alone has one row,
@@ -65,20 +53,14 @@ def claim_tables(
                     row, of_row = _judged(known, claim, machine)
                     claims.append(row)
                     parts += of_row
-    return (
-        pd.DataFrame(claims, columns=columns(ClaimRow)),
-        pd.DataFrame(parts, columns=columns(ClaimPartRow)),
-    )
+    return rows.table_of("claims", claims), rows.table_of("claim_parts", parts)
 
 
 def _judged(
     known: MachineResults, claim: Claim, machine: str
 ) -> tuple[ClaimRow, list[ClaimPartRow]]:
-    """The row of the claim and those of its parts; of a single comparison, there are none.
-
-    Only runs and profiles that record a claim's bounds judge it; without any, all `known` ones do.
-    The figure shown is that of all runs.
-    """
+    """The row of the claim and those of its parts; of a single comparison, there are none. Only
+    runs and profiles that record a claim's bounds judge it; without any, all `known` ones do."""
     published = math.nan if claim.published is None else claim.published
     none = Figure(math.nan, math.nan, math.nan, published)
     row: dict[str, Any] = {"study": known.study.name, "claim": claim.id, "machine": machine}
@@ -88,7 +70,9 @@ def _judged(
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
         naming = known.judging(claim)
-        judges, bound = (naming, BEFORE) if naming.has(claim) else (known, AFTERWARDS)
+        judges, bound = known, verdicts.AFTERWARDS
+        if naming.has(claim):
+            judges, bound = naming, verdicts.BEFORE
     outcomes, of_all = (
         [test.judge(evidence, claim.published) for test in claim.tests]
         for evidence in (judges, known)
@@ -104,65 +88,54 @@ def _judged(
         row |= {name: value for name, value in vars(parts.pop()).items() if name in _OF_BOTH}
     else:
         # No one figure speaks for several comparisons: each has a row, and its words in the reason.
-        rooms = [_room(*pair) for pair in zip(claim.tests, outcomes, strict=True)]
+        # Those that do not hold come first, then those with the least room to the bound.
+        order = (verdicts.FAILS, NOT_TESTED, verdicts.HOLDS)
+        rooms = [
+            (order.index(outcome.verdict), test.room(outcome.figure) if outcome.figure else 0.0)
+            for test, outcome in zip(claim.tests, outcomes, strict=True)
+        ]
         parts.sort(key=lambda part: rooms[part.part - 1])
         words = [part.sentence(with_case=claim.in_several_cases) for part in parts]
-        verdict = together(outcome.verdict for outcome in outcomes)
+        verdict = verdicts.together(outcome.verdict for outcome in outcomes)
         row |= {"verdict": verdict, "reason": "; ".join(words)}
-    on_average = together(outcome.on_average or outcome.verdict for outcome in outcomes)
+    on_average = verdicts.together(outcome.on_average or outcome.verdict for outcome in outcomes)
     if on_average != row["verdict"]:  # else the means decide no more than the figures
         row["on_average"] = on_average
     if bound:
         row["runs"], row["hosts"] = known.runs_and_hosts(of_all)
-    if bound == BEFORE:
+    if bound == verdicts.BEFORE:
         row["judging"], row["judging_hosts"] = known.runs_and_hosts(outcomes)
     return ClaimRow(**row, bound=bound), parts
 
 
-_OF_BOTH: Final = {*columns(ClaimRow)} & {*columns(ClaimPartRow)}
+_OF_BOTH: Final = TABLES["claims"].keys() & TABLES["claim_parts"].keys()
 """Columns of both tables."""
 
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:
-    """The columns of figures of both tables: that of all runs, and that of those that judge."""
-    return {
-        "published": of_all.published,
-        "measured": of_all.value,
-        "ci_low": of_all.low,
-        "ci_high": of_all.high,
-        "judged": decisive.value,
-        "judged_low": decisive.low,
-        "judged_high": decisive.high,
-        "by_run": runs_text(of_all.by_run),
-        "hosts": of_all.hosts,
-    }
+    """The columns of figures of both tables: of all runs, and of those that judge."""
+    figures = {"published": of_all.published, "by_run": rows.runs_text(of_all.by_run)}
+    figures |= {"measured": of_all.value, "ci_low": of_all.low, "ci_high": of_all.high}
+    judged = {"judged": decisive.value, "judged_low": decisive.low, "judged_high": decisive.high}
+    return {**figures, **judged, "hosts": of_all.hosts}
 
 
-def _room(test: Comparison, outcome: Outcome) -> tuple[int, float]:
-    """Sorts the parts of a claim: those that do not hold first, then by their room to the bound."""
-    order = (FAILS, NOT_TESTED, HOLDS).index(outcome.verdict)
-    return order, 0.0 if outcome.figure is None else test.room(outcome.figure)
-
-
+@dataclass
 class MachineResults:
-    """`Evidence` for the claims of one study on one machine, of which all tables are: `samples` as
-    collected, `counted` by `counts`, `model` the predictions, `published` the published figures.
-    """
+    """`Evidence` for the claims of one study on one machine, from tables as of `claim_tables`."""
 
-    def __init__(
-        self,
-        study: Study,
-        samples: pd.DataFrame,
-        published: pd.DataFrame,
-        model: pd.DataFrame,
-        counted: pd.DataFrame,
-    ) -> None:
-        self.study, self._samples = study, samples
-        self.published, self._model, self._counted = published, model, counted
+    study: Study
+    samples: pd.DataFrame
+    published: pd.DataFrame
+    model: pd.DataFrame
+    counted: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        samples = self.samples
         self._used = used = chosen(samples)
         is_fresh = ~used["stale"].astype(bool)
         good = used[is_fresh & (used["status"] == "ok") & (used["verified"] == 1)]
-        medians = by_visit(good, {study.name: study})
+        medians = by_visit(good, {self.study.name: self.study})
         self._by_visit = medians.droplevel(["machine", "study", "unit", "host"])
         self._places = used.groupby(["variant", "case"]).indices
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
@@ -174,17 +147,16 @@ class MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
         others = frozenset(self._recorded.loc[~_records(self._recorded, claim), "run"])
         if others not in self._without:  # many claims are judged by the same runs
-            kept = self._samples[~self._samples["run"].isin(others)]
-            tables = self.published, self._model, self._counted
-            self._without[others] = MachineResults(self.study, kept, *tables)
+            kept = self.samples[~self.samples["run"].isin(others)]
+            self._without[others] = replace(self, samples=kept)
         evidence = copy(self._without[others])
-        evidence._counted = self._counted[_records(self._counted, claim)]
+        evidence.counted = self.counted[_records(self.counted, claim)]
         return evidence
 
     def has(self, claim: Claim) -> bool:
         """Whether each variant of the claim has been measured, or profiled for a claim on counters,
         with its current code."""
-        known = {*self._counted["variant"]} if claim.on_counters else self._run
+        known = {*self.counted["variant"]} if claim.on_counters else self._run
         return {*claim.variants} <= known
 
     def runs_and_hosts(self, outcomes: Iterable[Outcome]) -> tuple[int, int]:
@@ -235,10 +207,8 @@ class MachineResults:
     def over_rounds(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
         figure = _figure(estimate([*runs.values()], kind), runs, by_host)
-        if len(by_host) < MIN_RUNS:
-            return figure
-        _, low, high = mean_estimate(by_host, kind)
-        return replace(figure, mean=(low, high))
+        has_mean = len(by_host) >= MIN_RUNS
+        return replace(figure, mean=mean_estimate(by_host, kind)[1:]) if has_mean else figure
 
     def over_hosts(self, by_visit: pd.Series, kind: Kind = TIME) -> Figure:
         runs, by_host = self._by_run_and_host(by_visit)
@@ -261,15 +231,12 @@ class MachineResults:
         return math.nan if rows.empty else float(rows["seconds"].iloc[0])
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
-        metric = metric or self.study.time_metrics[0]
-        for predicted in _values(self._model, "predicted", variant, case, metric):
-            return predicted
-        raise Missing("no model prediction")
+        key = variant, case, metric or self.study.time_metrics[0]
+        return _value(self.model, "predicted", key, "no model prediction")
 
     def count(self, variant: str, case: str, counter: str) -> float:
-        for counted in _values(self._counted, "counted", variant, case, counter):
-            return counted
-        raise Missing(f"no fresh profile of {variant} has {counter} in this case")
+        otherwise = f"no fresh profile of {variant} has {counter} in this case"
+        return _value(self.counted, "counted", (variant, case, counter), otherwise)
 
     def check(self, variant: str, case: str) -> Outcome:
         rows = self._rows_of(variant, case)
@@ -280,9 +247,9 @@ class MachineResults:
             raise self._absence(variant, case, "check")
         runs = frozenset(rows["run"])
         if not failed.empty:
-            return Outcome(FAILS, f"failed its check: {failed.iloc[0]}", runs=runs)
+            return Outcome(verdicts.FAILS, f"failed its check: {failed.iloc[0]}", runs=runs)
         rounds = len(checked[["run", "round"]].drop_duplicates())
-        return Outcome(HOLDS, f"passed its check in {rounds} rounds", runs=runs)
+        return Outcome(verdicts.HOLDS, f"passed its check in {rounds} rounds", runs=runs)
 
 
 def _figure(value: Estimate, runs: Rounds, by_host: Sequence[float]) -> Figure:
@@ -298,7 +265,9 @@ def _records(rows: pd.DataFrame, claim: Claim) -> Any:
     return np.array([needed.get(variant, none) <= named for variant, named in pairs], bool)
 
 
-def _values(table: pd.DataFrame, column: str, variant: str, case: str, metric: str) -> list[float]:
-    """The known values of a metric of a variant in a case."""
-    is_of = (table["variant"] == variant) & (table["case"] == case) & (table["metric"] == metric)
-    return [float(value) for value in table.loc[is_of, column].dropna()]
+def _value(table: pd.DataFrame, column: str, key: tuple[str, str, str], otherwise: str) -> float:
+    """The first known value of a variant, case and metric; Missing if there is none."""
+    is_of = (table[["variant", "case", "metric"]] == [*key]).all(axis=1)
+    for value in table.loc[is_of, column].dropna():
+        return float(value)
+    raise Missing(otherwise)

@@ -1,32 +1,31 @@
 """The link of every machine, fitted to samples of the studies that calibrate it, and its
-predictions: build/links.json, model.csv, model_parameters.csv and model_counters.csv."""
+predictions: build/links.json, model.csv and model_parameters.csv."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from analysis.base import keys
 from analysis.base.cli import existing_folder, fail_in_one_line, program
 from analysis.base.errors import UNFORESEEN, in_words
 from analysis.base.files import write_whole
 from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
-from analysis.results.model import METRIC, terms
+from analysis.results.model import terms
 from analysis.results.model.fit import NAMES, Calibration, fit
-from analysis.results.model.traffic import Traffic, traffic_of
+from analysis.results.model.terms import METRIC
 from analysis.results.store.records import Counter
-from analysis.results.tables.rows import RUN_SEPARATOR, CounterRow, ModelRow, ParameterRow, columns
+from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import Floats, access_of
@@ -38,14 +37,6 @@ Fits: TypeAlias = dict[str, pd.DataFrame | str]
 """The table of `fit` of every calibrated machine, or why it failed."""
 
 COUNT_COLUMNS: Final = [*CELL, "metric", "counted", "named", "stale"]
-_MISS: Final = "srcunit_tex_aperture_sysmem_lookup_miss"
-PREDICTED: Final[Mapping[str, Callable[[Traffic], float]]] = {
-    "pcie__read_bytes.sum": lambda traffic: traffic.counted_bytes,
-    f"lts__t_requests_{_MISS}.sum": lambda traffic: traffic.completions,
-    f"lts__t_sectors_{_MISS}.sum": lambda traffic: traffic.sectors,
-}
-"""Counters of Nsight Compute that the model speaks of. The lts__ ones count what the SMs ask the L2
-cache for and it has to fetch from host memory."""
 
 
 def fits_text(fits: Fits) -> str:
@@ -54,14 +45,9 @@ def fits_text(fits: Fits) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
-_Values = Annotated[list[int | float], Field(min_length=len(NAMES), max_length=len(NAMES))]
-_FitColumn = Literal["value", "ci_low", "ci_high", "cases", "runs"]
-
-
 def read_fits(path: Path) -> Fits:
-    """The fits in a file of `fits_text`; FieldError where it is no such file."""
-    kind = dict[str, dict[_FitColumn, _Values] | str]
-    found = keys.read(kind, json.loads(path.read_text()), path.name).items()
+    """The fits in a file of `fits_text`."""
+    found = json.loads(path.read_text()).items()
     return {m: fit if isinstance(fit, str) else pd.DataFrame(fit, NAMES) for m, fit in found}
 
 
@@ -69,7 +55,7 @@ def collect_fits(results: Path, studies: Mapping[str, Study]) -> Fits:
     """Fit the model of each machine to all fresh runs of its calibrations.
 
     A machine without its number of `sms`, or with too few calibration cases, has no fit; one whose
-    fit fails, for example after a suspension, has the reason.
+    fit fails has the reason.
     """
     calibrations = {name: studies[name] for name in calibrating(studies)}
     found = collect(results, calibrations, only=calibrations)
@@ -103,18 +89,16 @@ def predictable(
         if sms and (access := access_of(variant, case)) is not None
     ]
     known = pd.DataFrame(cases, columns=["study", "variant", "case", "work", "held_back"])
-    good = summary[
-        summary["metric"].eq(METRIC) & summary["stale"].eq(0) & summary["verified"].eq(1)
-    ]
-    return known.merge(good, on=["study", "variant", "case"]).assign(measured=lambda t: t["median"])
+    is_good = summary["stale"].eq(0) & summary["verified"].eq(1) & summary["metric"].eq(METRIC)
+    rows = known.merge(summary[is_good], on=["study", "variant", "case"])
+    return rows.rename(columns={"median": "measured"})
 
 
 def calibration(rows: pd.DataFrame) -> Calibration:
     """Input of the fit from `predictable` rows of all runs of a machine's calibrations.
 
-    The time of a case is its median over runs. Its relative error is the standard deviation over
-    runs; that of a case with one run is pooled over the others. If all have one run, it is half the
-    width of the interval.
+    The relative error of a case is the standard deviation over runs; that of a case with one run is
+    pooled over the others. If all have one run, it is half the width of the interval.
     """
     rows = rows[rows["held_back"] == FITTED]
     by_run = rows["by_run"].str.split(RUN_SEPARATOR, expand=True).astype(float)
@@ -140,11 +124,8 @@ def model_table(
     machines: Mapping[str, Mapping[str, Any]],
     studies: Mapping[str, Study],
 ) -> pd.DataFrame:
-    """A prediction for each fresh row of `summary` that has a `link`, with the columns of ModelRow.
-
-    `machines` are as `collect` gives them; those without a fit have no predictions.
-    """
-    tables = [pd.DataFrame(columns=columns(ModelRow))]
+    """A prediction for each fresh row of `summary` with a `link`; `machines` as of `collect`."""
+    tables = []
     for machine, host in machines.items():
         if not isinstance(known := fits.get(machine), pd.DataFrame):
             continue
@@ -156,56 +137,41 @@ def model_table(
         rows["binding"] = [terms.TERMS[index] for index in limits.argmax(axis=1)]
         rows["margin"] = ordered[:, -1] / ordered[:, -2]
         rows["residual"] = rows["measured"] / rows["predicted"] - 1
-        tables.append(rows[rows["predicted"].notna()][columns(ModelRow)])
-    return pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
+        tables.append(rows[rows["predicted"].notna()][[*TABLES["model"]]])
+    good = [table for table in tables if len(table)]
+    return pd.concat(good) if good else table_of("model")
 
 
 def parameter_table(fits: Fits) -> pd.DataFrame:
-    """Every parameter of every machine, with the columns of ParameterRow."""
+    """Every parameter of every machine."""
     units = [about.unit for about in terms.ABOUT.values()]
     tables = [
         known.rename_axis("parameter").reset_index().assign(machine=machine, unit=units)
         for machine, known in fits.items()
         if isinstance(known, pd.DataFrame)
     ]
-    return pd.concat(tables) if tables else pd.DataFrame(columns=columns(ParameterRow))
+    return pd.concat(tables) if tables else table_of("model_parameters")
 
 
 def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """The newest counters of each variant, summed over its kernels, in base units: COUNT_COLUMNS.
-    `named` has the digests of today's claims that the profile names, a frozenset."""
+    """The newest counters of each variant, summed over its kernels, in COUNT_COLUMNS; `named` has
+    the digests of today's claims that the profile names, a frozenset."""
     read = cache(lambda path: read_records(path, Counter))
+    machines = sorted({capture.about.machine for capture in found.captures})
+    of_studies = [(study, variant) for study in studies.values() for variant in study.variants]
     rows = []
-    for machine in sorted({capture.about.machine for capture in found.captures}):
-        for study in studies.values():
-            for variant in study.variants:
-                key = machine, study.name, variant.name
-                taken = taken_of(found.captures, key, "counters", fingerprint(study, variant))
-                if taken is None or not taken.is_captured:
-                    continue
-                totals: dict[tuple[str, str], float] = defaultdict(float)
-                for counter in read(taken.capture.path):
-                    if counter.variant == variant.name:
-                        totals[counter.case, counter.metric] += counter.value
-                about = still_named(taken.variant.bounds, study.bounds), not taken.is_fresh
-                rows += [(*key, *cell, total, *about) for cell, total in totals.items()]
+    for machine, (study, variant) in product(machines, of_studies):
+        key = machine, study.name, variant.name
+        taken = taken_of(found.captures, key, "counters", fingerprint(study, variant))
+        if taken is None or not taken.is_captured:
+            continue
+        totals: dict[tuple[str, str], float] = defaultdict(float)
+        for counter in read(taken.capture.path):
+            if counter.variant == variant.name:
+                totals[counter.case, counter.metric] += counter.value
+        about = still_named(taken.variant.bounds, study.bounds), not taken.is_fresh
+        rows += [(*key, *cell, total, *about) for cell, total in totals.items()]
     return pd.DataFrame(rows, columns=COUNT_COLUMNS)
-
-
-def counter_table(counted: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """Every row of `counts` that can be predicted, with the columns of CounterRow. The copy engine
-    is left out: its reads are no kernel's, so nothing counts them."""
-    rows = []
-    for row in counted.to_dict("records"):
-        variant = studies[row["study"]].variant(row["variant"])
-        predict, case = PREDICTED.get(row["metric"]), variant.case(row["case"])
-        access = access_of(variant, case) if predict and case else None
-        if predict and access and access.reads != "copy_engine":
-            predicted = predict(traffic_of(access))
-            unit = "B" if "bytes" in row["metric"] else "1"
-            residual = row["counted"] / predicted - 1
-            rows.append(row | {"unit": unit, "predicted": predicted, "residual": residual})
-    return pd.DataFrame(rows, columns=columns(CounterRow))
 
 
 def main() -> None:

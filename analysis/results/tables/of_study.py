@@ -6,7 +6,7 @@ python -m analysis.results.tables.of_study [STUDY] --results DIR --links FILE --
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Final
 import pandas as pd
 
 from analysis.base.cli import existing_file, existing_folder, fail_in_one_line, program
-from analysis.base.errors import UNFORESEEN, FieldError, error_of, in_words
+from analysis.base.errors import UNFORESEEN, error_of, in_words
 from analysis.base.files import write_all
 from analysis.results.collect import Collected, collect
 from analysis.results.store.runs import listed, machines
 from analysis.results.tables import links, ratios, summary
 from analysis.results.tables.claims import claim_tables
-from analysis.results.tables.rows import TABLES, columns
+from analysis.results.tables.rows import TABLES
 from analysis.study import Study, discover, find_study
 
 REFUSED: Final = "refused.json"
@@ -41,7 +41,7 @@ def tables_of(
     return {
         "summary": summarised,
         "ratios": ratios.ratio_table(by_round),
-        "repeats": ratios.repeat_table(samples, by_round, studies),
+        "repeats": ratios.repeat_table(by_round, studies),
         "repeatability": ratios.repeatability_table(samples, by_round, studies),
         "runs": summary.run_table(samples),
         "rounds": summary.round_table(samples, studies),
@@ -50,30 +50,33 @@ def tables_of(
         "claim_parts": parts,
         "model": model,
         "model_parameters": links.parameter_table(fits),
-        "model_counters": links.counter_table(counted, studies),
     }
 
 
 def to_csv(name: str, table: pd.DataFrame) -> str:
     """The text of one of TABLES."""
-    return table.to_csv(index=False, columns=columns(TABLES[name]), float_format=NUMBER)
+    return table.to_csv(index=False, columns=[*TABLES[name]], float_format=NUMBER)
 
 
 def study_tables(
     results: Path, name: str, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, str]:
-    """The texts of all tables of the study `name`, by file name, and of REFUSED: which of its
-    runs were left out, and why."""
+    """The texts of all tables of the study `name`, by file name, and of REFUSED: its runs that were
+    left out, and why."""
     study = {name: studies[name]} if name in studies else {}
     found = collect(results, study, only={name})
     make = partial(tables_of, studies=study, fits=fits)
     try:
         tables = make(found)
     except UNFORESEEN:
-        faults = _faults(found, name, make)
-        if not faults or (len(faults) == len(found.runs) and len(found.machines) > 1):
-            raise  # the fault is in the code
         files = found.samples["machine"] + f"/{name}/" + found.samples["run"] + ".json"
+        faults = {
+            str(file): f"{file}: expected values that tables can be made of, got {in_words(why)}"
+            for file, of_run in found.samples.groupby(files)
+            if (why := error_of(partial(make, replace(found, samples=of_run))))
+        }
+        if not faults or (len(faults) == files.nunique() and len(found.machines) > 1):
+            raise  # the fault is in the code
         found.samples = found.samples[~files.isin(faults)]
         found.refused |= faults
         tables = make(found)
@@ -81,33 +84,11 @@ def study_tables(
     return {**texts, REFUSED: json.dumps(found.refused, indent=1) + "\n"}
 
 
-def _faults(found: Collected, study: str, make: Callable[[Collected], object]) -> dict[str, str]:
-    """Files of runs that `make` fails with, and the reason: of each machine the one run without
-    which it works, else all."""
-    faults = {}
-    for machine, here in found.samples.groupby("machine"):
-
-        def error(gone: Collection[str] = (), here: pd.DataFrame = here) -> Exception | None:
-            kept = here[~here["run"].isin([*gone])]
-            return error_of(lambda: make(replace(found, samples=kept)))
-
-        if why := error():
-            runs = sorted(here["run"].unique())
-            for run in next(([run] for run in runs if error([run]) is None), runs):
-                file = f"{machine}/{study}/{run}.json"
-                expected = "expected values that tables can be made of"
-                faults[file] = f"{file}: {expected}, got {in_words(why)}"
-    return faults
-
-
 def put_together(
     of_studies: Mapping[str, Mapping[str, str]], fits: links.Fits, results: Path, out: Path
 ) -> dict[str, str]:
-    """Write all tables to `out`, from the `study_tables` of every study, by its name.
-    What is under `results` of a study that no longer exists is added.
-
-    Returns what REFUSED says: the folders that were left out, and why.
-    """
+    """Write all tables to `out`, from the `study_tables` of every study, by its name, and of each
+    study under `results` that no longer exists. Returns the content of REFUSED."""
     names = {folder.name for machine in machines(results) for folder in listed(results / machine)}
     gone = {name: study_tables(results, name, {}, fits) for name in names - of_studies.keys()}
     texts = [text for _, text in sorted({**of_studies, **gone}.items())]
@@ -137,10 +118,8 @@ def main() -> None:
     arguments = parser.parse_args()
     fits = links.read_fits(arguments.links) if arguments.links else {}
     if arguments.study:
-        study = find_study(arguments.study)
-        if study.has_link and arguments.links is None:
-            raise FieldError("--links", f"a file, as {study.name} is predicted", None)
-        texts = study_tables(arguments.results, study.name, {study.name: study}, fits)
+        studies = {arguments.study: find_study(arguments.study)}
+        texts = study_tables(arguments.results, arguments.study, studies, fits)
         write_all({arguments.out / file: text for file, text in texts.items()})
         return
     folder, files = arguments.out / "tables", [*(f"{name}.csv" for name in TABLES), REFUSED]

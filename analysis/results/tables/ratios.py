@@ -12,26 +12,13 @@ from statistics import median
 
 import pandas as pd
 
-from analysis.base.statistics import (
-    MIN_RUNS,
-    TIME,
-    estimate,
-    median_interval,
-    outside_of_others,
-    verdict,
-)
+from analysis.base import statistics
+from analysis.base.statistics import MIN_RUNS, TIME, outside_of_others, verdict
 from analysis.results.collect import KEY
 from analysis.results.store.runs import WHOLE_TIMES
-from analysis.results.tables import rows
-from analysis.results.tables.summary import (
-    VISIT,
-    Rounds,
-    by_visit,
-    chosen_and_fresh,
-    medians_of,
-    over_runs,
-    rounds_by_run,
-)
+from analysis.results.tables import summary
+from analysis.results.tables.rows import runs_text, table_of
+from analysis.results.tables.summary import VISIT, Rounds, by_visit, medians_of, rounds_by_run
 from analysis.study import Study, Variant
 
 RATIO_KEY = ["machine", "study", "variant", "against", "case", "metric"]
@@ -60,7 +47,7 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     every run that has fresh samples of both; the ratio of a round is the median of its visits'.
     Where the CPU takes part in either, only host_time compares them.
     """
-    times = chosen_and_fresh(samples)
+    times = summary.chosen_and_fresh(samples)
     times = times[times["metric"].isin(WHOLE_TIMES) & (times["metric"] != "submit_time")]
     of = by_visit(times, studies).rename("of").reset_index()
     over = of.rename(columns={"variant": "against", "of": "over"})
@@ -75,42 +62,23 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
 
 
 def ratio_table(rounds: pd.Series) -> pd.DataFrame:
-    """Each comparison over all runs of `ratios_by_round`, with the columns of RatioRow."""
+    """Each comparison over all runs of `ratios_by_round`, a row each."""
     if rounds.empty:
-        return pd.DataFrame(columns=rows.columns(rows.RatioRow))
-    table = over_runs(rounds, RATIO_KEY, lambda _: TIME)
+        return table_of("ratios")
+    table = summary.over_runs(rounds, RATIO_KEY, lambda _: TIME)
     figures = zip(*(table[name] for name in ("median", "ci_low", "ci_high", "by_run")), strict=True)
     table["verdict"] = [verdict(*figure) for figure in figures]
-    table["by_run"] = table["by_run"].map(rows.runs_text)
+    table["by_run"] = table["by_run"].map(runs_text)
     return table.rename(columns={"median": "ratio"}).reset_index()
 
 
-def repeat_table(
-    samples: pd.DataFrame, rounds: pd.Series, studies: Mapping[str, Study]
-) -> pd.DataFrame:
-    """A row for each two entries of one program and run, with the columns of RepeatRow.
-
-    Between runs, the repeat's time in one run is compared with the prediction interval of the
-    original's other runs.
-    """
+def repeat_table(rounds: pd.Series, studies: Mapping[str, Study]) -> pd.DataFrame:
+    """A row for each two entries of one program and run."""
     pairs = rounds.index.to_frame()[["study", "variant", "against"]]
     same = rounds[pd.MultiIndex.from_frame(pairs).isin([*_repeats(studies)])]
-    if same.empty:
-        return pd.DataFrame(columns=rows.columns(rows.RepeatRow))
     tables = [ratio_table(of_run).assign(run=run) for run, of_run in same.groupby(level="run")]
-    table = pd.concat(tables).sort_values([*RATIO_KEY, "run"], ignore_index=True)
-    times = rounds_by_run(by_visit(chosen_and_fresh(samples), studies), KEY[:-1])
-    between: list[tuple[float, str]] = []
-    for machine, study, variant, against, case, metric, run in table[[*RATIO_KEY, "run"]].values:
-        repeat, original = (times[machine, study, v, case, metric] for v in (variant, against))
-        others = [of_run for other, of_run in original.items() if other != run]
-        if len(others) < MIN_RUNS:
-            between.append((math.nan, ""))
-            continue
-        ratio, low, high = (end / median(repeat[run]) for end in estimate(others))
-        between.append((ratio, verdict(ratio, low, high)))
-    table["between_ratio"], table["between_verdict"] = zip(*between, strict=True)
-    return table
+    table = pd.concat(tables or [table_of("repeats")])
+    return table.sort_values([*RATIO_KEY, "run"])
 
 
 def _repeats(studies: Mapping[str, Study]) -> set[tuple[str, ...]]:
@@ -126,13 +94,12 @@ def _repeats(studies: Mapping[str, Study]) -> set[tuple[str, ...]]:
 def repeatability_table(
     samples: pd.DataFrame, rounds: pd.Series, studies: Mapping[str, Study]
 ) -> pd.DataFrame:
-    """A row for each machine and study with more than MIN_RUNS fresh runs, with the columns of
-    RepeatabilityRow.
+    """A row for each machine and study with more than MIN_RUNS fresh runs.
 
     Each run of each time and ratio is left out in turn, and compared with the interval and the
     verdict of the others.
     """
-    good = chosen_and_fresh(samples)
+    good = summary.chosen_and_fresh(samples)
     times = rounds_by_run(by_visit(good[good["unit"] == "s"], studies), KEY)
     ratios = rounds_by_run(rounds, RATIO_KEY)
     table = []
@@ -147,7 +114,7 @@ def repeatability_table(
             [is_one for of in cells.values() for is_one in outside_of_others(medians_of(of))]
             for cells in (of_times, of_ratios)
         )
-        estimates = [estimate([*of.values()]) for of in of_times.values()]
+        estimates = [statistics.estimate([*of.values()]) for of in of_times.values()]
         # A program that no provider refuses spends no time on refused posts.
         widths = [(high - low) / 2 / value for value, low, high in estimates if value]
         contradicts = [is_one for of in of_ratios.values() for is_one in _contradicts(of)]
@@ -160,7 +127,7 @@ def repeatability_table(
             *(len(same), sum(_by_runs(medians) in OPPOSITE for medians in same)),
         )
         table.append(row)
-    return pd.DataFrame(table, columns=rows.columns(rows.RepeatabilityRow))
+    return table_of("repeatability", table)
 
 
 def _by_runs(medians: list[float]) -> str:
@@ -174,4 +141,4 @@ def _contradicts(runs: Rounds) -> Iterator[bool]:
     for index, (ratio, rounds) in enumerate(zip(medians, runs.values(), strict=True)):
         by_others = _by_runs([*medians[:index], *medians[index + 1 :]])
         if by_others in OPPOSITE:
-            yield verdict(ratio, *median_interval(rounds)) == OPPOSITE[by_others]
+            yield verdict(ratio, *statistics.median_interval(rounds)) == OPPOSITE[by_others]

@@ -1,4 +1,4 @@
-"""Rows of the tables under build/: a class each, with a field for each column in its order.
+"""Tables under build/: the columns of each with their types, and rows as objects.
 
 docs/contract.md has the meaning of every column. Text that is missing is empty, a number that is
 missing is NaN. Times are in s, flags are 0 or 1. Snakemake reads the names of tables at each start,
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from analysis.study.claims.verdicts import short
 
@@ -22,22 +22,14 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class _OfCase:
+class SummaryRow:
+    """A metric of a variant in a case on a machine, over `runs` on `hosts`."""
+
     machine: str
     study: str
     variant: str
     case: str
-
-
-@dataclass(frozen=True)
-class _OfMetric(_OfCase):
     metric: str
-
-
-@dataclass(frozen=True)
-class SummaryRow(_OfMetric):
-    """A metric of a variant in a case on a machine, over `runs` on `hosts`."""
-
     unit: str
     median: float
     ci_low: float
@@ -73,61 +65,6 @@ class RatioRow:
     hosts: int
     by_run: str
     apart: int
-
-
-@dataclass(frozen=True)
-class RepeatRow(RatioRow):
-    """The ratio of two entries that are one program, in one run and between runs."""
-
-    run: str
-    between_ratio: float
-    between_verdict: str
-
-
-@dataclass(frozen=True)
-class RepeatabilityRow:
-    """Each of the `runs` of a study on a machine, compared with the intervals of the others."""
-
-    machine: str
-    study: str
-    runs: int
-    hosts: int
-    times: int
-    times_inside: int
-    half_width: float
-    ratios: int
-    ratios_inside: int
-    decided: int
-    contradicted: int
-    repeats: int
-    repeats_different: int
-
-
-@dataclass(frozen=True)
-class RunRow(_OfCase):
-    """The newest run behind a cell of the summary, and the disturbed rounds of all its runs."""
-
-    run: str
-    disturbed: int
-
-
-@dataclass(frozen=True)
-class RoundRow(_OfMetric):
-    """A time in one round, and the B/s that one core of the host copied around it."""
-
-    run: str
-    round: int
-    median: float
-    core_copies: float
-
-
-@dataclass(frozen=True)
-class SkippedRow(_OfCase):
-    """A case that was skipped or failed."""
-
-    status: str
-    reason: str
-    stale: int
 
 
 @dataclass(frozen=True)
@@ -193,18 +130,6 @@ def _figure(value: float, low: float, high: float) -> str:
 
 
 @dataclass(frozen=True)
-class ModelRow(_OfMetric):
-    """A time by the link model beside the measured one."""
-
-    predicted: float
-    measured: float
-    residual: float
-    binding: str
-    margin: float
-    held_back: str
-
-
-@dataclass(frozen=True)
 class ParameterRow:
     """A parameter of the link model on one machine, fitted to `cases` of `runs` runs."""
 
@@ -218,34 +143,29 @@ class ParameterRow:
     runs: int
 
 
-@dataclass(frozen=True)
-class CounterRow(_OfMetric):
-    """A counter of the hardware, predicted and counted, in `unit`."""
-
-    unit: str
-    predicted: float
-    counted: float
-    residual: float
-
-
 RUN_SEPARATOR: Final = "|"
-DTYPES: Final = {"str": "str", "float": "float64", "int": "int64"}
-"""Types of columns, by the annotation of a row's field."""
-TABLES: Final[Mapping[str, type[Any]]] = {
-    "summary": SummaryRow,
-    "ratios": RatioRow,
-    "repeats": RepeatRow,
-    "repeatability": RepeatabilityRow,
-    "runs": RunRow,
-    "rounds": RoundRow,
-    "skipped": SkippedRow,
-    "claims": ClaimRow,
-    "claim_parts": ClaimPartRow,
-    "model": ModelRow,
-    "model_parameters": ParameterRow,
-    "model_counters": CounterRow,
+_CASE: Final = dict.fromkeys(("machine", "study", "variant", "case"), str)
+TABLES: Final[Mapping[str, Mapping[str, type]]] = {
+    "summary": get_type_hints(SummaryRow),
+    "ratios": get_type_hints(RatioRow),
+    "repeats": {**get_type_hints(RatioRow), "run": str},
+    "repeatability": {"machine": str, "study": str}
+    | dict.fromkeys(("runs", "hosts", "times", "times_inside"), int)
+    | {"half_width": float}
+    | dict.fromkeys(("ratios", "ratios_inside", "decided", "contradicted"), int)
+    | {"repeats": int, "repeats_different": int},
+    "runs": {**_CASE, "run": str, "disturbed": int},
+    "rounds": dict.fromkeys((*_CASE, "metric", "run"), str)
+    | {"round": int, "median": float, "core_copies": float},
+    "skipped": {**_CASE, "status": str, "reason": str, "stale": int},
+    "claims": get_type_hints(ClaimRow),
+    "claim_parts": get_type_hints(ClaimPartRow),
+    "model": dict.fromkeys((*_CASE, "metric"), str)
+    | dict.fromkeys(("predicted", "measured", "residual"), float)
+    | {"binding": str, "margin": float, "held_back": str},
+    "model_parameters": get_type_hints(ParameterRow),
 }
-"""The rows of every table by its name; the file is `<name>.csv`. `of_study` makes them."""
+"""The columns of every table, with their types; the file is `<name>.csv`. `of_study` makes it."""
 OFFERED: Final = (
     *("summary", "ratios", "skipped", "claims", "claim_parts", "model", "model_parameters"),
 )
@@ -257,22 +177,24 @@ def runs_text(by_run: Iterable[float]) -> str:
     return RUN_SEPARATOR.join(f"{value:.7g}" for value in by_run)
 
 
-def columns(row: type[Any]) -> list[str]:
-    """The columns of the table with such rows, as pandas takes them."""
-    return [field.name for field in fields(row)]
-
-
-def read_table(path: Path, row: type[Any]) -> pd.DataFrame:
-    """The table with such rows; a missing or empty file has no rows."""
+def table_of(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
+    """One of TABLES with these rows."""
     import pandas as pd
 
-    types = {field.name: DTYPES[str(field.type)] for field in fields(row)}
+    return pd.DataFrame(rows, columns=[*TABLES[name]])
+
+
+def read_table(path: Path, types: Mapping[str, type]) -> pd.DataFrame:
+    """The table with columns of these types; a missing or empty file has no rows."""
+    import pandas as pd
+
     if not path.exists() or not path.stat().st_size:
         return pd.DataFrame(columns=[*types]).astype(types)
-    gaps = {name: [""] for name, dtype in types.items() if dtype == "float64"}
+    gaps = {name: [""] for name, kind in types.items() if kind is float}
     return pd.read_csv(path, dtype=types, na_values=gaps, keep_default_na=False)[[*types]]
 
 
 def rows_of(table: pd.DataFrame, row: type[Row]) -> list[Row]:
-    """The rows of `table`, which has at least the columns of such rows."""
-    return [row(*values) for values in table[columns(row)].itertuples(index=False, name=None)]
+    """The rows of `table`, which has at least the fields of such rows as columns."""
+    named = table[[*get_type_hints(row)]]
+    return [row(*values) for values in named.itertuples(index=False, name=None)]

@@ -1,7 +1,7 @@
 """From samples to figures: build/summary.csv, runs.csv, rounds.csv and skipped.csv.
 
-A figure is based on runs. Samples become the median of a visit, of a round's visits, of a run's
-rounds. `over_runs` makes the figure of runs, with its interval, for every table.
+Samples become the median of a visit, of a round's visits, of a run's rounds. `over_runs` makes the
+figure of runs, with its interval, for every table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.base.statistics import Kind, estimate, kind_of, outside_of_others
 from analysis.results.collect import CELL, KEY
-from analysis.results.tables.rows import SummaryRow, columns, runs_text
+from analysis.results.tables.rows import TABLES, runs_text, table_of
 from analysis.study import Study
 
 VISIT = [*KEY, "run", "host", "round", "visit"]
@@ -24,11 +24,8 @@ Rounds = dict[str, list[float]]
 
 def chosen(samples: pd.DataFrame) -> pd.DataFrame:
     """The samples that a summary uses: of a variant and case, those of all fresh runs, else of the
-    newest run.
-
-    A run that skipped the case counts only where no other did better. Where the output was wrong in
-    any round of these, only the rows that say so are left: such a cell has no figure.
-    """
+    newest run; skipped ones only if there are no others, and of a cell that failed only the rows
+    that say so."""
     cell = samples.groupby(CELL, sort=False).ngroup()
     kept, is_stale = samples, samples["stale"].astype(bool)
     if is_stale.any():
@@ -43,14 +40,14 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples among the `chosen` that have a value and belong to the current code."""
+    """The `chosen` samples that have a value and belong to the current code."""
     kept = chosen(samples)
     return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
 
 
 def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
-    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0: all take
-    the same number of samples, one visit after the other."""
+    """The median of each visit's samples, by VISIT. Visits of a round are numbered from 0 and take
+    the same number of samples each."""
     planned = {
         (study.name, case.id): case.visits
         for study in studies.values()
@@ -88,11 +85,9 @@ def over_runs(
     cells = rounds_by_run(values, key)
     rows = []
     for cell, runs in cells.items():
-        medians = medians_of(runs)
+        medians, rounds = medians_of(runs), sum(map(len, runs.values()))
         apart = sum(outside_of_others(medians, kind(cell)))
-        rounds = sum(map(len, runs.values()))
-        figure = estimate([*runs.values()], kind(cell))
-        rows.append((*figure, medians, apart, rounds, len(runs)))
+        rows.append((*estimate([*runs.values()], kind(cell)), medians, apart, rounds, len(runs)))
     names = ["median", "ci_low", "ci_high", "by_run", "apart", "rounds", "runs"]
     index = pd.MultiIndex.from_tuples(cells, names=key)
     hosts = values.reset_index("host").groupby(level=key)["host"].nunique()
@@ -100,15 +95,12 @@ def over_runs(
 
 
 def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
-    """One row per machine, study, variant, case and metric, with the columns of SummaryRow.
-
-    `verified` is 1 if every sample is; `throttled` is the share of samples taken while the GPU gave
-    a reason to lower its clocks.
-    """
+    """One row per machine, study, variant, case and metric. `verified` is 1 if every sample is,
+    `throttled` the share of samples with a reason for lowered clocks."""
     measured = chosen(samples)
     measured = measured[measured["status"] == "ok"]
     if measured.empty:
-        return pd.DataFrame(columns=columns(SummaryRow))
+        return table_of("summary")
     cells = measured.assign(throttled=measured["throttle"] != "").groupby(KEY, sort=False)
     table = cells.agg(
         n=("value", "size"),
@@ -127,12 +119,12 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
 
     table = table.join(over_runs(by_visit(measured, studies), KEY, kind)).reset_index()
     table["by_run"] = table["by_run"].map(runs_text)
-    return table[columns(SummaryRow)].sort_values(KEY, ignore_index=True)
+    return table[[*TABLES["summary"]]].sort_values(KEY, ignore_index=True)
 
 
 def run_table(samples: pd.DataFrame) -> pd.DataFrame:
     """The newest run that the summary used of each variant and case, and the number of disturbed
-    rounds of all runs, with the columns of RunRow."""
+    rounds of all runs."""
     rounds = chosen(samples).drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
     table = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
     return table.astype({"disturbed": int}).reset_index()
@@ -140,7 +132,7 @@ def run_table(samples: pd.DataFrame) -> pd.DataFrame:
 
 def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The median of each time of every variant in its shown case, a row for each round with known
-    speed of the host, with the columns of RoundRow."""
+    speed of the host."""
     shown = [
         (study.name, variant.name, study.shown_case(variant).id)
         for study in studies.values()
@@ -156,6 +148,6 @@ def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataF
 
 
 def skipped_table(samples: pd.DataFrame) -> pd.DataFrame:
-    """Cells without a measurement, with the reason, and with the columns of SkippedRow."""
+    """Cells without a measurement, with the reason."""
     table = chosen(samples)
     return table[table["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.errors import FieldError
-from analysis.results.model.judge import PREDICTED
+from analysis.results.model.fit import PREDICTED
 from analysis.site.charts.theme import (
     HEIGHT_PX,
     MAX_LINES,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pandas as pd
 
@@ -175,7 +175,7 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
     abouts = [path for folder in folders for path in reversed(described(folder))]
     captures = [one for folder in folders for one in read_captures(folder)]
     runs = [read_about(path, RunFile) for path in abouts if path not in bad]
-    made = {name: read_table(tables / f"{name}.csv", row) for name, row in TABLES.items()}
+    made = {name: read_table(tables / f"{name}.csv", types) for name, types in TABLES.items()}
     if gone := sorted({*made["summary"]["machine"]} - {run.machine for run in runs}):
         raise HotpathError(
             f"{tables}: tables of {', '.join(gone)}, but {results} has no results of them; "
@@ -187,7 +187,7 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         studies=studies,
         results=results,
         tables=made | {"summary": made["summary"].merge(made["runs"], how="left", on=of_cell)},
-        resources=read_table(tables / "resources.csv", KernelResources),
+        resources=read_table(tables / "resources.csv", get_type_hints(KernelResources)),
         machine_code=read_code(tables / "machine_code.csv"),
         refused=refused,
         machines={machine: host.described() for machine, host in hosts.items() if host},

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.base.quantities import quantity, quantity_interval
 from analysis.base.statistics import verdict
 from analysis.results.collect import taken_of
-from analysis.results.model.judge import judged, uses
+from analysis.results.model.fit import judged, uses
 from analysis.results.store.published import PublishedRow, best_statement
 from analysis.results.tables.rows import RatioRow, rows_of, runs_text
 from analysis.site.facts.addresses import samples_addresses
@@ -82,7 +82,7 @@ class StudyFacts:
     def predictions(self) -> pd.DataFrame:
         """Times by the link model beside measured ones, by ModelRow.
 
-        `use` is one of `judge.USES`, `judged` says whether the link surely binds the point.
+        `use` is one of `fit.USES`, `judged` says whether the link surely binds the point.
         """
         table = self.table("model").reset_index(drop=True)
         return table.assign(use=uses(table, self.inputs.studies), judged=judged(table))

@@ -11,11 +11,11 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.results.store.records import READING_COLUMNS, Counter, Event
+from analysis.base.records import write_records
+from analysis.results.store.records import Counter, Event, Reading
 from analysis.study import Study
 from tests.editing import edit_json, replace_in
 from tests.synthetic import RUN, name_of, set_capture, write_machine
@@ -34,7 +34,7 @@ OF_COUNTERS: Final = f"{NAME}.counters.json"
 FILES: Final = (SAMPLES, JSON, TELEMETRY, COUNTERS, TIMELINE, OF_COUNTERS)
 
 Change = Callable[[Path], object]
-"""Changes the results in a machine's folder."""
+"""Changes a path, or the results in a machine's folder."""
 Lines = list[list[str]]
 
 
@@ -47,9 +47,8 @@ def write_whole_machine(root: Path, machine: str, study: Study) -> None:
     call = Event(VARIANT, 0.0, 1e-6, None, "host call", "cudaLaunchKernel", None, 1)
     set_capture(root, machine, study, "counters", {VARIANT: {}}, [counter])
     set_capture(root, machine, study, "timeline", {VARIANT: {}}, [call])
-    reading = [VARIANT, case, "0", RUN, "100.5", "", "30", "1980", "2619", "", "", "", "0"]
-    text = f"{','.join(READING_COLUMNS)}\n{','.join(reading)}\n"
-    (root / machine / study.name / TELEMETRY).write_text(text)
+    reading = Reading(VARIANT, case, 0, RUN, 100.5, None, 30.0, 1980.0, 2619.0, "", None, None, 0)
+    write_records(root / machine / study.name / TELEMETRY, Reading, [reading])
     sign(root / machine)
 
 
@@ -110,6 +109,7 @@ def spoiled(name: str, place: str, value: Any) -> Change:
 
 
 SKIPPED: Final = {"host_time [s]": "", "gpu_time [s]": "", "status": "skipped", "verified": "0"}
+WRONG_DAYS: Final = ("2026-01-02T25", "2025-12-30T03", "2026-02-02T03")
 LINES: Final = ("", "one\ntwo", "one\0two", "\x1b[31mred", "abc\u202edef", "x" * 2**22)
 PRIVATE: Final = ("in /home/me/x", "GPU-01234567-89ab-cdef-0123-456789abcdef")
 WRONG: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
@@ -128,12 +128,7 @@ WRONG: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
         "3/reason": ("because", *({**SKIPPED, "reason": text} for text in (*LINES, *PRIVATE))),
         "3/throttle": ("<img>",),
         "3/sm_mhz": ("high", "1e9"),
-        "3/started_at": (
-            "",
-            "2026-01-02T25:04:05Z",
-            "2025-12-30T03:04:05Z",
-            "2026-02-02T03:04:05Z",
-        ),
+        "3/started_at": ("", *(f"{day}:04:05Z" for day in WRONG_DAYS)),
     },
     TELEMETRY: {"2/power_w": ("-1",), "2/time": ("2026-02-29T00:00:00Z",), "2/gpu": ("",)},
     COUNTERS: {"1/unit": ("units",), "2/value": ("nan",), "2/case": ("<b>",)},
@@ -190,44 +185,42 @@ def named(values: Mapping[str, Mapping[str, Sequence[Any]]]) -> Iterator[tuple[s
                 yield f"{ending} {place} {str(shown)[:20]!r}", spoiled(name, place, value)
 
 
-def written(name: str, data: bytes, *, is_signed: bool = False) -> Change:
+def on(name: str, *changes: Change) -> Change:
+    """Changes of a file in the study's folder or, without a name, of the folder."""
+
     def change(machine: Path) -> None:
-        (machine / STUDY / name).write_bytes(data)
-        if is_signed:
-            sign(machine)
+        for one in changes:
+            one(machine / STUDY / name)
 
     return change
 
 
-def replaced(name: str, make: Callable[[Path], object] = lambda _: None) -> Change:
-    """Another kind of file, or none, in place of a file or, without a name, of the study."""
-
-    def change(machine: Path) -> None:
-        path = machine / STUDY / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-        make(path)
-
-    return change
+def written(data: bytes) -> Change:
+    return lambda path: path.write_bytes(data)
 
 
-def moved(name: str) -> Change:
-    """A link to the file, or to the study, in place of it."""
-
-    def change(machine: Path) -> None:
-        path = machine / STUDY / name
-        (machine.parent / "published").mkdir(exist_ok=True)
-        path.symlink_to(path.rename(machine.parent / "published" / f"{machine.name}-{path.name}"))
-
-    return change
+def signed(path: Path) -> None:
+    sign(path.parents[1])
 
 
-def renamed(old: str, new: str) -> Change:
-    return lambda machine: (machine / old).rename(machine / new)
+def gone(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def made(name: str, make: Callable[[Path], object] = Path.touch) -> Change:
-    """A further file in the machine's folder."""
-    return lambda machine: make(machine / name)
+def linked(path: Path) -> None:
+    """A link to the file or folder in place of it."""
+    elsewhere = path.parents[1] if path.name != STUDY else path.parent
+    (elsewhere.parent / "published").mkdir(exist_ok=True)
+    target = elsewhere.parent / "published" / f"{elsewhere.name}-{path.name}"
+    path.symlink_to(path.rename(target))
+
+
+def renamed(name: str) -> Change:
+    return lambda path: path.rename(path.with_name(name))
+
+
+def link_to(target: str) -> Change:
+    return lambda path: path.symlink_to(target)
 
 
 DATA: Final[Mapping[str, bytes]] = {
@@ -241,84 +234,78 @@ DATA: Final[Mapping[str, bytes]] = {
     "a number that overflows": b'{"energy_j": 1e999}',
     "too long": b" " * 2**18 + b"{}",
 }
+REPLACED: Final[Mapping[str, Sequence[Change]]] = {
+    "gone": [gone],
+    "a link": [linked],
+    "a pipe": [gone, os.mkfifo],
+    "no text": [written(DATA["no text"]), signed],
+    "empty": [written(b""), signed],
+}
 WHOLE: Final[dict[str, Change]] = {
+    **{f".json is {what}": on(JSON, written(data)) for what, data in DATA.items()},
     **{
-        f"{name.removeprefix(NAME)} is {what}": written(name, data, is_signed=name != JSON)
-        for what, data in DATA.items()
-        for name in ([SAMPLES, JSON, TIMELINE] if what in ("empty", "no text") else [JSON])
+        f"{name.removeprefix(NAME)} is {what}": on(name, *changes)
+        for name in (SAMPLES, JSON, COUNTERS)
+        for what, changes in REPLACED.items()
     },
-    **{f"{name.removeprefix(NAME)} is gone": replaced(name) for name in (SAMPLES, JSON, COUNTERS)},
-    **{f"{name.removeprefix(NAME)} is a link": moved(name) for name in (SAMPLES, JSON, COUNTERS)},
-    **{
-        f"{name.removeprefix(NAME)} is a pipe": replaced(name, os.mkfifo)
-        for name in (SAMPLES, JSON)
-    },
-    ".csv is a link to a device": replaced(SAMPLES, lambda path: path.symlink_to("/dev/zero")),
-    ".csv is a folder": replaced(SAMPLES, Path.mkdir),
-    ".csv is huge": made(f"{STUDY}/{SAMPLES}", lambda path: os.truncate(path, 2**40)),
-    ".csv is unsigned": made(f"{STUDY}/{SAMPLES}", lambda path: replace_in(path, "e-06", "e-07")),
+    ".csv is a link to a device": on(SAMPLES, gone, link_to("/dev/zero")),
+    ".csv is a folder": on(SAMPLES, gone, Path.mkdir),
+    ".csv is huge": on(SAMPLES, lambda path: os.truncate(path, 2**40)),
+    ".csv is unsigned": on(SAMPLES, lambda path: replace_in(path, "e-06", "e-07")),
+    ".csv has columns in another order": table(
+        SAMPLES, lambda lines: lines[0].__setitem__(slice(-2, None), lines[0][:-3:-1])
+    ),
     ".csv lacks a column": table(SAMPLES, lambda lines: [row.pop() for row in lines]),
     ".csv lacks its header": table(SAMPLES, lambda lines: lines.pop(0)),
     ".csv has a round twice": table(SAMPLES, lambda lines: lines.insert(3, list(lines[2]))),
     ".csv has a longer row": table(SAMPLES, lambda lines: lines[2].append("1")),
     ".csv lacks a variant": table(SAMPLES, lambda lines: lines.__delitem__(slice(2, None))),
-    "a link to a secret": made(f"{STUDY}/x.csv", lambda path: path.symlink_to("/etc/passwd")),
-    "a page": made(f"{STUDY}/{NAME}.html"),
-    "a hidden file": made(f"{STUDY}/.{NAME}.csv"),
-    "a folder within": made(f"{STUDY}/inner", Path.mkdir),
-    "a name with braces": renamed(f"{STUDY}/{SAMPLES}", f"{STUDY}/{{run}}.csv"),
-    "a name of two lines": renamed(f"{STUDY}/{SAMPLES}", f"{STUDY}/a\nb.csv"),
-    "a file in place of a study": made("machine.json"),
+    "a link to a secret": on("x.csv", link_to("/etc/passwd")),
+    "a page": on(f"{NAME}.html", Path.touch),
+    "a hidden file": on(f".{NAME}.csv", Path.touch),
+    "a folder within": on("inner", Path.mkdir),
+    "a name with braces": on(SAMPLES, renamed("{run}.csv")),
+    "a name of two lines": on(SAMPLES, renamed("a\nb.csv")),
+    "a file in place of a study": on("../machine.json", Path.touch),
 }
 """Faults of whole files."""
 FOLDERS: Final[dict[str, Change]] = {
-    "study is a link": moved(""),
-    "study is a pipe": replaced("", os.mkfifo),
-    "study with braces": renamed(STUDY, "{calls}"),
-    "study with markup": renamed(STUDY, "<b>"),
-    "study under the name of another": renamed(STUDY, "copy"),
+    "study is a link": on("", linked),
+    "study is a pipe": on("", gone, os.mkfifo),
+    "study with braces": on("", renamed("{calls}")),
+    "study with markup": on("", renamed("<b>")),
+    "study under the name of another": on("", renamed("copy")),
 }
 """Faults of a study's folder, which leave out all of its runs."""
 HARMLESS: Final[dict[str, Change]] = {
     **dict(named(RIGHT)),
-    "nothing": lambda _machine: None,
-    "a half written file": made(f"{STUDY}/.{NAME}.csv.partial"),
-    "a file beside the machines": made("../README.md"),
+    "nothing": on(""),
+    "a half written file": on(f".{NAME}.csv.partial", Path.touch),
+    "a file beside the machines": on("../../README.md", Path.touch),
 }
 """Changes that are no fault."""
 MUTATIONS: Final = {**dict(named(WRONG)), **WHOLE, **FOLDERS, **HARMLESS}
 """Every change by its name."""
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replaces `count` bytes of `file` by others, from `place` on, which is a share of its length.
-    With `is_signed`, the checksums are made to fit."""
-
-    file: str
-    place: float
-    is_signed: bool
-    count: int
-    by: bytes
+Edit = tuple[str, float, bool, int, bytes]
+"""A file; a place in it, as a share of its length; whether the checksum is made to fit; a number of
+bytes, and those that replace them."""
 
 
 def apply(machine: Path, edits: Sequence[Edit]) -> None:
-    for edit in edits:
-        data = (machine / STUDY / edit.file).read_bytes()
-        start = int(edit.place * len(data))
-        new = data[:start] + edit.by + data[start + edit.count :]
-        written(edit.file, new, is_signed=edit.is_signed)(machine)
-
-
-WORDS: Final = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
+    for name, place, is_signed, length, new in edits:
+        data = (machine / STUDY / name).read_bytes()
+        start = int(place * len(data))
+        spoilt = written(data[:start] + new + data[start + length :])
+        on(name, spoilt, *[signed] * is_signed)(machine)
 
 
 def drawn(count: int) -> list[list[Edit]]:
     """`count` reproducible lists of edits."""
     rng = random.Random(count)
+    words = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
 
     def edit() -> Edit:
-        by = rng.choice([*(word.encode() for word in WORDS), rng.randbytes(9)])
-        return Edit(rng.choice(FILES), rng.random(), rng.random() < 0.5, rng.randrange(41), by)
+        new = rng.choice([*map(str.encode, words), rng.randbytes(9)])
+        return rng.choice(FILES), rng.random(), rng.random() < 0.5, rng.randrange(41), new
 
     return [[edit() for _ in range(rng.randint(1, 3))] for _ in range(count)]

@@ -1,8 +1,8 @@
-"""Files of samples and of published figures: read as written, refused by line and column."""
+"""Files of samples, committed ones too, and of published figures: read as written, refused by line
+and column."""
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,23 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.base.errors import HotpathError
+from analysis import ROOT
 from analysis.base.reading import LIMIT_BYTES
 from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.published import FILE_COLUMNS, to_seconds
+from analysis.results.store.runs import read_runs, study_folders
 from analysis.results.store.samples import SAMPLE_TYPES, Row, parse_rows, to_text
-from tests.synthetic import STUDIES
+from tests.repository import STUDIES
+from tests.synthetic import STUDIES as MADE_UP
 
-PATH = Path("box/calls/20260102T030405Z-00000000.csv")
+COMMITTED = ROOT / "results"
 AT = "2026-01-02T03:04:06.789Z"
 SKIPPED = Row("kernel", "calls=1", 3, {}, 0, "skipped", "no GPU", "", None, AT)
-TEXT = (
-    "variant,case,round,host_time [s],driver_calls [1],"
-    "verified,status,reason,throttle,sm_mhz,started_at\n"
-    f"kernel,calls=100,3,1.25e-07 2.5e-07,3,1,ok,,sw_power_cap|sync_boost,1980,{AT}\n"
-    f"kernel,calls=1,3,,,0,skipped,no GPU,,,{AT}\n"
-)
 NUMBERS = st.lists(st.just(0.0) | st.floats(SMALLEST, LONGEST_S), min_size=1, max_size=4)
 METRICS = st.sampled_from([("host_time", "s"), ("driver_calls", "1")])
 ROWS = st.lists(
@@ -50,7 +46,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     text = to_text([*rows, replace(SKIPPED, variant="skipped")])
-    found = parse_rows(PATH, text)
+    found = parse_rows(Path("file.csv"), text)
     assert to_text(found) == text
     for row, known in zip(found, rows, strict=False):
         for metric, values in known.values.items():
@@ -60,75 +56,46 @@ def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     assert len(table) == sum(max(1, sum(map(len, row.values.values()))) for row in found)
 
 
-@pytest.mark.parametrize(
-    ("line", "cell", "text", "fault"),
-    [
-        (1, 3, "", "line 1: expected the columns variant,case,round,<metric> [<unit>],verified,"),
-        (1, 5, "status", "line 1: expected the columns"),
-        (2, 0, "<b>", "line 2: variant: expected text like"),
-        (2, 3, "fast", "line 2: host_time: expected 0 or numbers from 1e-13 to 100000 s, got 'fas"),
-        (3, 7, "", "line 3: status: expected ok with values, or another with a reason only"),
-        (3, 9, "1980,1", "line 3: expected 11 fields, got 12"),
-        (4, 0, TEXT.splitlines()[1], "line 4: variant, case, round: expected every row once"),
-    ],
-)
-def test_another_file_is_refused_with_its_line(line: int, cell: int, text: str, fault: str) -> None:
-    table = [row.split(",") for row in [*TEXT.splitlines(), ""]]
-    table[line - 1][cell] = text
-    with pytest.raises(HotpathError) as caught:
-        parse_rows(PATH, "\n".join(map(",".join, table)))
-    assert str(caught.value).startswith(f"{PATH}: {fault}")
+def test_committed_runs_are_good_of_clean_commits_and_verified() -> None:
+    refused: list[Exception] = []
+    for folder in study_folders(COMMITTED, lambda _, error: refused.append(error)):
+        study = STUDIES.get(folder.name)
+        for run in read_runs(folder, study, lambda _, error: refused.append(error)):
+            assert run.about.dirty is False and len(run.about.commit or "") == 40, run.about.run
+            assert all(row.verified == (row.status == "ok") for row in run.rows), run.about.run
+            assert (folder / f"{run.about.run}.csv").read_text() == to_text(run.rows)
+    assert refused == []
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "payload", "seconds"),
-    [
-        (81.3025, "ms", 0, 0.0813025),
-        (4.0, "MiB/s", 2**21, 0.5),
-        (8.0, "Gbps", 10**9, 1.0),
-        (4.0, "Mpps", 0, 0.25e-6),
-        (2.0, "GiB/s", 0, math.nan),
-        (2.0, "x", 0, math.nan),
-    ],
-)
-def test_published_units_become_seconds(
-    value: float, unit: str, payload: int, seconds: float
-) -> None:
-    assert to_seconds(value, unit, payload) == pytest.approx(seconds, nan_ok=True)
+def test_published_units_become_seconds() -> None:
+    assert to_seconds(81.3025, "ms", 0) == pytest.approx(0.0813025)
+    assert to_seconds(4.0, "MiB/s", 2**21) == 0.5
+    assert to_seconds(8.0, "Gbps", 10**9) == 1.0
+    assert to_seconds(4.0, "Mpps", 0) == pytest.approx(0.25e-6)
+    assert to_seconds(2.0, "GiB/s", 0) != to_seconds(2.0, "GiB/s", 0)  # NaN
 
 
 GOOD = 'bytewise,"batch=128,rows=2048,draw=repeated",gpu_time,8.0,ms,ms,Notes,mean'
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        ("8.0", "0", "printed: expected a number above 0, got '0'"),
-        ("8.0", "1e999", "printed: expected a number above 0, got '1e999'"),
-        (",ms,Notes", ",furlong,Notes", "unit_meant: expected one of "),
-        ("bytewise", "<b>", "variant: expected text like"),
-        ("mean", '"a\nb"', "note: expected text on one line"),
-        ("mean", "mean,more", "expected 8 fields, got 9"),
-    ],
-)
-def test_published_figures_with_a_fault_are_left_out_by_line(
-    tmp_path: Path, old: str, new: str, fault: str
-) -> None:
+def test_published_figures_with_a_fault_are_left_out_by_line(tmp_path: Path) -> None:
     path = tmp_path / "published" / "copy.csv"
     path.parent.mkdir()
-    for rows, count in ([GOOD], 1), ([GOOD, GOOD.replace(old, new)], 0):
-        path.write_text("\n".join([",".join(FILE_COLUMNS), *rows, ""]))
-        found = collect(tmp_path, STUDIES)
-        assert len(found.published["copy"]) == count
-    assert list(found.refused) == ["published/copy.csv"]
-    reason = found.refused["published/copy.csv"]
-    assert reason.startswith("published/copy.csv: line ") and fault in reason
-
-
-def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
-    path = tmp_path / "published" / "copy.csv"
-    path.parent.mkdir()
-    path.touch()
+    for old, new, fault in (
+        ("", "", ""),
+        ("8.0", "0", "line 3: printed: expected a number above 0, got '0'"),
+        ("8.0", "1e999", "line 3: printed: expected a number above 0, got '1e999'"),
+        (",ms,Notes", ",furlong,Notes", "line 3: unit_meant: expected one of "),
+        ("bytewise", "<b>", "line 3: variant: expected text like"),
+        ("mean", '"a\nb"', "line 4: note: expected text on one line"),
+        ("mean", "mean,more", "line 3: expected 8 fields, got 9"),
+    ):
+        rows = [",".join(FILE_COLUMNS), GOOD, GOOD.replace(old, new) if old else ""]
+        path.write_text("\n".join(filter(None, [*rows])) + "\n")
+        found = collect(tmp_path, MADE_UP)
+        assert len(found.published["copy"]) == (not fault)
+        reason = found.refused.get("published/copy.csv", "")
+        assert reason.startswith(f"published/copy.csv: {fault}" if fault else "")
     os.truncate(path, 2**40)
-    (reason,) = collect(tmp_path, STUDIES).refused.values()
+    (reason,) = collect(tmp_path, MADE_UP).refused.values()
     assert reason == f"published/copy.csv: expected at most {LIMIT_BYTES} bytes, got {2**40}"
