@@ -24,7 +24,7 @@ from filelock import FileLock
 
 from analysis import ROOT
 from analysis.measure import cpu_cache
-from analysis.study import Case, Study, Variant, load_study
+from analysis.study import Case, Study, Variant
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain import compile as compiling
 from analysis.toolchain import study_settings
@@ -63,12 +63,6 @@ def changed_kernels(folder: Path, *changes: tuple[str, str, str]) -> Path:
         assert text.count(right) == 1, f"{file}: {right}"
         (root / file).write_text(text.replace(right, wrong))
     return root
-
-
-def study_with_fault(study: Study, tmp_path: Path, name: str, right: str, wrong: str) -> Study:
-    """A copy of the study with a fault in one of its files."""
-    root = changed_kernels(tmp_path, (f"{study.name}/{name}", right, wrong))
-    return load_study(root / study.name / "study.yaml")
 
 
 def kept(name: str, made_of: Iterable[Path | str], make: Callable[[Path], None]) -> Path:

@@ -1,33 +1,18 @@
-"""Charts of the allocators: against PyTorch by pattern, and single operations."""
+"""Charts of the allocators: against PyTorch by pattern, and beside the printed ratios."""
 
 from __future__ import annotations
-
-from typing import Final
 
 import altair as alt
 import pandas as pd
 
 from allocator.pattern_charts import heat
-from analysis.api.charts import (
-    Chart,
-    Select,
-    StudyFacts,
-    dot_chart,
-    fresh_figures,
-    log_scale,
-    present,
-    si_axis,
-)
+from analysis.api.charts import Chart, StudyFacts, dot_chart, log_scale
 from analysis.api.quantities import ratio
-
-PERCENTILES: Final = {"latency_p50": "50 %", "latency_p99": "99 %", "latency_p999": "99.9 %"}
-TIMED: Final = ("torch_caching", "p1_exact_cache", "p4_final", "p5_dropin", "cuda_malloc_async")
-"""Variants whose single operations are compared."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`heat`, `journey` and `latency`, as far as measured."""
-    return {"heat": heat(facts), "journey": journey(facts), "latency": latency(facts)}
+    """`heat` and `journey`, as far as measured."""
+    return {"heat": heat(facts), "journey": journey(facts)}
 
 
 def journey(facts: StudyFacts) -> Chart | None:
@@ -54,24 +39,4 @@ def journey(facts: StudyFacts) -> Chart | None:
         "PyTorch's time over that of each phase in Python.",
         {"phase": "phase", "source": "source", "label": "ratio"},
         by="source",
-    )
-
-
-def latency(facts: StudyFacts) -> Chart | None:
-    """Times of single operations by percentile."""
-    table = fresh_figures(facts, *PERCENTILES)
-    table = table[table["variant"].isin(TIMED)]
-    table = table.assign(share=table["metric"].map(PERCENTILES))
-    return dot_chart(
-        table.sort_values(["pattern", "metric"]),
-        alt.X("median:Q", scale=log_scale(), axis=si_axis("s"), title="time of an operation"),
-        "variant",
-        present(TIMED, table["variant"]),
-        "times of single operations by the share that take no longer.",
-        {"variant": "variant", "pattern": "pattern", "share": "faster operations", "short": "time"},
-        [Select("pattern", "pattern")],
-        by="share",
-        names=list(PERCENTILES.values()),
-        legend="share of operations that are faster",
-        name="title",
     )

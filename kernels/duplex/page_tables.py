@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Final
 
-from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
-from analysis.api.quantities import digits, quantity, whole
+from analysis.api.charts import PageTable, StudyFacts, fresh_figures
+from analysis.api.quantities import whole
 
 VARIANT: Final = "neighbours"
 COLUMNS: Final = {
@@ -25,24 +24,15 @@ COLUMNS: Final = {
 
 def by_blocks(facts: StudyFacts) -> PageTable:
     """A row for each machine and number of thread blocks, with the medians of runs."""
-    columns, rows = ["machine", "thread blocks", *COLUMNS.values()], []
-    for machine in machines_by_evidence(facts):
-        for case in facts.study.variant(VARIANT).cases:
-            runs = {m: facts.by_fresh_run(machine, VARIANT, case.id, m) for m in COLUMNS}
-            if any(runs.values()):
-                blocks = case.number("blocks")
-                figures = (_figure(facts, metric, of_runs) for metric, of_runs in runs.items())
-                called = facts.inputs.called(machine)
-                rows.append([called, whole(blocks) if blocks else "no limit", *figures])
+    found = fresh_figures(facts, *COLUMNS)
+    found = found[found["variant"] == VARIANT]
+    table = found.pivot(index=["machine", "blocks"], columns="metric", values="short")
+    rows = [
+        [facts.inputs.called(machine), whole(blocks) if blocks else "no limit", *figures]
+        for (machine, blocks), *figures in table.reindex(columns=[*COLUMNS]).fillna("").itertuples()
+    ]
+    columns = ["machine", "thread blocks", *COLUMNS.values()]
     return PageTable(columns, rows, "No machine has done these experiments yet.", columns[2:])
-
-
-def _figure(facts: StudyFacts, metric: str, runs: list[float]) -> str:
-    """The median of runs, empty without runs."""
-    if not runs:
-        return ""
-    figure = statistics.median(runs)
-    return quantity(figure, "s") if facts.study.metrics[metric].unit == "s" else digits(figure)
 
 
 TABLES: Final = {"by_blocks": by_blocks}

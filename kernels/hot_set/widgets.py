@@ -11,9 +11,9 @@ from analysis.api.quantities import binary, extent, ratio, whole
 from analysis.api.tables import Answer, Point, Times, all_answers, answer
 
 from . import page_tables
-from .cells import MODEL_LAYERS, PUBLISHED_WAY, step_names, times_by_machine
+from .cells import PUBLISHED_WAY, step_names, times_by_machine
 
-COLUMNS = ("variant", "time of a layer", f"{MODEL_LAYERS} layers, one by one", "over the fastest")
+COLUMNS = ("variant", "time of a layer", "over the fastest")
 
 
 def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
@@ -21,54 +21,48 @@ def widgets(facts: StudyFacts) -> dict[str, Widget | None]:
     found = times_by_machine(facts)
     if not found:
         return {"choice": None}
-    start = next(iter(found[next(iter(found))]))
+    requests, pool, misses = next(iter(found[next(iter(found))]))
     fields = [
         choice("machine", {machine: facts.inputs.called(machine) for machine in found}),
-        number("requests", "requests of a step", str(start[0])),
-        number("misses", "misses of all requests", str(start[2])),
-        number("pool", "pool on the host", f"{start[1] // 2**20} MiB", "bytes"),
+        number("requests", "requests of a step", str(requests)),
+        number("misses", "misses of all requests", str(misses)),
+        number("pool", "pool on the host", f"{pool // 2**20} MiB", "bytes"),
     ]
-    tables = [_table(facts, machine, times) for machine, times in found.items()]
+    titles = {way: facts.study.variant(way).title for way in step_names(facts)}
+    tables = [_table(titles, machine, times) for machine, times in found.items()]
     axes = ["requests", "pool", "misses"]
-    data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
     table = page_tables.choice(facts)
     rows = [[Markup(cell).striptags() for cell in row] for row in table.rows]
+    data = form_data("The hot set of a layer", fields, axes, COLUMNS, tables)
     return {"choice": Widget(data, table.columns, rows)}
 
 
-def _table(facts: StudyFacts, machine: str, times: Times) -> FormTable:
-    order = step_names(facts)
-    titles = {way: facts.study.variant(way).title for way in order}
-    answers, spans = all_answers(times, order)
-    written = []
-    for found in answers:
-        rows = [
-            [
-                *(titles[way], _time(found, way), _time(found, way, MODEL_LAYERS)),
-                *(ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"),
-            ]
-            for way in found.seconds
-        ]
-        written.append({"lines": _lines(titles, found), "rows": rows})
-    cells = []
-    for point in times:
-        here = answer(times, order, point)
-        assert here is not None
-        cells.append((point, f"{_case(point)}: {_time(here, here.way)} by {titles[here.way]}"))
+def _table(titles: Mapping[str, str], machine: str, times: Times) -> FormTable:
+    """The answers of a machine, with the ways in the order of `titles`, the simplest first."""
+    answers, spans = all_answers(times, [*titles])
+    written = [{"lines": _lines(titles, found), "rows": _rows(titles, found)} for found in answers]
+    cells = [
+        (point, f"{_case(point)}: {extent(here.seconds[here.way], 's')} by {titles[here.way]}")
+        for point in times
+        if (here := answer(times, [*titles], point))
+    ]
     return FormTable({"machine": machine}, spans, written, cells)
 
 
+def _rows(titles: Mapping[str, str], found: Answer) -> list[list[str]]:
+    return [
+        [titles[way], extent(of, "s"), ratio(found.over_fastest(way)), f"studies/hot_set/#{way}"]
+        for way, of in found.seconds.items()
+    ]
+
+
 def _lines(titles: Mapping[str, str], found: Answer) -> list[str]:
-    lines = [f"{titles[found.way]}: {_time(found, found.way)} a layer."]
+    lines = [f"{titles[found.way]}: {extent(found.seconds[found.way], 's')} a layer."]
     lines.append(f"Measured: {'; '.join(map(_case, found.corners))}.")
     if found.way != PUBLISHED_WAY:
         gain = found.over_fastest(PUBLISHED_WAY) / found.over_fastest(found.way)
         lines.append(f"It is {ratio(gain)} as fast as a block per request.")
     return [*lines, *found.remarks(titles.__getitem__)]
-
-
-def _time(found: Answer, way: str, layers: int = 1) -> str:
-    return extent([layers * seconds for seconds in found.seconds[way]], "s")
 
 
 def _case(point: Point) -> str:

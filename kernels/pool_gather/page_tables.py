@@ -13,8 +13,6 @@ from analysis.api.study import parse_case
 
 def page_table_reads(facts: StudyFacts) -> PageTable:
     """A row for each variant whose reads of page tables were counted on a machine."""
-    columns = ["variant", "machine", "case", "reads of page tables", "for each row"]
-    columns.append("GPU memory read")
     rows = []
     for machine in facts.machines:
         for variant in facts.study.variants:
@@ -28,6 +26,8 @@ def page_table_reads(facts: StudyFacts) -> PageTable:
                 name = f"{variant.name}, stale" if capture.state == STALE else variant.name
                 figures = [whole(count), digits(per_row), quantity(read, "B")]
                 rows.append([name, called, capture.case, *figures])
+    columns = ["variant", "machine", "case", "reads of page tables", "for each row"]
+    columns.append("GPU memory read")
     return PageTable(columns, rows, "No profiler has counted them yet.", columns[3:])
 
 

@@ -1,5 +1,4 @@
-"""Parts of the host's time, timelines of the first and last step, and the cost of small and
-misaligned fragments."""
+"""Parts of the host's time, timelines of the first and last step, and misaligned fragments."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from analysis.api.charts import (
     EVENT_COLUMNS,
     HOST,
     MARK_PX,
-    PART_WORDS,
     Chart,
     StudyFacts,
     colour,
@@ -32,13 +30,12 @@ VOLUME: Final = 256 * 2**20
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`parts`, `first_and_last`, `fragments` and `alignment`, as far as measured."""
+    """`parts`, `first_and_last` and `alignment`, as far as measured."""
     rows, what = chunk_parts(facts), "host time of a chunk by call, stacked"
     us = alt.X("us:Q", title="host time per chunk, µs")
     return {
         "parts": part_chart(facts, rows[rows["role"] == "step"], us, f"{what}."),
         "first_and_last": first_and_last(facts),
-        "fragments": fragments(facts),
         "alignment": alignment(facts),
     }
 
@@ -52,31 +49,6 @@ def chunk_parts(facts: StudyFacts) -> pd.DataFrame:
         us=rows["seconds"] / chunks * 1e6,
         time=[quantity(seconds / chunks, "s") for seconds in rows["seconds"]],
         all_parts=[quantity(whole / chunks, "s") for whole in rows["whole"]],
-    )
-
-
-def fragments(facts: StudyFacts) -> Chart | None:
-    """Stacked bars: the parts of the last step, one row per fragment size; otherwise the headline
-    case."""
-    headline = parse_case(facts.study.headline)
-    sizes = {
-        case.id: f"{case.number('fragment'):,} B"
-        for case in facts.study.variant(LAST).cases
-        if {**case.values, "fragment": headline["fragment"]} == headline
-    }
-    rows = part_rows(facts)
-    rows = rows[(rows["variant"] == LAST) & rows["case"].isin(list(sizes))]
-    if rows["case"].nunique() < 2:
-        return None
-    return part_chart(
-        facts,
-        rows.assign(fragment=rows["case"].map(sizes), us=rows["seconds"] * 1e6),
-        alt.X("us:Q", title="host time of all chunks, µs"),
-        "host time of the last step by call and fragment size, stacked.",
-        {"fragment": "fragment", **PART_WORDS},
-        row="fragment",
-        order=list(dict.fromkeys(rows["case"].map(sizes))),
-        name="fragment",
     )
 
 

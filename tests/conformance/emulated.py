@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,14 +17,13 @@ from tests.kernels import python_kernels as kernels
 from tests.repository import STUDIES
 
 
-@dataclass(frozen=True)
-class Emulation:
-    """The module of a variant in Python, constants, and values of small cases. A case leaves out
+class Emulation(NamedTuple):
+    """The module of a variant in Python, values of small cases, and constants. A case leaves out
     keys that the variant's cases lack."""
 
     module: Callable[[Variant], Any]
     cases: list[dict[str, CaseValue]]
-    constants: dict[str, int] = field(default_factory=dict)
+    constants: Mapping[str, int] = {}
 
 
 def binds(kind: Callable[..., Any], name: str = "bind") -> Callable[[Variant], Any]:
@@ -32,28 +31,24 @@ def binds(kind: Callable[..., Any], name: str = "bind") -> Callable[[Variant], A
     return lambda variant: SimpleNamespace(**{name: kind})
 
 
-def hot_sets(variant: Variant) -> Any:
-    policy = str(variant.options.get("policy", "lru"))
-    has_times = variant.role != "shipped"
-    return SimpleNamespace(bind=lambda **arrays: kernels.HotSets(policy, has_times, arrays))
-
-
 PIECES = Emulation(
     binds(kernels.Pieces),
     [{"size": size, "count": count} for size, count in ((528, 7), (1, 1), (7, 9), (4096, 33))],
 )
 MIB = {"pool_mib": 1}
-STEPS = {"requests": 2, "topk": 24, "slots": 40, "misses": 6, "layers": 2, **MIB}
 
 EMULATED: Mapping[str, Emulation] = {
-    "duplex": PIECES,
+    **dict.fromkeys(("duplex", "idle_stream", "transfers"), PIECES),
     "h2d_gather": Emulation(
         binds(kernels.RowsByPairs),
         [{"bs": 3, "topk": 7}, {"bs": 1, "topk": 1}, {"bs": 2, "topk": 30}],
         {"total_cpu_slots": 64, "total_gpu_slots": 64},
     ),
-    "hot_set": Emulation(hot_sets, [{**STEPS}], {"largest_pool_mib": 1}),
-    "idle_stream": PIECES,
+    "hot_set": Emulation(
+        lambda variant: SimpleNamespace(bind=partial(kernels.HotSets, variant)),
+        [{"requests": 2, "topk": 24, "slots": 40, "misses": 6, "layers": 2, **MIB}],
+        {"largest_pool_mib": 1},
+    ),
     "link_calibration": Emulation(
         binds(kernels.RowsInOrder, "Bound"),
         [{"bytes": 4096}],
@@ -72,8 +67,7 @@ EMULATED: Mapping[str, Emulation] = {
         [{"rows": rows, "pool_mib": mib} for rows, mib in ((300, 1), (1, 1), (3, 2))],
         {"largest_pool_mib": 2},
     ),
-    "storage_fill": Emulation(lambda variant: kernels.fills(), [{"side": 9}]),
-    "transfers": PIECES,
+    "storage_fill": Emulation(kernels.fills, [{"side": 9}]),
     "translation": Emulation(
         kernels.Reads,
         [
@@ -97,26 +91,22 @@ EMULATED: Mapping[str, Emulation] = {
 for _name in EMULATED:  # before a test replaces CUDA in all loaded modules
     load_python(STUDIES[_name], "workload")
 DRAWS = [load_python(STUDIES[name], "draws") for name in ("peers", "pool_gather")]
-
 BEYOND = {"price", "pressure", "step", "trip", "torch", "managed", "nvbandwidth", "profiled"}
 """Words in names of variants of transfers that do other things than move pieces."""
-
-
-def emulated() -> list[tuple[str, Variant]]:
-    """The studies and variants that can be launched in Python."""
-    return [
-        (name, variant)
-        for name in EMULATED
-        for variant in STUDIES[name].subjects
-        if not (name == "transfers" and BEYOND & {*variant.name.split("_")})
-        and (variant.on_gpu or name != "hot_set")
-    ]
+VARIANTS = [
+    pytest.param(name, variant, id=f"{name}-{variant.name}")
+    for name in EMULATED
+    for variant in STUDIES[name].subjects
+    if not (name == "transfers" and BEYOND & {*variant.name.split("_")})
+    and (variant.on_gpu or name != "hot_set")
+]
+"""The studies and variants that can be launched in Python."""
 
 
 def directions(variant: Variant) -> list[dict[str, Any]]:
     """Values with each direction of pieces that the variant's cases have."""
     found = {case.values.get("direction") for case in variant.cases} & {"h2d", "d2h"}
-    return [{"direction": one} for one in sorted(map(str, found))] or [{}]
+    return [{"direction": each} for each in sorted(map(str, found))] or [{}]
 
 
 def draw_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,18 +122,17 @@ def bound(
     module: Any = None,
     *,
     small: int = 0,
-    **constants: int,
+    **more: int,
 ) -> Any:
-    """A variant bound to a small case with these changes, and to its kernels in Python unless there
-    is a module. The operation keeps it as `module`."""
+    """A variant bound to a small case with these values, and with `more` constants, and to its
+    kernels in Python unless there is a module. The operation keeps it as `module`."""
     variant, of = STUDIES[study].variant(name), EMULATED[study]
     known = variant.cases[0].values
     case = {key: value for key, value in of.cases[small].items() if key in known} | {
         **(values or {})
     }
     made = module or of.module(variant)
-    operation: Any = binding.bound(
-        STUDIES[study], variant, made, case, **{**of.constants, **constants}
-    )
+    constants = {**of.constants, **more}
+    operation: Any = binding.bound(STUDIES[study], variant, made, case, **constants)
     operation.module = made
     return operation

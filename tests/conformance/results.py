@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.measure.profile.session import normalised
 from analysis.results.model.fit import NAMES
-from analysis.results.store.records import Counter, Event
+from analysis.results.store.records import Counter
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant
@@ -32,38 +32,33 @@ LINK = replace(
     TRUE, held_entries=8192, walk=14e-9, held_regions=512, region_walk=10e-9, region_wait=100e-9,
     table_miss=14e-9, row_cache=48 * 2**20,
 )  # fmt: skip
-"""Parameters of a link and of translations, as if fitted."""
+"""Parameters of a link and of translations."""
+FIT = pd.DataFrame(dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values()), NAMES)
+FIT = FIT.assign(cases=1, runs=1)
+"""They as if fitted."""
 
 
 def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
     """A value in the metric's unit that depends on all of its arguments."""
     about = study.metrics[metric]
     spread = 1 + zlib.crc32(f"{variant.name}{case.id}{metric}".encode()) % 100 / 1000
-    if about.unit == "s":
-        whole = plausible(variant, case, metric)
-        return whole * (0.1 if about.part_of else 1) * spread
-    return {"1": 0.8, "B": 2e9, "B/s": 2e10}.get(about.unit, 3.0) * spread
-
-
-def metrics_of(study: Study, variant: Variant) -> list[str]:
-    """Times, and the metrics that the variant's workload names, or none of the study's does."""
-    sources = {
-        one.workload: (study.folder / f"{one.workload}.py").read_text() for one in study.variants
-    }
-    found = []
-    for metric in study.metrics:
-        naming = {name for name, text in sources.items() if f'"{metric}"' in text}
-        if metric in TIMES or not naming or variant.workload in naming:
-            found.append(metric)
-    return found
+    whole = plausible(variant, case, metric) * (0.1 if about.part_of else 1)
+    return spread * {"s": whole, "1": 0.8, "B": 2e9, "B/s": 2e10}.get(about.unit, 3.0)
 
 
 def samples(study: Study, variant: Variant) -> list[Sample]:
-    """A sample of each metric in each case of the default grid, in four rounds."""
+    """A sample of each metric in each case of the default grid, in four rounds: of times, and of
+    metrics that the variant's workload names, or none of the study's does."""
+    names = {one.workload for one in study.variants}
+    sources = {name: (study.folder / f"{name}.py").read_text() for name in names}
+    naming = {m: {n for n, text in sources.items() if f'"{m}"' in text} for m in study.metrics}
+    metrics = [
+        metric
+        for metric, found in naming.items()
+        if metric in TIMES or not found or variant.workload in found
+    ]
     times = samples_of(study, variant, noise=0.001, grid="default", rounds=4)
-    first = study.time_metrics[0]
     cases = {case.id: case for case in variant.cases}
-    metrics = metrics_of(study, variant)
     return [
         replace(
             one,
@@ -72,20 +67,16 @@ def samples(study: Study, variant: Variant) -> list[Sample]:
             value=value_of(study, variant, cases[one.case], metric) * (1 + one.round / 1000),
         )
         for one in times
-        if one.metric == first
+        if one.metric == study.time_metrics[0]
         for metric in metrics
     ]
 
 
-def timeline(variant: Variant) -> list[Event]:
-    return normalised(
-        variant.name,
-        [
-            (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
-            (2_001, 3_001, 7, "memcpy", "memcpy", 4096, 1),
-            (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
-        ],
-    )
+EVENTS = [
+    (1, 9_001, None, "host call", "cudaLaunchKernel", None, 1),
+    (2_001, 3_001, 7, "memcpy", "memcpy", 4096, 1),
+    (4_001, 8_001, 7, "kernel", "_Z4copyv", None, 1),
+]
 
 
 def measured(study: Study, root: Path) -> StudyFacts:
@@ -98,7 +89,7 @@ def measured(study: Study, root: Path) -> StudyFacts:
         found = samples(study, variant)
         add_run(results, "box", study.name, variant.name, found, provenance)
     names = {variant.name: dict[str, str]() for variant in variants}
-    events = [event for variant in variants for event in timeline(variant)]
+    events = [event for name in names for event in normalised(name, EVENTS)]
     set_capture(results, "box", study, "timeline", names, events)
     counted = [
         Counter(name, study.headline, "kernel", "pcie__read_bytes.sum", "byte", 1e6)
@@ -106,19 +97,7 @@ def measured(study: Study, root: Path) -> StudyFacts:
     ]
     set_capture(results, "box", study, "counters", names, counted)
     inputs = settled(make_inputs(root, {study.name: study}))
-    link = dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values())
-    fit = pd.DataFrame(link, NAMES).assign(cases=1, runs=1)
-    parameters = parameter_table({"box": fit})
-    runs = [
-        run.model_copy(update={"host": run.host.model_copy(update={"cores": 16})})
-        for run in inputs.runs
-    ]
-    inputs = replace(
-        inputs.with_tables(model_parameters=parameters),
-        machines={"box": {**inputs.machines["box"], "cores": 16}},
-        runs=runs,
-    )
-    return StudyFacts(inputs, study)
+    return StudyFacts(inputs.with_tables(model_parameters=parameter_table({"box": FIT})), study)
 
 
 def without_results(facts: StudyFacts) -> StudyFacts:

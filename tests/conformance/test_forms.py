@@ -32,15 +32,6 @@ EXPECTED = {
 }
 
 
-def opened(browser: Any, address: str) -> tuple[Page, list[str]]:
-    """The page at an address with a form, and all addresses that it loads."""
-    page, requested = browser.new_page(), list[str]()
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto(address)
-    page.wait_for_selector(".hp-widget form")
-    return page, requested
-
-
 def place_of(spans: Any, asked: list[int]) -> int:
     """The place of the answer in a table."""
     for value in asked:
@@ -58,9 +49,7 @@ def choose(page: Page, values: Mapping[str, object]) -> str:
     return page.inner_text(".hp-answer")
 
 
-def ask_all(page: Page, name: str, data: Mapping[str, Any]) -> None:
-    kinds = {field["name"]: field["kind"] for field in data["fields"] if "kind" in field}
-    options = {one["name"]: [*one["options"]] for one in data["fields"] if "options" in one}
+def ask_all(page: Page, data: Mapping[str, Any]) -> None:
     axes = data["axes"]
     for table in data["tables"][:3]:
         for point, _ in table["cells"][:: len(table["cells"]) // 3 + 1]:
@@ -70,20 +59,18 @@ def ask_all(page: Page, name: str, data: Mapping[str, Any]) -> None:
             assert page.locator(".hp-table tbody tr").count() == len(answer["rows"])
             beyond = choose(page, {axes[-1]: 10**7 * point[-1]})
             assert beyond.startswith("Not measured.\n") and " measured cell: " in beyond
-            assert page.locator(".hp-table").count() == 0
         if table["multiple"] > 1:
             assert f"multiples of {table['multiple']} B" in choose(page, {axes[0]: 1001})
-    for field, kind in kinds.items():
-        before = page.input_value(f"input[name={field}]")
-        assert choose(page, {field: "x"}).endswith(f": {EXPECTED[kind]}")
-        choose(page, {field: before})
+    for field in data["fields"]:
+        if kind := field.get("kind"):
+            before = page.input_value(f"input[name={field['name']}]")
+            assert choose(page, {field["name"]: "x"}).endswith(f": {EXPECTED[kind]}")
+            choose(page, {field["name"]: before})
+    options = {one["name"]: [*one["options"]] for one in data["fields"] if "options" in one}
     known = [table["where"] for table in data["tables"]]
     every = (dict(zip(options, values, strict=True)) for values in product(*options.values()))
     for where in [one for one in every if one not in known][:1]:
         assert choose(page, where) == "Not measured with these choices."
-    choose(page, {axes[-1]: "1,234,567"})  # as this site writes it
-    choose(page, {axes[-1]: "1234567"})
-    assert f"{name}.{axes[-1]}=1234567" in page.evaluate("location.search")
 
 
 @pytest.mark.heavy
@@ -102,8 +89,13 @@ def test_every_form_answers_in_measured_cells_and_refuses_others(
         start = dict(zip(data["axes"], data["tables"][-1]["cells"][0][0], strict=True))
         query = urlencode({f"{name}.{field}": value for field, value in start.items()})
         with launched() as browser, served(site) as address:
-            page, requested = opened(browser, f"{address}?{query}")
+            page = browser.new_page()
+            page.goto(f"{address}?{query}")
+            page.wait_for_selector(".hp-widget form")
             for field, value in start.items():
                 assert page.input_value(f"input[name={field}]") == str(value)
-            ask_all(page, name, data)
-            assert all(url.startswith(address) for url in requested)
+            ask_all(page, data)
+            last = data["axes"][-1]
+            choose(page, {last: "1,234,567"})  # as this site writes it
+            choose(page, {last: "1234567"})
+            assert f"{name}.{last}=1234567" in page.evaluate("location.search")

@@ -6,14 +6,16 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
 import pytest
+from jinja2 import Environment
 
+from analysis import ROOT
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.widgets import PageTable, study_widgets
@@ -22,12 +24,12 @@ from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.macros import MACROS
 from analysis.study import Study
 from analysis.toolchain.modules import load_python
-from tests.conformance.pages import calls, shown
 from tests.conformance.results import measured, without_results
 from tests.repository import STUDIES
 
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
-COMMON_TABLES = {"steps"}
+COMMON = {"model", "agreement", "timeline", "cases", "steps"}
+"""Charts and tables that every study may have."""
 OF_MORE = {
     *("page_table_reads", "reach", "predicted_links"),
     *("agreement", "repeatability", "measuring"),
@@ -35,9 +37,51 @@ OF_MORE = {
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
 CALIBRATED = "model"
 """The chart that takes another study's results, those of the calibration."""
-
-
+UNSHOWN = {"pool_gather": {"pool_sizes"}}
+"""Charts that only pages of all studies show."""
 FOLDER = TemporaryDirectory(prefix="results-")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a macro on a page; `study` is that of the page unless the call names another."""
+
+    page: Path
+    macro: str
+    study: str
+    arguments: tuple[Any, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
+
+
+@cache
+def calls() -> list[Call]:
+    """All calls of macros of all pages, those of claims that hold and of claims that do not."""
+    found: list[Call] = []
+
+    def record(page: Path, holds: bool, macro: str, *arguments: Any, **named: Any) -> bool | str:
+        study = named.pop("study", page.stem if page.parent.name == "studies" else "")
+        if (call := Call(page, macro, study, arguments, named)) not in found:
+            found.append(call)
+        return holds if macro == "holds" else ""
+
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        text = page.read_text()
+        for holds in (True, False) if "render_macros: false" not in text else ():
+            macros = {name: partial(record, page, holds, name) for name in MACROS}
+            Environment().from_string(text, macros).render()
+    return found
+
+
+def shown(study: str, macro: str) -> set[str]:
+    """The charts or tables of a study that any page shows, in its text or folded at its end."""
+    names = set()
+    for call in (one for one in calls() if one.study == study):
+        if call.macro == macro:
+            names.add(call.arguments[0])
+        elif call.macro == "evidence":
+            names |= {*call.named.get(f"{macro}s", ())}
+            names |= {"cases"} if call.arguments and macro == "chart" else set()
+    return names
 
 
 @cache
@@ -57,44 +101,21 @@ def tables_of(name: str) -> dict[str, Callable[[StudyFacts], PageTable]]:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_chart_of_a_page_renders_with_marks(name: str, tmp_path: Path) -> None:
-    made = charts_of(name)
-    for chart_name in sorted(shown(name, "chart")):
-        if chart_name == CALIBRATED:
-            continue
-        chart = made[chart_name]
-        assert chart is not None, f"{chart_name}: nothing to draw"
-        assert not chart.table.empty
-        write_chart(chart, tmp_path, chart_name)
-        for picture in tmp_path.glob(f"{chart_name}.*.svg"):
-            assert MARKS.search(picture.read_text()), f"{picture.name} has no marks"
-
-
-def quantities(drawing: Any) -> set[str]:
-    """The columns that a chart's specification encodes as numbers."""
-    if isinstance(drawing, dict):
-        own = {drawing["field"]} if drawing.get("type") == "quantitative" else set()
-        return own.union(*map(quantities, drawing.values()))
-    return set().union(*map(quantities, drawing)) if isinstance(drawing, list) else set()
-
-
-def assert_numbers_are_drawn(charts: dict[str, Chart | None]) -> None:
-    """An empty table joined to another one can turn its numbers into text, which no axis has."""
-    for name, chart in charts.items():
-        if chart is not None:
-            drawn = quantities(chart.drawing.to_dict(validate=False)) & {*chart.table.columns}
-            for column in drawn:
-                assert pd.api.types.is_numeric_dtype(chart.table[column]), f"{name}: {column}"
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_what_a_chart_draws_as_a_number_is_one(name: str) -> None:
-    assert_numbers_are_drawn(charts_of(name))
-    if STUDIES[name].has_link:
-        facts = facts_of(name)
+def test_every_chart_is_on_a_page_and_renders_with_marks(name: str, tmp_path: Path) -> None:
+    facts, on_pages = facts_of(name), shown(name, "chart")
+    assert charts_of(name).keys() - COMMON - on_pages <= UNSHOWN.get(name, set())
+    drawn = [charts_of(name)]
+    if STUDIES[name].has_link:  # an empty table joined to another can turn numbers into text
         none = facts.inputs.tables["model_parameters"][:0]
-        without = StudyFacts(facts.inputs.with_tables(model_parameters=none), facts.study)
-        assert_numbers_are_drawn(study_charts(without))
+        without = facts.inputs.with_tables(model_parameters=none)
+        drawn.append(study_charts(StudyFacts(without, facts.study)))
+    for charts in drawn:
+        for chart_name in sorted(on_pages - {CALIBRATED}):
+            chart = charts[chart_name]
+            assert chart is not None, f"{chart_name}: nothing to draw"
+            write_chart(chart, tmp_path, chart_name)
+            for picture in tmp_path.glob(f"{chart_name}.*.svg"):
+                assert MARKS.search(picture.read_text()), f"{picture.name} has no marks"
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -105,13 +126,13 @@ def test_without_results_nothing_is_drawn_and_tables_are_sentences(name: str) ->
         made = table(nothing)
         assert made.empty_text and (not made.rows or table_name in OF_MORE)
     drawn: dict[str, Chart | None] = study_charts(nothing)
-    of_results = {one for one, chart in drawn.items() if chart is not None}
-    assert of_results <= {"timeline", "steps", "cases"}, "charts of no results"
+    assert {name for name, chart in drawn.items() if chart is not None} <= COMMON
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_table_and_form_has_rows_as_wide_as_its_columns(name: str) -> None:
     facts = facts_of(name)
+    assert tables_of(name).keys() <= shown(name, "table")
     for table_name, table in tables_of(name).items():
         made = table(facts)
         assert made.rows or table_name in OF_MORE, f"{table_name}: no rows"
@@ -128,35 +149,21 @@ NAMES: dict[str, Callable[[Study], Iterable[str]]] = {
         ("verdict", "measured", "holds"), lambda study: (claim.id for claim in study.claims)
     ),
     **dict.fromkeys(("figure", "ratio", "source", "hosts"), lambda study: study.variant_names),
-    "table": lambda study: {*tables_of(study.name), *COMMON_TABLES},
+    "table": lambda study: {*tables_of(study.name), "steps"},
     "drawing": lambda study: (one.name.partition(".")[0] for one in study.folder.glob("*.svg")),
     "widget": lambda study: study_widgets(facts_of(study.name)),
     "chart": lambda study: charts_of(study.name),
 }
 """Names in a study that the first argument of a macro may have."""
-CALLS = [call for call in calls() if call.macro in NAMES and call.arguments]
 
 
-@pytest.mark.parametrize("page", sorted({call.page for call in CALLS}), ids=lambda page: page.stem)
-def test_every_page_names_what_exists(page: Path) -> None:
-    for call in CALLS:
-        if call.page == page:
-            assert call.study in STUDIES, f"{call}: no study"
-            study = STUDIES[call.study]
-            assert call.arguments[0] in {*NAMES[call.macro](study)}, str(call)
-            if call.macro in ("figure", "ratio"):
-                known = {*study.variant_names, *study.metrics, "throughput"}
-                assert {*call.arguments} <= known, str(call)
-                parameters = {*inspect.signature(MACROS[call.macro]).parameters}
-                assert {*call.named} <= {*study.case_keys} | parameters, str(call)
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_chart_and_table_of_a_study_is_on_a_page(name: str) -> None:
-    assert {*tables_of(name)} <= shown(name, "table")
-    own = {*charts_of(name)} - {"model", "agreement", "timeline", "cases", "steps"}
-    assert own - shown(name, "chart") <= UNSHOWN.get(name, set())
-
-
-UNSHOWN = {"pool_gather": {"pool_sizes"}}
-"""Charts that only pages of all studies show."""
+def test_every_page_names_what_exists() -> None:
+    for call in (one for one in calls() if one.macro in NAMES and one.arguments):
+        assert call.study in STUDIES, call
+        study = STUDIES[call.study]
+        assert call.arguments[0] in {*NAMES[call.macro](study)}, call
+        if call.macro in ("figure", "ratio"):
+            known = {*study.variant_names, *study.metrics, "throughput"}
+            assert {*call.arguments} <= known, call
+            parameters = {*inspect.signature(MACROS[call.macro]).parameters}
+            assert {*call.named} <= {*study.case_keys} | parameters, call

@@ -15,13 +15,17 @@ from tests.compiled import ARCH, QUICK, kernel_resources, module_file
 from tests.conformance.results import TIMES
 from tests.repository import STUDIES
 
-KERNELS = [
-    (study, variant)
-    for study in STUDIES.values()
-    for variant in {one.path: one for one in reversed(study.variants)}.values()
-    if variant.path.suffix == ".cu"
-]
-"""A variant of each file; those that differ in constants only would not build otherwise."""
+EVERY_KERNEL = pytest.mark.parametrize(
+    ("study", "variant"),
+    [
+        (study, variant)
+        for study in STUDIES.values()
+        # A variant of each file; those that differ in constants only would not build otherwise.
+        for variant in {one.path: one for one in reversed(study.variants)}.values()
+        if variant.path.suffix == ".cu"
+    ],
+    ids=lambda it: it.name,
+)
 ARCHS = [
     ARCH,
     *(pytest.param(arch, marks=pytest.mark.long) for arch in ("sm_80", "sm_120")),
@@ -29,20 +33,16 @@ ARCHS = [
 ]
 SPILLING = {"table_lru"}
 """Variants whose kernels keep more than registers hold."""
-
-
-def needs(variant: Variant, arch: str) -> bool:
-    """Whether the variant is for other GPUs than those of `arch`."""
-    least = [int(need[3:].rstrip("a")) for need in variant.needs if need.startswith("sm_")]
-    return int(arch[3:]) < max(least, default=0)
+GPU = Gpu(handle=None, name="", uuid="", index=0, arch="sm_90", pci_bus_id="")
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize(("study", "variant"), KERNELS, ids=lambda it: it.name)
+@EVERY_KERNEL
 def test_every_kernel_builds_for_the_architecture_without_spills(
     study: Study, variant: Variant, arch: str
 ) -> None:
-    if needs(variant, arch):
+    least = [int(need[3:].rstrip("a")) for need in variant.needs if need.startswith("sm_")]
+    if int(arch[3:]) < max(least, default=0):
         pytest.skip(f"needs {variant.needs}")
     kernels = kernel_resources(study, variant, arch)
     ours = [kernel for kernel in kernels if "3cub" not in kernel["kernel"]]
@@ -55,17 +55,14 @@ def test_every_kernel_builds_for_the_architecture_without_spills(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("study", "variant"), KERNELS, ids=lambda it: it.name)
+@EVERY_KERNEL
 def test_every_module_can_be_linked(study: Study, variant: Variant) -> None:
     assert module_file(study, variant, optimisation=QUICK).exists()
 
 
-GPU = Gpu(handle=None, name="", uuid="", index=0, arch="sm_90", pci_bus_id="")
-
-
 @pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
-def test_every_key_is_used(study: Study) -> None:
-    """Constants, options, metrics and keys of cases, by sources or pages of the study."""
+def test_every_key_is_used_and_every_case_and_need_is_known(study: Study) -> None:
+    """Keys are constants, options, metrics and keys of cases; sources of the study use them."""
     files = {file for variant in study.variants for file in source_files(study, variant)}
     code = "\n".join(path.read_text() for path in {*files, *study.folder.glob("*.py")})
     names = {name for one in study.variants for name in (*one.constants, *one.options)}
@@ -79,10 +76,6 @@ def test_every_key_is_used(study: Study) -> None:
         return is_read or len(re.findall(rf"\b{name}\b", described)) > 1  # by an expression
 
     assert [name for name in sorted(names) if not is_used(name)] == []
-
-
-@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
-def test_every_case_parses_back_and_every_need_is_known(study: Study) -> None:
     for variant in study.variants:
         assert all(parse_case(case.id) == case.values for case in variant.cases)
         assert not variant.on_gpu or Place(Path(), "box").unmet(variant)

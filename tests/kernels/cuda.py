@@ -32,7 +32,7 @@ class Cuda:
         self.calls: list[tuple[str, Any]] = []
         self.held: dict[int, Bytes] = {}
         self.room = room
-        self._failing, self._left = failing
+        self._failing, self._successes = failing
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(cudart, name)
@@ -41,12 +41,9 @@ class Cuda:
         work = getattr(type(self), f"_{name}", lambda self, *_: ())
 
         def call(*arguments: Any) -> tuple[Any, ...]:
+            if name == self._failing and self.names().count(name) == self._successes:
+                return (cudart.cudaError_t.cudaErrorMemoryAllocation,)
             self.calls.append((name, arguments[0] if arguments else 0))
-            if name == self._failing:
-                self._left -= 1
-                if self._left < 0:
-                    self.calls.pop()
-                    return (cudart.cudaError_t.cudaErrorMemoryAllocation,)
             return (cudart.cudaError_t.cudaSuccess, *work(self, *arguments))
 
         return call
@@ -62,11 +59,10 @@ class Cuda:
 
     def _cudaMalloc(self, size: int, *_: Any) -> tuple[int]:
         memory = np.empty(size + PAGE, np.uint8)
-        address = int(memory.ctypes.data)
-        start = -address % PAGE
-        self.held[address + start] = memory[start:][:size]
-        _KEPT[address + start] = memory
-        return (address + start,)
+        start = -int(memory.ctypes.data) % PAGE
+        address = int(memory.ctypes.data) + start
+        self.held[address], _KEPT[address] = memory[start:][:size], memory
+        return (address,)
 
     _cudaHostAlloc = _cudaMallocManaged = _cudaMalloc
 

@@ -13,7 +13,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 using Work = std::function<void()>;
 
@@ -21,10 +20,6 @@ struct CUevent_st {
   int gpu;
   cudaStream_t stream = nullptr;
   size_t after = 0;  // work items of the stream that it waits for
-};
-
-struct CUgraph_st {
-  std::vector<Work> work;
 };
 
 namespace {
@@ -49,7 +44,6 @@ int calls_to_failure = -1;
 cudaError_t last = cudaSuccess;
 // Also those that are destroyed: events stand for work. Kept at the end, as its keys are memory.
 std::map<cudaStream_t, Stream>& streams = *new std::map<cudaStream_t, Stream>;
-CUgraph_st* captured = nullptr;
 std::map<const char*, size_t> pinned;  // begin and bytes
 std::recursive_mutex mutex;            // of all state
 using Lock = std::lock_guard<std::recursive_mutex>;
@@ -96,7 +90,6 @@ cudaError_t unpin(const void* begin) {
 
 }  // namespace
 
-int copies_until_failure = -1;
 cudaError_t last_error = cudaSuccess;
 cudaError_t event_status = cudaSuccess;
 
@@ -108,13 +101,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
   if (streams[stream].gpu != current) {
     return last = cudaErrorInvalidResourceHandle;
   }
-  if (captured != nullptr) {
-    captured->work.push_back(std::move(work));
-  } else if (kIsLate) {
-    streams[stream].work.push_back(std::move(work));
-  } else {
-    work();
-  }
+  kIsLate ? streams[stream].work.push_back(std::move(work)) : work();
   return cudaSuccess;
 }
 
@@ -198,9 +185,6 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) { return g
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind, cudaStream_t stream) {
-  if (copies_until_failure >= 0 && copies_until_failure-- == 0) {
-    return cudaErrorInvalidValue;
-  }
   if (spans_two(from, (height - 1) * from_pitch + width) ||
       spans_two(to, (height - 1) * to_pitch + width)) {
     return cudaErrorInvalidValue;
@@ -283,31 +267,6 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* poi
   *out = {};
   out->type = cudaMemoryTypeHost;
   out->hostPointer = out->devicePointer = const_cast<void*>(pointer);
-  return cudaSuccess;
-}
-
-// Graphs.
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-  return give(&captured, new CUgraph_st);
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* out) {
-  return give(out, std::exchange(captured, nullptr));
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
-  return give(out, reinterpret_cast<cudaGraphExec_t>(new CUgraph_st(*graph)));
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  return cudaGraphDestroy(reinterpret_cast<cudaGraph_t>(graph));
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  for (const Work& work : reinterpret_cast<cudaGraph_t>(graph)->work) {
-    enqueue(stream, work);
-  }
   return cudaSuccess;
 }
 }

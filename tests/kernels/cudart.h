@@ -19,6 +19,5 @@ void fail_at(int call);
 int pinned_ranges();
 }
 
-extern int copies_until_failure;  // -1: none fails
 extern cudaError_t last_error;    // as cudaPeekAtLastError returns it
 extern cudaError_t event_status;  // as cudaEventQuery returns it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,17 +87,19 @@ class PoolRows:
 
 
 class HotSets:
-    """hot_set: the reference of every layer and request; without times of last use, if it has
-    none."""
+    """hot_set: the reference of every layer and request; without times of last use, if it is
+    shipped."""
 
-    def __init__(self, policy: str, has_times: bool, arrays: Mapping[str, Any]) -> None:
-        self.pool, self.has_times = arrays["pool"], has_times
+    def __init__(self, variant: Variant, **arrays: Any) -> None:
+        self.pool, self.has_times = arrays["pool"], variant.role != "shipped"
         names = ("places", "ids", "out", "hot", "rows", "last_used")
         self.arrays = {name: array_of(arrays[name]) for name in names}
-        kind = Clock if policy == "clock" else HotSet
+        kind = Clock if variant.options.get("policy") == "clock" else HotSet
         layers, requests, slots = self.arrays["rows"].shape
         context_rows = self.arrays["places"].shape[2]
-        self.sets = {at: kind(slots, context_rows) for at in np.ndindex(layers, requests)}
+        self.sets: dict[tuple[int, ...], Any] = {
+            at: kind(slots, context_rows) for at in np.ndindex(layers, requests)
+        }
 
     def advance(self, stream: int, index: int, number: int) -> None:
         self.ids = self.arrays["ids"][index]
@@ -110,8 +111,7 @@ class HotSets:
             of["rows"][at] = hot_set.rows
             if self.has_times:
                 of["last_used"][at] = getattr(hot_set, "last_used", 0)
-            set: Any = hot_set
-            of["hot"][at] = buffer_of(set, of["places"][at], self.pool, POISON)
+            of["hot"][at] = buffer_of(hot_set, of["places"][at], self.pool, POISON)
 
     def publish(self) -> None:
         """All state is in the arrays."""
@@ -128,29 +128,23 @@ class RowsInOrder:
 
     def launch(self, stream: int) -> None:
         for i, start in enumerate(self.starts.tolist()):
-            bytes_at(self.dst + i * self.size, self.size)[:] = bytes_at(
-                self.pool + 16 * start, self.size
-            )
+            row = bytes_at(self.pool + 16 * start, self.size)
+            bytes_at(self.dst + i * self.size, self.size)[:] = row
 
 
-class Fill:
-    """storage_fill: one value in all elements."""
+def fills(variant: Variant) -> Any:
+    """The module of storage_fill, whose variants get an address or an array: one value in all
+    elements."""
 
-    def __init__(self, pointer: int, count: int, value: float) -> None:
-        self.elements, self.value = bytes_at(pointer, 4 * count).view(np.float32), value
-
-    def launch(self, stream: int) -> None:
-        self.elements[:] = self.value
-
-
-def fills() -> Any:
-    """The module of storage_fill, whose variants get an address or an array."""
+    def fill(pointer: int, count: int, value: float) -> Any:
+        elements = bytes_at(pointer, 4 * count).view(np.float32)
+        return SimpleNamespace(launch=lambda stream: elements.fill(value))
 
     def bind(square: Any, value: float) -> Any:
         interface = square.__cuda_array_interface__
-        return Fill(interface["data"][0], interface["shape"][0], value).launch
+        return fill(interface["data"][0], interface["shape"][0], value).launch
 
-    return SimpleNamespace(Bound=Fill, bind=bind)
+    return SimpleNamespace(Bound=fill, bind=bind)
 
 
 class Reads:

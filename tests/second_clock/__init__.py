@@ -2,5 +2,5 @@
 
 The engine's clocks are NVBench for device times and kernels/common/host_clock.h for host times. The
 second clock shares no code with them. Both time the same built modules, bound by the same workload,
-in one visit of one process. `python -m tests.second_clock` compares them on a machine with a GPU.
+in one visit of one process.
 """

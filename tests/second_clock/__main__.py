@@ -1,8 +1,5 @@
 """Compare the engine's clocks with a second one, and print both medians of each cell.
 
-    python -m tests.second_clock              all studies, each in a process of its own
-    python -m tests.second_clock method       one study
-
 Needs a GPU and nvcc; builds the modules that are missing. Exit code 1 if the clocks disagree.
 """
 
@@ -14,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
+
+import pandas as pd
 
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
@@ -29,46 +27,38 @@ from analysis.study import discover
 from analysis.study.config import Grid, load_config
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import built_modules, module_path
-from tests.second_clock.clock import CELLS, BothClocks, Compared, build
-
-KNOWN = list(dict.fromkeys(timed.study for timed in CELLS))
-GRID = Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5)
+from tests.second_clock.clock import CELLS, BothClocks, build
 
 
 def main() -> None:
-    parser = program("tests.second_clock", __doc__)
-    parser.add_argument("studies", nargs="*", metavar="STUDY", help=f"one of {', '.join(KNOWN)}")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.studies) - set(KNOWN):
-        parser.error(f"STUDY: expected one of {', '.join(KNOWN)}, got {min(unknown)}")
-    rows = compare_all(arguments.studies or KNOWN)
-    print("\n".join(table(rows)))
-    sys.exit(0 if all(row.agrees for row in rows) else 1)
+    program("tests.second_clock", __doc__).parse_args()
+    rows = compare_all()
+    print(rows.to_string())
+    sys.exit(0 if rows["agrees"].all() else 1)
 
 
-def compare_all(studies: Sequence[str]) -> list[Compared]:
-    """Compare the clocks in all cells of these studies, on this machine alone. Each study has a
-    process, because NVBench runs once per process; BrokenProcessPool if one fails."""
+def compare_all() -> pd.DataFrame:
+    """Compare the clocks in all cells, on this machine alone. Each study has a process, because
+    NVBench runs once per process; BrokenProcessPool if one fails."""
     config, known = load_config({}), discover()
     arch = resolve_arch(config.arch, config.gpus)
     modules = [
         module_path(built_modules(arch), known[one.study], known[one.study].variant(one.variant))
         for one in CELLS
-        if one.study in studies
     ]
     targets = sorted({str(path.relative_to(ROOT)) for path in modules})
     snakemake = [sys.executable, "-m", "snakemake", *targets, "--cores", "all"]
     subprocess.run(snakemake, cwd=ROOT, check=True)
     with whole_machine(config.busy, "comparing clocks"), tempfile.TemporaryDirectory() as folder:
         library = build(find_toolchain(config.nvcc), arch, Path(folder))
-        rows: list[Compared] = []
-        for study in studies:
+        rows: list[dict[str, object]] = []
+        for study in dict.fromkeys(timed.study for timed in CELLS):
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
                 rows += process.submit(compare, study, library).result()
-        return rows
+        return pd.DataFrame(rows)
 
 
-def compare(study_name: str, library: Path) -> list[Compared]:
+def compare(study_name: str, library: Path) -> list[dict[str, object]]:
     """Compare the clocks in all cells of a study. Once per process, like NVBench."""
     from analysis.measure.nvbench import run_under_nvbench
 
@@ -80,7 +70,7 @@ def compare(study_name: str, library: Path) -> list[Compared]:
         job = RoundJob(
             study=study,
             variants=list({cell.variant.name: cell.variant for cell in cells.values()}.values()),
-            grid=GRID,
+            grid=Grid(name="full", rounds=1, samples=60, sample_budget_s=0.5),
             run="second clock",
             number=0,
             modules=built_modules(resolve_arch(config.arch, config.gpus)),
@@ -97,17 +87,6 @@ def fail(error: BaseException) -> NoReturn:
     """End the process, because NVBench would continue with the next cell."""
     traceback.print_exception(error)
     os._exit(1)
-
-
-def table(rows: Sequence[Compared]) -> list[str]:
-    """Lines with cell, metric, median of the engine and of the second clock, and their ratio."""
-    lines = [f"{'engine':>12} {'second clock':>12} {'ratio':>6}      cell"]
-    for row in rows:
-        verdict = "ok" if row.agrees else "OFF"
-        times = f"{row.engine_s * 1e6:9.3f} µs {row.second_s * 1e6:9.3f} µs {row.ratio:6.3f}"
-        cell = f"{row.timed.study}/{row.timed.variant} {row.timed.case} {row.metric}"
-        lines.append(f"{times} {verdict:4} {cell}")
-    return lines
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,6 @@ from analysis.study import Case, Study, parse_case
 from analysis.toolchain.compile import run
 from analysis.toolchain.compilers import Toolchain
 
-SOURCE = Path(__file__).parent / "second_clock.cu"
 ADDRESS = ctypes.c_void_p
 TIMES = {"gpu_time": "device_time", "host_time": "host_time"}
 """Functions of the second clock by metric."""
@@ -64,61 +64,11 @@ CELLS: Final = (
 
 def build(toolchain: Toolchain, arch: str, folder: Path) -> Path:
     """Compile the second clock into a shared library in `folder`. HotpathError if that fails."""
-    out = folder / "second_clock.so"
+    source, out = Path(__file__).parent / "second_clock.cu", folder / "second_clock.so"
     libraries = [f"-L{path}" for path in toolchain.libraries]
     options = ["-std=c++17", "-O2", f"-arch={arch}", "-shared", "-Xcompiler=-fPIC"]
-    run([str(toolchain.nvcc), *options, str(SOURCE), *libraries, "-o", str(out)])
+    run([str(toolchain.nvcc), *options, str(source), *libraries, "-o", str(out)])
     return out
-
-
-class SecondClock:
-    """The compiled second clock. Times are in seconds; HotpathError has the program's message."""
-
-    def __init__(self, library: Path) -> None:
-        self._library = ctypes.CDLL(str(library))  # releases the GIL during calls
-        self._library.message.restype = ctypes.c_char_p
-        for name in ("flush", *TIMES.values()):
-            getattr(self._library, name).restype = ctypes.c_double
-
-    def time(self, metric: str, bound: Bound) -> float:
-        """Time of one launch after its reset: between events around it in a held stream, or of it
-        and its wait, while what the CPU reads is in no cache."""
-        operation: Any = bound.operation
-        if operation.reset:
-            operation.reset(bound.stream)
-            bound.wait()
-        if metric == "host_time":
-            self._call("flush", ADDRESS(bound.stream))
-            if bound.variant.host_work and operation.settle:
-                operation.settle()
-        # Of the C function that does the work once, of its argument, and of the stream.
-        addresses = *operation.launcher.addresses, bound.stream
-        return self._call(TIMES[metric], *map(ADDRESS, addresses))
-
-    def _call(self, name: str, *arguments: Any) -> float:
-        seconds: float = getattr(self._library, name)(*arguments)
-        if seconds < 0:
-            raise HotpathError(f"second clock: {self._library.message().decode()}")
-        return seconds
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Medians of both clocks in seconds; NaN if a cell failed."""
-
-    timed: Timed
-    metric: str
-    engine_s: float
-    second_s: float
-
-    @property
-    def ratio(self) -> float:
-        """The engine's time over the second clock's."""
-        return self.engine_s / self.second_s
-
-    @property
-    def agrees(self) -> bool:
-        return abs(self.ratio - 1) <= TOLERANCE[self.metric]
 
 
 class BothClocks(Bench):
@@ -126,7 +76,10 @@ class BothClocks(Bench):
 
     def __init__(self, job: RoundJob, gpus: tuple[Gpu, ...], library: Path) -> None:
         super().__init__(job, gpus, tell=lambda started: None)
-        self._clock = SecondClock(library)
+        self._clock = ctypes.CDLL(str(library))  # releases the GIL during calls
+        self._clock.message.restype = ctypes.c_char_p
+        for name in ("flush", *TIMES.values()):
+            getattr(self._clock, name).restype = ctypes.c_double
         self.second: dict[Cell, dict[str, list[float]]] = {}
 
     def _take_samples(
@@ -138,24 +91,44 @@ class BothClocks(Bench):
 
         def samples(metric: str) -> list[float]:
             """`count` times after two that are discarded."""
-            return [self._clock.time(metric, bound) for _ in range(2 + count)][2:]
+            return [self._time(metric, bound) for _ in range(2 + count)][2:]
 
         # Half of the samples on either side of the engine's, because hosts drift.
         before = {metric: samples(metric) for metric in metrics}
         super()._take_samples(cell, bound, first_launch_s, time_device)
         self.second[cell] = {metric: before[metric] + samples(metric) for metric in metrics}
 
-    def compared(self, timed: Timed, cell: Cell) -> list[Compared]:
-        """The comparison of each metric of a cell. Prints why a cell was not timed."""
+    def _time(self, metric: str, bound: Bound) -> float:
+        """Seconds of one launch after its reset by the second clock: between events around it in a
+        held stream, or of it and its wait, while what the CPU reads is in no cache."""
+        operation: Any = bound.operation
+        if operation.reset:
+            operation.reset(bound.stream)
+            bound.wait()
+        if metric == "host_time":
+            self._call("flush", bound.stream)
+            if bound.variant.host_work and operation.settle:
+                operation.settle()
+        # Of the C function that does the work once, of its argument, and of the stream.
+        return self._call(TIMES[metric], *operation.launcher.addresses, bound.stream)
+
+    def _call(self, name: str, *addresses: int) -> float:
+        seconds: float = getattr(self._clock, name)(*map(ADDRESS, addresses))
+        if seconds < 0:
+            raise HotpathError(f"second clock: {self._clock.message().decode()}")
+        return seconds
+
+    def compared(self, timed: Timed, cell: Cell) -> list[dict[str, object]]:
+        """A row for each metric of a cell: the medians of both clocks in seconds, NaN if it failed,
+        and whether they agree. Prints why a cell was not timed."""
         if cell.failure or cell.skipped:
             print(f"{timed.study}/{cell}: {cell.failure or cell.skipped}")
-        second = self.second.get(cell, {})
-        engine = {name: [v for key, v in cell.values if key == name] for name in timed.metrics}
-        return [
-            Compared(timed, name, median(engine[name]), median(second.get(name, [])))
-            for name in timed.metrics
-        ]
-
-
-def median(values: list[float]) -> float:
-    return statistics.median(values) if values else float("nan")
+        rows: list[dict[str, object]] = []
+        for name in timed.metrics:
+            second = statistics.median(self.second.get(cell, {}).get(name, [math.nan]))
+            samples = [value for key, value in cell.values if key == name] or [math.nan]
+            engine = statistics.median(samples)
+            row = {"cell": f"{timed.study}/{cell}", "metric": name, "engine": engine}
+            agrees = abs(engine / second - 1) <= TOLERANCE[name]
+            rows.append({**row, "second clock": second, "agrees": agrees})
+        return rows

@@ -5,10 +5,8 @@
 // stream, and one thread calls at a time.
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -19,7 +17,7 @@ using Steady = std::chrono::steady_clock;
 using Launch = void (*)(void* object, cudaStream_t stream);
 
 constexpr double kFailed = -1;
-constexpr uint64_t kHoldLimitNs = 2'000'000'000;
+constexpr long long kHoldLimitCycles = 4'000'000'000;
 // The copy engine polls for the end of the work before it. A random delay of the release spreads
 // its polls over the samples.
 constexpr double kMaxReleaseDelayS = 50e-6;
@@ -42,17 +40,11 @@ struct Mailbox {
   uint32_t is_expired;  // 1 once the kernel has waited in vain, by the GPU
 };
 
-__device__ uint64_t now_ns() {
-  uint64_t time;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-  return time;
-}
-
 // Keeps its stream busy until the host releases `sample`.
 __global__ void hold(volatile Mailbox* mailbox, uint32_t sample) {
-  const uint64_t start = now_ns();
+  const long long start = clock64();
   while (mailbox->released != sample) {
-    if (now_ns() - start > kHoldLimitNs) {
+    if (clock64() - start > kHoldLimitCycles) {
       mailbox->is_expired = 1;
       return;
     }
@@ -62,9 +54,8 @@ __global__ void hold(volatile Mailbox* mailbox, uint32_t sample) {
 class SecondClock {
  public:
   SecondClock() {
-    int device = 0;
-    require(cudaGetDevice(&device), "cudaGetDevice");
-    require(cudaDeviceGetAttribute(&l2_bytes_, cudaDevAttrL2CacheSize, device), "size of the L2");
+    // Only this GPU is visible.
+    require(cudaDeviceGetAttribute(&l2_bytes_, cudaDevAttrL2CacheSize, 0), "size of the L2");
     require(cudaMalloc(&l2_, static_cast<size_t>(l2_bytes_)), "memory of the size of the L2");
     void* mailbox = nullptr;
     require(cudaHostAlloc(&mailbox, sizeof(Mailbox), cudaHostAllocMapped), "mapped memory");
@@ -73,11 +64,15 @@ class SecondClock {
     require(cudaEventCreate(&end_), "cudaEventCreate");
   }
 
-  void flush(cudaStream_t stream) {
+  // Flushes the L2 and waits until the stream is idle; 0.
+  double flush(cudaStream_t stream) {
     require(cudaMemsetAsync(l2_, 0, static_cast<size_t>(l2_bytes_), stream), "flush of the L2");
     require(cudaStreamSynchronize(stream), "idle stream");
+    return 0;
   }
 
+  // Seconds between two events around launch(object, stream). A kernel holds the stream, with a
+  // flushed L2, until all is enqueued.
   double device_time(Launch launch, void* object, cudaStream_t stream) {
     flush(stream);
     hold<<<1, 1, 0, stream>>>(mailbox_, ++sample_);
@@ -89,8 +84,7 @@ class SecondClock {
     const double delay = std::uniform_real_distribution<>(0, kMaxReleaseDelayS)(random_);
     while (seconds_since(enqueued) < delay) {
     }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    *const_cast<volatile uint32_t*>(&mailbox_->released) = sample_;
+    __atomic_store_n(&mailbox_->released, sample_, __ATOMIC_SEQ_CST);
     require(cudaStreamSynchronize(stream), "wait for the launch");
     if (mailbox_->is_expired != 0) {
       mailbox_->is_expired = 0;
@@ -101,6 +95,7 @@ class SecondClock {
     return milliseconds * 1e-3;
   }
 
+  // Seconds of launch(object, stream) and the wait for the stream, which is idle before.
   double host_time(Launch launch, void* object, cudaStream_t stream) {
     require(cudaStreamSynchronize(stream), "idle stream");
     const Steady::time_point start = Steady::now();
@@ -119,15 +114,12 @@ class SecondClock {
   std::minstd_rand random_{1};
 };
 
-SecondClock& instance() {
-  static SecondClock clock;  // kept until the process ends
-  return clock;
-}
-
+// What `function` returns of the one clock, which is kept until the process ends.
 template <typename Function>
 double caught(const Function& function) {
   try {
-    return function();
+    static SecondClock clock;
+    return function(clock);
   } catch (const std::exception& error) {
     last_message = error.what();
     return kFailed;
@@ -140,19 +132,15 @@ extern "C" {
 
 const char* message() { return last_message.c_str(); }
 
-// Flushes the L2 and waits until the stream is idle; 0, or negative.
 double flush(cudaStream_t stream) {
-  return caught([&] { return instance().flush(stream), 0.0; });
+  return caught([&](SecondClock& clock) { return clock.flush(stream); });
 }
 
-// Seconds between two events around launch(object, stream). A kernel holds the stream, with a
-// flushed L2, until all is enqueued.
 double device_time(Launch launch, void* object, cudaStream_t stream) {
-  return caught([&] { return instance().device_time(launch, object, stream); });
+  return caught([&](SecondClock& clock) { return clock.device_time(launch, object, stream); });
 }
 
-// Seconds of launch(object, stream) and the wait for the stream, which is idle before.
 double host_time(Launch launch, void* object, cudaStream_t stream) {
-  return caught([&] { return instance().host_time(launch, object, stream); });
+  return caught([&](SecondClock& clock) { return clock.host_time(launch, object, stream); });
 }
 }

@@ -8,18 +8,17 @@ import pytest
 
 from tests.compiled import ARCH, toolchain
 from tests.repository import STUDIES
-from tests.second_clock.__main__ import KNOWN, compare_all, table
-from tests.second_clock.clock import CELLS, TOLERANCE, SecondClock, build
+from tests.second_clock.__main__ import compare_all
+from tests.second_clock.clock import CELLS, TOLERANCE, build
 
 
 @pytest.mark.gpu
 def test_the_clocks_agree() -> None:
-    rows = compare_all(KNOWN)
-    assert all(row.agrees for row in rows), "\n".join(table(rows))
+    rows = compare_all()
+    assert rows["agrees"].all(), rows.to_string()
 
 
 def test_cells_are_of_known_variants_and_metrics() -> None:
-    assert len(set(CELLS)) == 10
     for timed in CELLS:
         study = STUDIES[timed.study]
         cell = timed.cell(study)
@@ -30,4 +29,4 @@ def test_cells_are_of_known_variants_and_metrics() -> None:
 
 @pytest.mark.long
 def test_the_program_compiles(tmp_path: Path) -> None:
-    assert SecondClock(build(toolchain(), ARCH, tmp_path))
+    assert build(toolchain(), ARCH, tmp_path).exists()

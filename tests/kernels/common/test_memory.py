@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import mmap
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
 from analysis.measure.cell import Skip
@@ -48,21 +45,17 @@ def test_huge_pages_are_counted_and_their_lack_is_reported(
     )
     found = [COUNTED(address, smaps) for address in (0x3000, 0x2FFF, 0xFFFF)]
     assert found == [2 * MIB, 0, 0]
-
-    class Mapping(mmap.mmap):
-        def madvise(self, *_: Any) -> None:
-            raise OSError(22, "Invalid argument")
-
-    def refuse(*_: object) -> int:
-        raise OSError(12, "Cannot allocate memory")
-
     for module in (host_memory, large_pool):
         monkeypatch.setattr(module, "huge_bytes", lambda pointer: 0)
     with pytest.raises(host_memory.NoHugePages, match="0 of 4194304 B"):
         host_memory.HostMemory("registered_huge", 4 * MIB)
     with pytest.raises(Skip, match=f"0 of {SIZE} B on transparent huge pages"):
         make("registered_huge")
-    monkeypatch.setattr(mmap, "mmap", Mapping)
+
+    def refuse(*_: object) -> int:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(mmap, "mmap", type("Mapping", (mmap.mmap,), {"madvise": refuse}))
     with pytest.raises(host_memory.NoHugePages, match="the kernel has none"):
         host_memory.HostMemory("registered_huge", 100)
     monkeypatch.setattr(large_pool, "_map", refuse)
@@ -76,7 +69,6 @@ def test_a_pool_holds_its_rows_until_it_is_closed(fake: Cuda, memory: str) -> No
     pool = make(memory)
     assert np.array_equal(bytes_at(pool.pointer, SIZE), pool.bytes)
     assert len(np.unique(pool.bytes[-4096:])) > 200
-    assert memory == "pinned" or pool.pointer % 4096 == 0
     for _ in range(2):
         pool.close()
     assert set(pool.seconds) == {"touch", "register", "free"}
@@ -106,53 +98,43 @@ def test_an_aliased_pool_is_the_same_memory_at_every_address(
 
 
 @pytest.mark.parametrize(
-    ("memory", "call", "undone"),
+    ("memory", "call", "succeed", "undone"),
     [
-        ("aliased", "cudaHostRegister", 2 * ["cudaHostRegister"] + 2 * ["cudaHostUnregister"]),
-        ("pinned", "cudaHostAlloc", []),
-        ("device", "cudaMalloc", []),
-        ("device", "cudaMemcpy", ["cudaMalloc", "cudaFree"]),
+        ("aliased", "cudaHostRegister", 2, ["cudaHostRegister", "cudaHostUnregister"]),
+        ("pinned", "cudaHostAlloc", 0, []),
+        ("device", "cudaMemcpy", 0, ["cudaMalloc", "cudaFree"]),
     ],
 )
 def test_memory_that_cuda_refuses_is_a_skip_and_undone(
-    monkeypatch: pytest.MonkeyPatch, memory: str, call: str, undone: list[str]
+    monkeypatch: pytest.MonkeyPatch, memory: str, call: str, succeed: int, undone: list[str]
 ) -> None:
-    fake = install(monkeypatch, Cuda(failing=(call, 2 if memory == "aliased" else 0)))
+    fake = install(monkeypatch, Cuda(failing=(call, succeed)))
     monkeypatch.setattr(large_pool, "GIB", 2 * MIB)
     with pytest.raises(Skip, match=f"{SIZE} B of {memory} memory: .*cudaErrorMemoryAllocation"):
         make(memory)
-    assert fake.names() == undone
+    assert fake.names() == [name for name in undone for _ in range(succeed or 1)]
 
 
-@pytest.mark.parametrize(
-    ("total", "available", "limit"), [(1000, 900, 400), (1000, 400, 320), (1000, 0, 0)]
-)
-def test_a_pool_leaves_memory_for_the_rest_of_the_host(
-    monkeypatch: pytest.MonkeyPatch, total: int, available: int, limit: int
-) -> None:
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=total))
-    monkeypatch.setattr("analysis.measure.memory.allocatable_bytes", lambda: available)
-    assert largest_pool() == limit
-    with pytest.raises(Skip, match=f"a pool of {limit + 1} B: this host allows {limit} B"):
-        make("registered", limit + 1)
+def test_a_pool_leaves_memory_for_the_rest_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    for available, limit in ((900, 720), (0, 0)):
+        monkeypatch.setattr("analysis.measure.memory.allocatable_bytes", lambda a=available: a)
+        assert largest_pool() == limit
+        with pytest.raises(Skip, match=f"a pool of {limit + 1} B: this host allows {limit} B"):
+            make("registered", limit + 1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({}, None),
-        ({4: 9}, "byte 4: expected 1, got 9"),
-        ({15: 7, 16: 0}, "byte 15: expected 0, got 7"),
-        ({16: 0}, "byte 16, after the output, was overwritten"),
-        ({23: 0}, "byte 23, after the output, was overwritten"),
-    ],
-)
-def test_the_first_wrong_byte_is_reported(changes: dict[int, int], message: str | None) -> None:
+def test_the_first_wrong_byte_is_reported() -> None:
     expected = np.arange(4, dtype=np.uint32)
     output = np.concatenate([expected.view(np.uint8), np.full(8, POISON, np.uint8)])
-    for offset, value in changes.items():
+    assert wrong_byte(output, expected) is None
+    for offset, value, message in (
+        (23, 0, "byte 23, after the output, was overwritten"),
+        (16, 0, "byte 16, after the output, was overwritten"),
+        (15, 7, "byte 15: expected 0, got 7"),
+        (4, 9, "byte 4: expected 1, got 9"),
+    ):
         output[offset] = value
-    assert wrong_byte(output, expected) == message
+        assert wrong_byte(output, expected) == message
     rows = np.arange(12, dtype=np.uint8).reshape(4, 3)
     landed = rows.copy()
     landed[2, 1] = landed[3, 0] = 99

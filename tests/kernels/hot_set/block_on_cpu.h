@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cuda/atomic>  // as the host has it, before __CUDACC__
 #include <functional>
@@ -21,18 +22,19 @@ inline dim3 blockDim;
 namespace block_on_cpu {
 
 constexpr int kLanes = 32;
+constexpr size_t kStackBytes = 64 << 10;
 
-// Threads that wait for each other.
+// Threads that wait for each other, and the values that the lanes of a warp exchange.
 struct Group {
   int threads = 0;
   int waiting = 0;
   unsigned rounds = 0;
-  uint64_t values[kLanes] = {};
+  std::array<uint64_t, kLanes> values{};
 };
 
 struct Thread {
   ucontext_t context;
-  std::unique_ptr<char[]> stack;
+  std::unique_ptr<char[]> stack{new char[kStackBytes]};
   bool is_done = false;
 };
 
@@ -54,11 +56,11 @@ inline void wait_for(Group& group) {
 }
 
 // The values of all lanes of the calling thread's warp.
-inline std::vector<uint64_t> exchanged(uint64_t value) {
+inline std::array<uint64_t, kLanes> exchanged(uint64_t value) {
   Group& warp = warps[threadIdx.x / kLanes];
   warp.values[threadIdx.x % kLanes] = value;
   wait_for(warp);
-  std::vector<uint64_t> values(warp.values, warp.values + kLanes);
+  const std::array<uint64_t, kLanes> values = warp.values;
   wait_for(warp);
   return values;
 }
@@ -70,28 +72,25 @@ inline void start() {
 }
 
 // Runs `thread` in all threads of a block.
-inline void run(int count, const std::function<void()>& thread) {
-  constexpr size_t kStackBytes = 64 << 10;
+inline void run(unsigned count, const std::function<void()>& thread) {
   body = thread;
-  block = {count};
+  block = {static_cast<int>(count)};
   warps.assign(count / kLanes, {kLanes});
   threads.resize(count);
-  for (Thread& one : threads) {
-    one.is_done = false;
-    one.stack = one.stack ? std::move(one.stack) : std::make_unique<char[]>(kStackBytes);
-    getcontext(&one.context);
-    one.context.uc_stack.ss_sp = one.stack.get();
-    one.context.uc_stack.ss_size = kStackBytes;
-    one.context.uc_link = &scheduler;
-    makecontext(&one.context, start, 0);
+  for (Thread& each : threads) {
+    each.is_done = false;
+    getcontext(&each.context);
+    each.context.uc_stack.ss_sp = each.stack.get();
+    each.context.uc_stack.ss_size = kStackBytes;
+    each.context.uc_link = &scheduler;
+    makecontext(&each.context, start, 0);
   }
-  for (bool is_any_left = true; is_any_left;) {
-    is_any_left = false;
-    for (int i = 0; i < count; ++i) {
-      if (!threads[i].is_done) {
-        is_any_left = true;
-        threadIdx.x = i;
-        swapcontext(&scheduler, &threads[i].context);
+  const auto is_done = [](const Thread& each) { return each.is_done; };
+  while (!std::all_of(threads.begin(), threads.end(), is_done)) {
+    for (threadIdx.x = 0; threadIdx.x < count; ++threadIdx.x) {
+      if (const unsigned next = threadIdx.x; !threads[next].is_done) {
+        swapcontext(&scheduler, &threads[next].context);
+        threadIdx.x = next;
       }
     }
   }
@@ -102,37 +101,49 @@ inline void run(int count, const std::function<void()>& thread) {
 inline void __syncthreads() { block_on_cpu::wait_for(block_on_cpu::block); }
 
 template <class T>
-T __shfl_up_sync(unsigned, T value, int delta) {
-  const int lane = threadIdx.x % block_on_cpu::kLanes;
-  return static_cast<T>(block_on_cpu::exchanged(value)[lane >= delta ? lane - delta : lane]);
-}
-
-template <class T>
 T __shfl_sync(unsigned, T value, int lane) {
   return static_cast<T>(block_on_cpu::exchanged(value)[lane]);
 }
 
+template <class T>
+T __shfl_up_sync(unsigned all, T value, int delta) {
+  const int lane = threadIdx.x % block_on_cpu::kLanes;
+  return __shfl_sync(all, value, lane >= delta ? lane - delta : lane);
+}
+
 inline unsigned __ballot_sync(unsigned, bool vote) {
   unsigned votes = 0;
-  for (const uint64_t one : block_on_cpu::exchanged(vote)) {
-    votes = votes >> 1 | static_cast<unsigned>(one) << 31;
+  for (const uint64_t each : block_on_cpu::exchanged(vote)) {
+    votes = votes >> 1 | static_cast<unsigned>(each) << 31;
   }
   return votes;
 }
 
 inline int __reduce_add_sync(unsigned, int value) {
   int sum = 0;
-  for (const uint64_t one : block_on_cpu::exchanged(value)) {
-    sum += static_cast<int>(one);
+  for (const uint64_t each : block_on_cpu::exchanged(value)) {
+    sum += static_cast<int>(each);
   }
   return sum;
 }
 
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 
+inline int64_t clock64() { return 0; }
+
 template <class T>
 T __ldcg(const T* from) {
   return *from;
+}
+
+template <class T>
+T __ldcs(const T* from) {
+  return *from;
+}
+
+template <class T>
+void __stcs(T* to, const T& value) {
+  *to = value;
 }
 
 template <class T, class Value>
@@ -156,7 +167,7 @@ cudaError_t launch_on_cpu(const cudaLaunchConfig_t* launch, void (*kernel)(Expec
   gridDim = launch->gridDim;
   blockDim = launch->blockDim;
   for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) {
-    block_on_cpu::run(static_cast<int>(blockDim.x), [&] { kernel(given...); });
+    block_on_cpu::run(blockDim.x, [&] { kernel(given...); });
   }
   return cudaSuccess;
 }

@@ -99,19 +99,16 @@ def measure(
     visits: Sequence[float] = (1.0,),
     host: str = "",
 ) -> None:
-    """Samples of the variants in `seconds`, 16 `sms_used` among them; gpu_time and host_time alike.
-    The run names the bounds of `then`, the study as it was; without one, none. A round has
-    `visits`, each of which takes as many times the seconds."""
+    """Samples of the variants in `seconds`, gpu_time and host_time alike. The run names the bounds
+    of `then`, the study as it was; without one, none. A round has `visits`, each of which takes as
+    many times the seconds."""
 
     def taken(variant: Variant, case: Case, metric: str) -> float:
         return seconds.get((variant.name, case.id), seconds[variant.name])
 
     for name in (name for name in seconds if isinstance(name, str)):
         variant = study.variant(name)
-        about: dict[str, Any] = {"noise": 1e-4, "rounds": rounds, "run": run}
-        samples = samples_of(study, variant, seconds=taken, **about)
-        times = [sample for sample in samples if sample.metric == "gpu_time"]
-        samples += [replace(one, metric="sms_used", unit="1", value=16.0) for one in times]
+        samples = samples_of(study, variant, seconds=taken, noise=1e-4, rounds=rounds, run=run)
         about = provenance_of(study, variant, run=run)
         about["bounds"] = then.bounds_of(name) if then else {}
         about["machine"] |= {"host": host} if host else {}
