@@ -9,11 +9,11 @@ from typing import Any
 from analysis.measure.profile.ncu import parse
 from analysis.measure.profile.session import normalised
 from analysis.results.store.records import Counter
-from analysis.study import discover
+from analysis.study import discover, find_study
 from tests.roots import make_root
 from tests.synthetic import set_capture, write_machine
 
-REAL = (Path(__file__).parent / "measure" / "profile" / "h100_gather.ncu.csv").read_text()
+REAL = (Path(__file__).parent / "measure" / "h100_gather.ncu.csv").read_text()
 """Report of Nsight Compute on the gather's variants."""
 EVENTS: Any = [
     (1, 200_000_001, None, "host call", "cudaLaunchKernel", None, 1),
@@ -30,7 +30,8 @@ def captured_root(folder: Path) -> Path:
     steps = [step.name for step in study.with_role("step")][:4]
     write_machine(root / "results", "box", study)
     counted: dict[str, list[Counter]] = {}
-    for counter in parse(REAL, study.headline):
+    cases = dict.fromkeys(find_study("h2d_gather").variant_names, study.headline)
+    for counter in parse(REAL, cases):
         counted.setdefault(counter.variant, []).append(counter)
     one = next(iter(counted.values()))
     counters = [replace(counter, variant=name) for name in steps[:3] for counter in one]

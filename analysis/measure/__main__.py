@@ -13,33 +13,29 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
-from analysis import BUILD, ROOT
+from analysis import BUILD
 from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Journal
-from analysis.measure.machine import COMMIT_VARIABLE, commit_of, describe
+from analysis.measure.machine import describe
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import Place, find_places
-from analysis.measure.plan import (
-    Plan,
-    StudyError,
-    plan_again,
-    plan_pending,
-    wrong_output,
-    wrong_variants,
-)
+from analysis.measure.plan import Plan, StudyError, plan_again, plan_pending, wrong_variants
 from analysis.measure.publish import publish
-from analysis.measure.run import Host, import_once, imported, run_rounds
+from analysis.measure.run import Host, import_once, run_rounds
 from analysis.results.check import require_same_kind
-from analysis.results.store.runs import read_study
 from analysis.study import Study
 from analysis.study.config import Config, changed, load_config
 from analysis.toolchain.compilers import find_toolchain, resolve_arch
 from analysis.toolchain.modules import built_modules
+
+CHANGED: Final = "its code has changed since this command began; run the same command again"
 
 
 def measure(names: Sequence[str], variant: str | None, overrides: dict[str, object]) -> None:
@@ -47,8 +43,8 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
     samples of each into the results.
 
     One process measures all of them, so that what takes long to import is imported once. A study
-    that fails does not stop the others: HotpathError with a line for each at the end, and again
-    next time while a variant's last output was wrong.
+    that fails does not stop the others, unless nothing more can be measured: HotpathError with a
+    line for each at the end, and again next time while a variant's last output was wrong.
     """
     config = load_config(overrides)
     for name in names:
@@ -75,10 +71,27 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
         for place in {plan.place.folder: plan.place for plan in plans}.values():
             # Rows of skipped cases would replace the samples of a machine of another kind.
             require_same_kind(describe(place.gpus), place.folder, "config: machine")
-        failures = run_plans(plans, host, config)
-        for study in studies if not variant else ():
+        import_once(plans)
+        failures: dict[str, str] = {}
+        for number, plan in enumerate(plans, start=1):
+            of_studies = f"study {number} of {len(plans)}, " if len(plans) > 1 else ""
+            later_s = sum(later.budget_s for later in plans[number:])
+            try:
+                host = replace(host, others=other_users(plan.gpus, config.shared_gpu))
+                journal = Journal(plan)
+                run_rounds(journal, host, of_studies, later_s)
+                if replace(plan).digest != plan.digest:
+                    raise StudyError(f"{plan.study.name}: {CHANGED}")
+                print("\n".join(publish(journal, host)), flush=True)
+            except HotpathError as error:
+                print(f"{plan.study.name}: failed", flush=True)
+                failures[plan.study.name] = str(error)
+                if not isinstance(error, StudyError):
+                    break
+        for study in studies:
             if study.name not in failures and (wrong := wrong_variants(study, places[study.name])):
-                failures[study.name] = str(wrong_output(study.name, wrong))
+                said = f"wrong output of {', '.join(wrong)}; marked failed in the results"
+                failures[study.name] = f"{study.name}: {said}"
         if failures:
             raise HotpathError("\nerror: ".join(failures.values()))
 
@@ -86,61 +99,17 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
 def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> Plan | None:
     """The plan of `variant` again together with its baselines, or of every variant that lacks a
     fresh sample. None if none does. A line names each bad file of earlier results."""
-    folder = place.folder / study.name
-    require_room(folder)
+
+    def refuse(path: Path, error: str | Exception) -> None:
+        print(f"{study.name}: {path.name} is left out: {error}", flush=True)
+
+    require_room(place.folder / study.name)
     if variant:
         return plan_again(study, config.grid, place, variant)
-    plan = plan_pending(study, config.grid, place, config.runs)
+    plan = plan_pending(study, config.grid, place, config.runs, refuse)
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
-        return None
-    refused = f"{study.name}: {{0.name}} is left out: {{1}}".format
-    for _ in read_study(folder, study, lambda path, error: print(refused(path, error), flush=True)):
-        pass
     return plan
-
-
-def run_plans(plans: Sequence[Plan], host: Host, config: Config) -> dict[str, str]:
-    """Run the plans in their order and publish each when it is finished. The error of each study
-    that failed, by its name.
-
-    HotpathError for one that leaves nothing more to measure, after those of earlier studies.
-    """
-    import_once(sorted({name for plan in plans for name in imported(plan.study, plan.runnable)}))
-    if plans and commit_of(ROOT).name is None:
-        how = f"{COMMIT_VARIABLE} can name it"
-        print(f"the commit is not known: results name none; {how}", flush=True)
-    if plans and (place := plans[0].place).root == BUILD / "unnamed":
-        where = f"results go to {place.folder.relative_to(ROOT)}, which no site shows"
-        print(f"this machine has no name: {where}; --config machine=NAME names it", flush=True)
-    failures: dict[str, str] = {}
-    digests = [plan.digest for plan in plans]
-    for number, (plan, digest) in enumerate(zip(plans, digests, strict=True), start=1):
-        of_studies = f"study {number} of {len(plans)}, " if len(plans) > 1 else ""
-        later_s = sum(later.budget_s for later in plans[number:])
-        try:
-            with_others = replace(host, others=other_users(plan.gpus, config.shared_gpu))
-            require_same_code(plan, digest)
-            journal = Journal(plan)
-            run_rounds(journal, with_others, of_studies, later_s)
-            require_same_code(plan, digest)
-            for line in publish(journal, with_others):
-                print(line, file=sys.stderr)
-        except StudyError as error:
-            failures[plan.study.name] = str(error)
-            print(f"{plan.study.name}: failed", flush=True)
-        except HotpathError as error:
-            raise HotpathError("\nerror: ".join([*failures.values(), str(error)])) from error
-    return failures
-
-
-def require_same_code(plan: Plan, digest: str) -> None:
-    """StudyError unless the plan's code is still that of its digest, and of the built modules."""
-    if plan.digest != digest:
-        raise StudyError(
-            f"{plan.study.name}: its code has changed since this command began, so nothing of it is"
-            " published; run the same command again"
-        )
 
 
 def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str, object]) -> str:
@@ -155,16 +124,14 @@ def command_of(studies: Sequence[str], variant: str | None, overrides: dict[str,
 def other_users(gpus: Sequence[Gpu], policy: str) -> list[int]:
     """Ids of other processes on the GPUs, as far as they are known; HotpathError if the
     configuration refuses to share."""
-    users = {gpu.index: gpu.other_processes() for gpu in gpus}
+    users = {gpu.index: gpu.other_processes() or [] for gpu in gpus}
     for index, processes in users.items():
-        if processes is None:
-            print(f"GPU {index} does not say who uses it; it is measured anyway", flush=True)
-        elif processes and policy == "refuse":
+        if processes and policy == "refuse":
             raise HotpathError(
                 f"config: shared_gpu: GPU {index} is used by processes {processes}; wait for them, "
                 "choose another GPU with gpu=, or measure anyway with shared_gpu=record"
             )
-    return sorted({process for processes in users.values() for process in processes or ()})
+    return sorted({process for processes in users.values() for process in processes})
 
 
 def main() -> None:

@@ -15,25 +15,25 @@ import statistics
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
-
-import numpy as np
 
 from analysis.base.cli import at_least, fail_in_one_line, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.expression import evaluate
 from analysis.base.gpu import open_gpus, show_only
+from analysis.measure.cell import Cell, Operation
 from analysis.measure.cores import use_cpus
 from analysis.measure.machine_lock import whole_machine
 from analysis.measure.places import find_places
-from analysis.measure.rig import Bound, Rig
+from analysis.measure.round import Bench, RoundJob
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.config import load_config
 from analysis.toolchain.compilers import resolve_arch
 from analysis.toolchain.modules import built_modules
 
 PROGRAM: Final = "python -m analysis.measure.bench"
-WARM_UP_LAUNCHES: Final = 2
 
 
 def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
@@ -54,11 +54,12 @@ def options(study: Study, variant: Variant) -> argparse.ArgumentParser:
 
 
 def case_of(variant: Variant, arguments: argparse.Namespace) -> Case:
-    """The case that the command line asks for; it need not be in study.yaml. FieldError where it
-    makes no payload."""
+    """The case that the command line asks for, which need not be in study.yaml: it has the metrics
+    of the default one. FieldError where it makes no payload."""
     values = {key: vars(arguments)[key] for key in arguments.keys}
     payload = evaluate(variant.payload, {**variant.constants, **values})
-    return Case(values, payload, "full")
+    default = variant.case(variant.headline) or variant.cases[0]
+    return replace(default, values=values, payload_bytes=payload, samples=None)
 
 
 def main(words: Sequence[str]) -> None:
@@ -70,58 +71,43 @@ def main(words: Sequence[str]) -> None:
     study = studies[words[0]]
     variant = study.variant(words[1] if len(words) > 1 else "")
     arguments = options(study, variant).parse_args(words[2:])
-    case, config = case_of(variant, arguments), load_config(arguments.config)
+    cell, config = Cell(variant, case_of(variant, arguments)), load_config(arguments.config)
     with ExitStack() as stack:
         stack.enter_context(whole_machine(config.busy, f"trying {study.name}/{variant.name}"))
-        opened = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
-        place = find_places(config, opened)[study.name]
+        gpus = stack.enter_context(open_gpus(config.gpus)) if variant.on_gpu else ()
+        place = find_places(config, gpus)[study.name]
         if unmet := place.unmet(variant):
             raise HotpathError(f"{study.name}/{variant.name}: {unmet}")
-        if place.gpus:
-            show_only(place.in_use([variant]))
-        # As in a round.
-        use_cpus(place.gpus[0].local_cpus() if place.gpus else os.sched_getaffinity(0))
+        show_only(gpus := place.in_use([variant]))
+        use_cpus(gpus[0].local_cpus() if gpus else os.sched_getaffinity(0))  # as in a round
         modules = built_modules(resolve_arch(config.arch, config.gpus, config.nvcc))
-        rig = Rig(study, modules, np.random.default_rng(0), [variant])
-        stream = 0
-        if place.gpus:
+        grid = replace(config.grid, samples=arguments.iters, sample_budget_s=1e9)
+        job = RoundJob(study, [variant], grid, "", 0, modules, (), Path())
+        bench, stream = Bench(job, gpus, tell=lambda visit: None), 0
+        if gpus:
             from analysis.measure import memory  # imports CUDA, which a machine may lack
 
             stream = memory.new_stream()
-        bound = rig.bind(variant, case, stream)
-        print(f"{study.name}/{variant.name} {case.id}\npayload: {case.payload_bytes} B")
-        bound.poison_and_launch()
+
+        def time_device(operation: Operation, count: int) -> None:
+            cell.values.append(("gpu_time", memory.device_seconds(operation, stream, count)))
+
+        print(f"{cell}\npayload: {cell.case.payload_bytes} B")
         if arguments.single_launch:
+            bench.rig.bind(variant, cell.case, stream).poison_and_launch()
             return
-        if wrong := bound.check():
-            raise HotpathError(f"wrong output: {wrong}")
-        print("output: every byte verified")
-        for _ in range(WARM_UP_LAUNCHES):
-            bound.launch()
-        _report(study, bound, case, arguments.iters)
-
-
-def _report(study: Study, bound: Bound, case: Case, launches: int) -> None:
-    """Time and print every metric of the study's that the variant has here."""
-    own_samples = bound.operation.own_samples(bound.stream, launches)
-    seconds = {}
-    if bound.variant.on_gpu and "gpu_time" in study.metrics:
-        from analysis.measure import memory
-
-        seconds["device"] = memory.device_seconds(bound.operation, bound.stream, launches)
-    if "host_time" in study.metrics:
-        times = bound.host_times(launches, warm=case.warm)
-        seconds["host"] = statistics.median(taken["host_time"] for taken in times)
-    for clock, latency in seconds.items():
-        line = f"{clock}: latency {latency * 1e3:.4f} ms"
-        if case.payload_bytes:
-            rate = case.payload_bytes / latency
-            line += f", throughput {rate / 1e9:.2f} GB/s = {rate / 2**30:.2f} GiB/s"
-        print(line)
-    for name, values in own_samples.items():
-        require_known("own_samples", name, study.metrics)
-        metric = study.metrics[name]
-        print(f"{metric.label}: {metric.write(statistics.median(map(float, values)))}")
+        bench.measure(cell, stream, time_device)
+    if why := cell.skipped or cell.failure:
+        raise HotpathError(f"skipped: {why}" if cell.skipped else f"wrong output: {why}")
+    print("output: every byte verified")
+    for name, metric in study.metrics.items():
+        if values := [value for key, value in cell.values if key == name]:
+            median = statistics.median(values)
+            line = f"{metric.label}: {metric.write(median)}"
+            if cell.case.payload_bytes and name in ("gpu_time", "host_time"):
+                rate = cell.case.payload_bytes / median
+                line += f", throughput {rate / 1e9:.2f} GB/s = {rate / 2**30:.2f} GiB/s"
+            print(line)
 
 
 if __name__ == "__main__":

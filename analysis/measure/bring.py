@@ -65,9 +65,7 @@ def copy_runs(
 
 def bring(archive: Path, results: Path, name: str = "") -> list[str]:
     """Add the runs in the archive to `results`, under `name` if it is given; a line for each.
-
-    HotpathError, before anything is added, if the archive or any of its new files is wrong.
-    """
+    HotpathError, before anything is added, if the archive or any of its new files is wrong."""
     with TemporaryDirectory() as folder:
         source = Path(folder)
         try:

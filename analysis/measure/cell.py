@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from analysis.base.errors import HotpathError
 from analysis.study import Case, Variant
@@ -39,7 +39,7 @@ class PythonLauncher:
         self._launch(stream)
 
     def time_launch(self, stream: int, l2: int, l2_bytes: int) -> tuple[float, float]:
-        launch, wait = self._launch, _nothing
+        launch, wait = self._launch, _no_wait
         if stream:
             from analysis.measure.memory import flush_l2, synchronize  # imports CUDA
 
@@ -53,8 +53,7 @@ class PythonLauncher:
         return (submitted - before) * 1e-9, (done - before) * 1e-9
 
 
-def _nothing(stream: int) -> None:
-    """The wait for work of the CPU alone."""
+def _no_wait(stream: int) -> None: ...
 
 
 class Operation(ABC):
@@ -106,28 +105,10 @@ TimeDevice = Callable[[Operation, int], None]
 """Takes the given number of device times of an operation."""
 
 
-class Binder(Protocol):
-    """The inputs of one case, to which variants are bound. docs/workload.md has optional methods
-    of it and of Workload."""
-
-    def bind(self, variant: Variant, module: Any) -> Operation:
-        """Bind `variant`, built as `module`, to these inputs. Skip if it cannot run here."""
-
-
-class Workload(Protocol):
-    """A study's inputs in one process: `Workload(constants, rng)` in the study's workload.py."""
-
-    def prepare(self, case: Case) -> Binder | None:
-        """The inputs of `case`. None stands for the workload itself, which then has `bind` and
-        holds the inputs of one case at a time. Skip if this machine cannot run the case."""
-
-
 @dataclass(eq=False)
 class Cell:
-    """One variant and case in this round, with the outcome of all its visits.
-
-    `clocks_mhz` are the SM clocks that were read between timings, `reasons` the throttle reasons.
-    """
+    """One variant and case in this round, with the outcome of all its visits. `clocks_mhz` are the
+    SM clocks that were read between timings, `reasons` the throttle reasons."""
 
     variant: Variant
     case: Case

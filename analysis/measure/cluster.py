@@ -21,7 +21,7 @@ from typing import Any
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import at_least, fail_in_one_line, program, settings
-from analysis.base.errors import HotpathError, require_known
+from analysis.base.errors import HotpathError
 from analysis.base.files import remove, write_whole
 from analysis.measure.bring import copy_runs
 from analysis.measure.machine import COMMIT_VARIABLE, commit_of
@@ -57,7 +57,6 @@ def measure(config: Config, overrides: Mapping[str, Any], machine: Machine, run:
     # The commit is that of the sources, and of nothing where they differ from it.
     commit = commit_of(ROOT)
     named = {COMMIT_VARIABLE: commit.name} if commit.name and not commit.dirty else {}
-    print(f"{machine.name}: run {run} on {os.uname().nodename}", flush=True)
     if subprocess.run(command, cwd=tree, env={**os.environ, **named}, check=False).returncode:
         raise HotpathError(f"{machine.name}: run {run} failed, see above and {tree}/build/logs")
 
@@ -94,13 +93,11 @@ def main() -> None:
     parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
     arguments = parser.parse_args()
     config = load_config(arguments.config)
-    known = {machine.name: machine for machine in config.machines}
-    require_known("machine", arguments.machine, sorted(known))
+    machine = next(machine for machine in config.machines if machine.name == arguments.machine)
     if arguments.what == "measure":
-        measure(config, arguments.config, known[arguments.machine], arguments.run)
+        measure(config, arguments.config, machine, arguments.run)
     else:
-        for line in merge(config, known[arguments.machine]):
-            print(line)
+        print("\n".join(merge(config, machine)))
 
 
 if __name__ == "__main__":

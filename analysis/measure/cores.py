@@ -27,10 +27,8 @@ def use_cpus(cpus: Collection[int]) -> None:
 
 
 def threads() -> ThreadPoolExecutor:
-    """The shared thread pool, with one thread for each CPU that this process may use.
-
-    A thread of the pool must not wait for further work of the pool, which could deadlock.
-    """
+    """The shared thread pool, with one thread for each CPU that this process may use. A thread of
+    the pool must not wait for further work of the pool, which could deadlock."""
     return _threads(os.getpid(), len(os.sched_getaffinity(0)))
 
 

@@ -30,12 +30,10 @@ LIBRARIES: Final = (
     *("numpy", "cuda-bench", "cuda-bindings", "nvidia-ml-py", "pybind11"),
     *(name for package in PACKAGES.values() for name in package.distributions),
 )
-MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+MACHINE_ID = Path("/etc/machine-id")
 """Made by the system when it is installed."""
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
-MAX_SLUG: Final = 90
-"""Maximum length of a folder's name; that of a machine may end with the number of GPUs."""
 PATHS: Final[Mapping[int, str]] = {
     pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
     pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
@@ -51,7 +49,7 @@ COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 
 def slug(name: str) -> str:
     """A readable folder name of [a-z0-9-]: `NVIDIA H200` becomes `nvidia-h200`."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:MAX_SLUG].strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:90].strip("-")
 
 
 def utc_now(timespec: str = "milliseconds") -> str:
@@ -61,7 +59,7 @@ def utc_now(timespec: str = "milliseconds") -> str:
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
     """CPU, memory, system and library versions, the GPUs, and how several are connected."""
-    cpu = _cpu_fields()
+    cpu = _cpu()
     host: dict[str, Any] = {
         "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
         "cpu_id": _cpu_id(cpu),
@@ -75,17 +73,14 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "python": platform.python_version(),
     }
     if gpus:
-        host |= {"driver": None, "cuda": None}
-        with suppress(pynvml.NVMLError):
-            host["driver"] = pynvml.nvmlSystemGetDriverVersion() or None
-        with suppress(pynvml.NVMLError):
-            cuda = pynvml.nvmlSystemGetCudaDriverVersion_v2()
-            host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
-    answers = [host]
-    for gpu in gpus:  # with what telemetry and rounds record of it
+        cuda = gpus[0].ask(lambda _: pynvml.nvmlSystemGetCudaDriverVersion_v2())
+        host["cuda"] = f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else None
+        host["driver"] = gpus[0].ask(lambda _: pynvml.nvmlSystemGetDriverVersion()) or None
+    described = [_describe_gpu(gpu) for gpu in gpus]
+    answers = [host, *described]
+    for gpu in gpus:  # what telemetry and rounds record of it
         name = None if gpu.name == UNKNOWN_NAME else gpu.name
-        recorded = {"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()}
-        answers += [_describe_gpu(gpu), recorded]
+        answers.append({"gpu": name, "other_processes": gpu.other_processes(), **gpu.readings()})
     unknown = {key for answer in answers for key, value in answer.items() if value is None}
     libraries = {}
     for name in LIBRARIES:
@@ -94,7 +89,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
     _, locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     content = {
         "id": host_id(gpus),
-        "gpus": answers[1::2],
+        "gpus": described,
         **host,
         **topology(gpus),
         "libraries": libraries,
@@ -116,9 +111,8 @@ def host_id(gpus: Sequence[Gpu]) -> str:
     it runs. Two GPUs of one host therefore count as two hosts. UNKNOWN_HOST if there is neither.
     """
     mark = gpus[0].uuid if gpus else ""
-    for path in MACHINE_IDS:
-        with suppress(OSError):
-            mark = mark or path.read_text().strip()
+    if not mark and MACHINE_ID.is_file():
+        mark = MACHINE_ID.read_text().strip()
     return hashlib.sha256(f"hotpath {mark}".encode()).hexdigest()[:8] if mark else UNKNOWN_HOST
 
 
@@ -150,26 +144,25 @@ def _describe_gpu(gpu: Gpu) -> dict[str, Any]:
 def _pcie_sizes(config: Path) -> dict[str, int | None]:
     """Maximum payload and read request size in bytes, from the device's PCI Express capability.
     Without privileges, most kernels show only the first 64 bytes, which lack it."""
-    sizes: dict[str, int | None] = {"pcie_max_payload_bytes": None, "pcie_read_request_bytes": None}
+    data, at, control, pci_express = b"", 0, None, 0x10
     with suppress(OSError):
         data = config.read_bytes()
-        at, pci_express = data[0x34], 0x10
-        while 0x40 <= at < len(data) - 10 and data[at] != pci_express:
-            at = data[at + 1]
-        if 0x40 <= at < len(data) - 10:
+        at = data[0x34]
+    while 0x40 <= at < len(data) - 10 and control is None:
+        if data[at] == pci_express:
             control = int.from_bytes(data[at + 8 : at + 10], "little")
-            sizes["pcie_max_payload_bytes"] = 128 << (control >> 5 & 7)
-            sizes["pcie_read_request_bytes"] = 128 << (control >> 12 & 7)
-    return sizes
+        at = data[at + 1]
+    return {
+        "pcie_max_payload_bytes": None if control is None else 128 << (control >> 5 & 7),
+        "pcie_read_request_bytes": None if control is None else 128 << (control >> 12 & 7),
+    }
 
 
-def _cpu_fields() -> dict[str, str]:
+def _cpu() -> dict[str, str]:
     """The fields of the first core in /proc/cpuinfo."""
-    with suppress(OSError):
-        first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
-        lines = (line.partition(":") for line in first.splitlines())
-        return {key.strip(): value.strip() for key, _, value in lines}
-    return {}
+    first, *_ = Path("/proc/cpuinfo").read_text().split("\n\n")
+    lines = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in lines}
 
 
 def _cpu_id(cpu: Mapping[str, str]) -> str | None:
@@ -187,20 +180,17 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
     found = {}
     for index in sorted(folder.glob("index[0-9]*")):
-        with suppress(OSError, ValueError):
-            level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
-            found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
+        level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
+        found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
 
 
 def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
-    pairs = {f"{i}-{j}": (gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)}
+    pairs = [(f"{i}-{j}", gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)]
     queries = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path} if pairs else {}
-    return {
-        key: {name: query(*pair) for name, pair in pairs.items()} for key, query in queries.items()
-    }
+    return {key: {name: ask(*pair) for name, *pair in pairs} for key, ask in queries.items()}
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:
@@ -225,25 +215,22 @@ def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
     """How many active NVLinks join the two, directly or over switches; None if one reports none."""
     counts = []
     for near, far in ((gpu, peer), (peer, gpu)):
-        reported = []
+        leads = list[bool]()
         for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
-            with suppress(pynvml.NVMLError):  # fewer links than that, or one that is off
-                leads = bool(pynvml.nvmlDeviceGetNvLinkState(near.handle, link))
-                remote = leads and pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(near.handle, link)
-                if leads and remote != pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
-                    end = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(near.handle, link)
-                    leads = end.busId == far.pci_bus_id
-                reported.append(leads)
-        if not reported:
+            is_on = near.ask(pynvml.nvmlDeviceGetNvLinkState, link)
+            kind = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, link)
+            end = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, link)
+            is_near = bool(end) and end.busId == far.pci_bus_id
+            if is_on is not None:
+                leads.append(is_near or kind == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
+        if not leads:
             return None
-        counts.append(sum(reported))
+        counts.append(sum(leads))
     return min(counts)
 
 
 def _path(gpu: Gpu, peer: Gpu) -> str | None:
-    with suppress(pynvml.NVMLError):
-        return PATHS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, peer.handle))
-    return None
+    return PATHS.get(gpu.ask(pynvml.nvmlDeviceGetTopologyCommonAncestor, peer.handle))
 
 
 class Commit(NamedTuple):

@@ -23,11 +23,8 @@ FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
 
 @contextmanager
 def whole_machine(busy: str, what: str) -> Iterator[None]:
-    """Hold this machine's lock; `what` describes the work to other processes.
-
-    If another process holds it, `busy` decides: `wait` names the holder and waits, `refuse` raises
-    HotpathError.
-    """
+    """Hold this machine's lock; `what` describes the work to other processes. If another one holds
+    it, `busy` decides: `wait` names the holder and waits, `refuse` raises HotpathError."""
 
     def held(holder: str) -> None:
         in_use = f"this machine is in use by {holder}"

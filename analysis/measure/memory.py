@@ -126,16 +126,13 @@ def synchronize(stream: int) -> None:
 
 
 @cache
-def _l2_buffer() -> DeviceArray:
-    attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
-    size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
-    return DeviceArray((size,), np.uint8, "flush of the L2")
-
-
 def l2_span() -> tuple[int, int]:
     """Address and size of device memory as large as the first GPU's L2, whose memset flushes the
     L2. Kept until the process ends."""
-    return _l2_buffer().pointer, _l2_buffer().nbytes
+    attribute = cudart.cudaDeviceAttr.cudaDevAttrL2CacheSize
+    size = int(cuda(cudart.cudaDeviceGetAttribute(attribute, 0)))
+    with on_gpu(0):
+        return int(cuda(cudart.cudaMalloc(size))), size
 
 
 def flush_l2(stream: int, l2: int, l2_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,10 +12,9 @@ from analysis import BUILD
 from analysis.base.gpu import Gpu, free_twins
 from analysis.measure.machine import apart, host_id, slug
 from analysis.results.store.keys import UNKNOWN_HOST
-from analysis.results.store.runs import Run, read_runs
+from analysis.results.store.runs import Refuse, Run, ignore, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
-from analysis.study.keys import NEED
 from analysis.toolchain.compilers import find_toolchain, require_supported
 from analysis.toolchain.libfabric import MISSING, find_libfabric
 from analysis.toolchain.packages import PACKAGES
@@ -43,9 +43,9 @@ class Place:
         """The folder of this machine's results."""
         return self.root / self.machine
 
-    def runs(self, study: Study) -> Iterator[Run]:
-        """The runs of the study on this machine, newest first; bad ones are left out."""
-        return read_runs(self.folder / study.name, study)
+    def runs(self, study: Study, refuse: Refuse = ignore) -> Iterator[Run]:
+        """The runs of the study on this machine, newest first; `refuse` hears of bad ones."""
+        return read_runs(self.folder / study.name, study, refuse)
 
     def in_use(self, variants: Sequence[Variant]) -> tuple[Gpu, ...]:
         """The first of the GPUs, as many as any of `variants` needs, and at least one."""
@@ -57,24 +57,20 @@ class Place:
         return next(filter(None, reasons), None) or unusable(variant)
 
     def _unmet(self, need: str, wanted_gpus: int) -> str | None:
-        found = NEED.fullmatch(need)
-        assert found is not None, "study.yaml is checked"
-        _, sm, major, minor, package, managed, libfabric, _ = found.groups()
-        if package:
-            return PACKAGES[package].unmet
-        if managed:
+        if need in PACKAGES:
+            return PACKAGES[need].unmet
+        if need == "managed":
             return None if self.managed else "managed memory is opt-in: managed=true"
-        if libfabric:
+        if need == "libfabric":
             return None if self.libfabric else MISSING
-        if major:
-            have = tuple(map(int, self.cuda.split("."))) if self.cuda else ()
-            if have < (int(major), int(minor)):
-                return f"needs CUDA {major}.{minor}, modules are built with {self.cuda}"
-            return None
+        if need.startswith("cuda"):
+            is_old = _numbers(self.cuda or "") < _numbers(need)
+            wanted = need.removeprefix("cuda>=")
+            return f"needs CUDA {wanted}, modules are built with {self.cuda}" if is_old else None
         if not self.gpus:
             return "no GPU"
-        if sm and int(self.gpus[0].arch.removeprefix("sm_")) < int(sm):
-            return f"needs sm_{sm}, the GPU is {self.gpus[0].arch}"
+        if need.startswith("sm_") and _numbers(arch := self.gpus[0].arch) < _numbers(need):
+            return f"needs {need.rstrip('af')}, the GPU is {arch}"
         if (got := len(self.gpus)) < wanted_gpus:
             need = f"needs {wanted_gpus} free GPUs of one kind, got {got}"
             return f"{need}; gpu={list(range(wanted_gpus))} would name them"
@@ -83,6 +79,11 @@ class Place:
                 pair = f"GPU {self.gpus[i].index} and GPU {self.gpus[j].index}"
                 return f"{pair} cannot access each other's memory"
         return None
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers in a version or an architecture."""
+    return [int(digits) for digits in re.findall(r"\d+", version)]
 
 
 def find_places(config: Config, gpus: Sequence[Gpu]) -> dict[str, Place]:
@@ -98,8 +99,8 @@ def find_places(config: Config, gpus: Sequence[Gpu]) -> dict[str, Place]:
     }
     first = several = _place(config, gpus)
     if gpus and not isinstance(config.gpu, tuple):
-        twins = tuple(islice(free_twins(gpus[0]), max(wanted.values(), default=1) - 1))
-        several = _place(config, (*gpus, *twins)) if twins else first
+        twins = islice(free_twins(gpus[0]), max(wanted.values(), default=1) - 1)
+        several = _place(config, (*gpus, *twins))
     return {name: several if count > 1 else first for name, count in wanted.items()}
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 
 from analysis.base.files import remove
 from analysis.base.records import records_text
 from analysis.measure.journal import Journal
 from analysis.measure.machine import describe
-from analysis.measure.plan import wrong_output
 from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.measure.run import Host
-from analysis.measure.telemetry import read_telemetry, with_clocks
 from analysis.results.store import METHOD_VERSION, keys
 from analysis.results.store.records import CAPTURED, Reading
 from analysis.results.store.runs import add, discard_superfluous
@@ -23,24 +20,15 @@ from analysis.study.source import fingerprint
 
 
 def publish(journal: Journal, host: Host) -> Iterator[str]:
-    """Put the run's files into the results, delete its journal, and yield a line per variant.
-
-    It can be stopped and restarted at any point. If an output was wrong, StudyError at the end,
-    after all results are stored.
-    """
-    plan, run, study = journal.plan, journal.run, journal.plan.study
-    readings, lacking = list[Reading](), "no GPU"
-    if plan.gpus and not study.telemetry:
-        lacking = "off: this study measures nanoseconds"
-    elif plan.gpus:
-        readings, damaged = read_telemetry(journal.telemetry_file, journal.records.values())
-        lacking = "no sample fell into a cell of this variant"
-        if damaged:
-            yield f"{study.name}: {damaged} damaged lines of telemetry are left out"
-    rows = [*with_clocks(journal.rows(), readings)]
+    """Put the run's files into the results, delete its journal, and yield lines about the outcome.
+    It can be stopped and restarted at any point."""
+    plan, run, study = journal.plan, journal.begun.run, journal.plan.study
+    contents = [record.content() for _, record in sorted(journal.records.items())]
+    rows = [row for of_round, _ in contents for row in of_round]
+    readings = [reading for _, of_round in contents for reading in of_round]
     telemetry = records_text(Reading, readings, ".12g")
     if len(telemetry) > CSV_LIMIT_BYTES:
-        readings, lacking = [], f"more than {CSV_LIMIT_BYTES} bytes"
+        readings = []
     measured = {row.variant for row in rows}  # their needs may have been met only until now
     variants = {
         v.name: keys.VariantKeys(
@@ -62,33 +50,27 @@ def publish(journal: Journal, host: Host) -> Iterator[str]:
     if all(row.status == "skipped" for row in rows):
         rows = [replace(row, round=0) for row in {row.cell: row for row in rows}.values()]
         about.rounds = 0
-    captured = {reading.variant for reading in readings}
-    none = f"not captured: {lacking}"
-    about.telemetry = {name: CAPTURED if name in captured else none for name in variants}
+    none = "not captured: no reading that fits" if plan.gpus else "not captured: no GPU"
+    captured = dict.fromkeys((reading.variant for reading in readings), CAPTURED)
+    about.telemetry = dict.fromkeys(variants, none) | captured
     about.variants = variants
     texts = {f"{run}.csv": to_text(rows)}
     add(plan.results, about, texts | ({f"{run}.telemetry.csv": telemetry} if readings else {}))
     if journal.folder.exists():
         remove(journal.folder)
-    for deleted in discard_superfluous(plan.results, study):
-        yield f"{study.name}: {deleted} is deleted: enough newer runs have its cells"
-    wrong = sorted({row.cell for row in rows if row.status == "failed"})
-    for name, entry in variants.items():
-        samples = sum(len(v) for row in rows if row.variant == name for v in row.values.values())
-        cases = [case for variant, case in wrong if variant == name]
-        failed = f"; WRONG OUTPUT in {len(cases)} cases: {'; '.join(cases)}" if cases else ""
-        outcome = f"skipped: {entry.unmet}" if entry.unmet else f"{samples} samples{failed}"
-        yield f"{study.name}/{name}: {outcome}"
-    if wrong:
-        raise wrong_output(study.name, dict.fromkeys(variant for variant, _ in wrong))
+    discard_superfluous(plan.results, study)
+    measured_cells = {row.cell for row in rows if row.status == "ok"}
+    skipped = {(row.reason, row.variant) for row in rows if row.status == "skipped"}
+    names = {variant for variant, _ in measured_cells}
+    yield f"{study.name}: {len(names)} variants measured in {len(measured_cells)} cells"
+    yield from sorted(f"{study.name}/{name}: skipped: {reason}" for reason, name in skipped)
 
 
 def _description(journal: Journal, host: Host) -> keys.RunFile:
     """The description of the run, without its files, telemetry and variants."""
     plan, begun, tools = journal.plan, journal.begun, host.toolchain
     records = [record for _, record in sorted(journal.records.items())]
-    began, moment = keys.start_of(begun.run), datetime.fromisoformat  # the clock may be set back
-    start = max(began, min((one.start for one in records), key=moment, default=began), key=moment)
+    start = keys.start_of(begun.run).replace("Z", ".000Z")
     energies = [one.energy_j for one in records if one.energy_j is not None]
     stages = {
         name: round(sum(getattr(one.stages_s, name) for one in records), 3)
@@ -103,7 +85,7 @@ def _description(journal: Journal, host: Host) -> keys.RunFile:
         rounds=len(records),
         asked=list(plan.asked),
         start=start,
-        end=max([start, *(one.end for one in records)], key=moment),
+        end=max([start, *(one.end for one in records)]),  # the clock may be set back
         command=keys.without_private(host.command),
         files={},
         host=describe(plan.place.gpus).model_copy(update={"id": plan.place.host}),

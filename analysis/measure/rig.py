@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import Any, Final
 
 import numpy as np
 
-from analysis.measure.cell import Binder, Operation, Workload
+from analysis.measure.cell import Operation
 from analysis.study import Case, Study, Variant
 from analysis.toolchain.modules import load_module, load_python
 
@@ -43,14 +43,13 @@ class Rig:
         self._types = {file: load_python(study, file).Workload for file in sorted(files)}
         for made in self._types.values():
             getattr(made, "before_cuda", lambda: None)()
-        self._workloads: dict[WorkloadKey, Workload] = {}
-        self._prepared: dict[WorkloadKey, tuple[str, Binder]] = {}
+        self._workloads: dict[WorkloadKey, Any] = {}
+        self._prepared: dict[WorkloadKey, tuple[str, Any]] = {}
         self._loaded: dict[str, ModuleType] = {}
 
     def bind(self, variant: Variant, case: Case, stream: int = 0) -> Bound:
         """Bind the variant to this case's inputs, for launches on `stream`; one without a GPU gets
-        stream 0. Only the result of the last call may be used. Skip if this machine cannot run it.
-        """
+        stream 0. Only the last result may be used. Skip if this machine cannot run the case."""
         if "torch" in sys.modules:
             from analysis.measure import torch_stream
 
@@ -60,7 +59,7 @@ class Rig:
         kept = inputs, self._workloads
         return Bound(variant, operation, stream if variant.on_gpu else 0, kept)
 
-    def _prepare(self, variant: Variant, case: Case) -> Binder:
+    def _prepare(self, variant: Variant, case: Case) -> Any:
         """The inputs of `case`, drawn again if the previous ones were for another case."""
         key = variant.workload, tuple(sorted(variant.constants.items()))
         if key not in self._workloads:
@@ -68,8 +67,8 @@ class Rig:
         prepared_for, inputs = self._prepared.pop(key, ("", None))
         if inputs is None or prepared_for != case.id:
             workload = self._workloads[key]
-            inputs = workload.prepare(case)
-            inputs = cast(Binder, workload) if inputs is None else inputs
+            made = workload.prepare(case)
+            inputs = workload if made is None else made
             if before_bind := getattr(inputs, "before_bind", None):
                 of_case = [
                     (each, self._module(each))

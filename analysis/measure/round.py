@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import faulthandler
 import gc
 import os
@@ -11,7 +10,7 @@ import time
 import traceback
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -20,12 +19,9 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import numpy as np
-import pynvml
 
 from analysis.base.errors import FieldError, HotpathError, os_error_message, require_known
-from analysis.base.files import write_whole
 from analysis.base.gpu import Gpu, open_gpus, show_only
-from analysis.base.keys import UtcTime
 from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Cell, PythonLauncher, Skip, TimeDevice
 from analysis.measure.cores import use_cpus
@@ -33,7 +29,7 @@ from analysis.measure.machine import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons
 from analysis.results.store import MIN_UNWARMED_S
-from analysis.results.store.keys import CaseId, Keys, Name, Stages, without_private
+from analysis.results.store.keys import Stages, without_private
 from analysis.results.store.samples import Metric, Row, to_text
 from analysis.study import Study, Variant
 from analysis.study.config import Grid
@@ -50,27 +46,21 @@ and caches of the host in another state: the first calls after it may take twice
 DISCARDED_HOST_PASSES: Final = 1
 """Number of host times that are discarded at the start of a cell: below 0.1 ms, the first one is
 several per cent slower than the next. Recorded in the run's file."""
-DUMP_STACKS: Final = signal.SIGUSR1
-"""Has the process of a round write the stacks of its threads to the standard error."""
-EXPECTED: Final = (HotpathError, ValueError, RuntimeError, pynvml.NVMLError)
-"""Errors of a workload, a variant or a GPU: they need no traceback."""
-FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""Errors after which nothing more can be kept."""
 
 
-class Visit(Keys):
+@dataclass(frozen=True)
+class Visit:
     """When a visit to a cell began; it lasts until the next visit of the round."""
 
-    started_at: UtcTime
-    variant: Name
-    case: CaseId
+    started_at: str
+    variant: str
+    case: str
 
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Input of a round's process, passed by pickle. `variants` can run here, `out` is the file for
-    samples. `faults` are the reasons why cells have failed that stopped this round before, by
-    variant and case; `started_s` is the time of the monotonic clock when the process starts."""
+    """Input of a round's process, passed by pickle. `variants` can run here. NVBench writes next to
+    `out`. `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
     variants: Sequence[Variant]
@@ -80,30 +70,29 @@ class RoundJob:
     modules: Path
     gpu_keys: Sequence[int | str]
     out: Path
-    faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
 
-def run_round(job: RoundJob, parent: Connection) -> None:
-    """Measure one round into `job.out`. Sends every Visit, then the Stages; or the text of the
-    error that ends the process."""
+def run_round(job: RoundJob, parent: Connection, limit_s: float) -> None:
+    """Measure one round. Sends every Visit, then the samples as the text of a CSV file, and the
+    Stages; or the text of the error that ends the process. After `limit_s`, it writes the stacks of
+    its threads to the standard error."""
     # The parent also gets them, and ends this process.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
     standard_error = 2
     faulthandler.enable(standard_error)
-    faulthandler.register(DUMP_STACKS, standard_error)
+    faulthandler.dump_traceback_later(limit_s, file=standard_error)
 
     def fail(error: BaseException) -> NoReturn:
         """End the process immediately: after a failed kernel, no further GPU call is reliable, not
         even in destructors."""
         message = os_error_message(error) if isinstance(error, OSError) else None
-        if message is None and not isinstance(error, EXPECTED):
+        if message is None and not isinstance(error, HotpathError):
             traceback.print_exception(error)
         parent.send(message or f"{error}" or repr(error))
-        is_full = isinstance(error, OSError) and error.errno in FULL
-        os._exit(os.EX_IOERR if is_full else 1)
+        os._exit(os.EX_IOERR if message else 1)  # as after a full disk, nothing more can be kept
 
     try:
         with ExitStack() as stack:
@@ -122,8 +111,7 @@ def run_round(job: RoundJob, parent: Connection) -> None:
             else:
                 for cell in cells:
                     bench.measure(cell)
-            write_whole(job.out, to_text(bench.rows(cells)))
-            parent.send(bench.stages(cells))
+            parent.send((to_text(bench.rows(cells)), bench.stages(cells)))
     except BaseException as error:  # any error ends the round, and the parent reports it
         fail(error)
 
@@ -132,24 +120,20 @@ class Bench:
     """Checks and times cells of one study in this process; `tell` hears of every visit."""
 
     def __init__(self, job: RoundJob, gpus: Sequence[Gpu], tell: Callable[[Visit], object]) -> None:
-        self.job, self.study, self.gpus = job, job.study, gpus
-        self._tell = tell
+        self.job, self.study, self.gpus, self._tell = job, job.study, gpus, tell
         self._rng = np.random.default_rng([zlib.crc32(job.run.encode()), job.number])
-        self._rig = Rig(self.study, job.modules, self._rng, job.variants)
+        self.rig = Rig(self.study, job.modules, self._rng, job.variants)
         self._is_warm = False
         self._stage_s: defaultdict[str, float] = defaultdict(float)
 
     def schedule(self) -> list[Cell]:
-        """Cells case by case, with the cases, and the variants within each case, in random order.
-
-        A case with several visits is repeated that often in a row, in a new order each time.
-        """
+        """Cells case by case, with the cases, and the variants within each case, in random order. A
+        case with several visits is repeated that often in a row, in a new order each time."""
         cells: defaultdict[str, list[Cell]] = defaultdict(list)
         for variant in self.job.variants:
             for case in variant.in_grid(self.job.grid.name):
                 if self.job.number % case.every == 0:
-                    fault = self.job.faults.get((variant.name, case.id), "")
-                    cells[case.id].append(Cell(variant, case, failure=fault))
+                    cells[case.id].append(Cell(variant, case))
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]
@@ -168,24 +152,22 @@ class Bench:
         cell.started_at = cell.started_at or started_at
         if cell.failure or cell.skipped:
             return
-        self._tell(Visit(started_at=started_at, variant=cell.variant.name, case=cell.case.id))
+        self._tell(Visit(started_at, cell.variant.name, cell.case.id))
         try:
             with self._stage("prepare"):
-                bound = self._rig.bind(cell.variant, cell.case, stream)
+                bound = self.rig.bind(cell.variant, cell.case, stream)
                 if not self._is_warm:
                     self._warm_up(bound)
             with self._stage("check"):
                 first_launch_s = bound.poison_and_launch()
                 self._read_clocks(cell)
                 cell.failure = bound.check()
-            if cell.failure:
-                return
-            with self._stage("timing"):
-                self._take_samples(cell, bound, first_launch_s, time_device)
+            if not cell.failure:
+                with self._stage("timing"):
+                    self._take_samples(cell, bound, first_launch_s, time_device)
+                self._read_clocks(cell)
         except Skip as reason:
             cell.skipped = str(reason)
-            return
-        self._read_clocks(cell)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -223,8 +205,7 @@ class Bench:
         for name, values in by_name.items():
             require_known("own_samples", name, self.study.metrics)
             cell.values += ((name, float(value)) for value in values)
-        wanted = cell.case.metrics
-        metrics = [name for name in self.study.metrics if wanted is None or name in wanted]
+        metrics = self.study.metrics if cell.case.metrics is None else cell.case.metrics
         by_host = [name for name in HOST_TIMES if name in metrics]
         if time_device and cell.variant.on_gpu and "gpu_time" in metrics:
             time_device(bound.operation, count)
@@ -234,10 +215,10 @@ class Bench:
             if clock != cell.variant.clock:
                 field = f"variant {cell.variant.name}: clock"
                 raise FieldError(field, f"{clock}, the clock of its launcher", cell.variant.clock)
-            # The first launch is slow, especially right after device times.
-            if needs_warm_up:
+            discarded = 0
+            if needs_warm_up:  # the first launch is slow, especially right after device times
                 bound.launch()
-            discarded = DISCARDED_HOST_PASSES if needs_warm_up else 0
+                discarded = DISCARDED_HOST_PASSES
             times = bound.host_times(discarded + count, warm=cell.case.warm)
             for taken in islice(times, discarded, None):
                 cell.values += ((name, taken[name]) for name in by_host)
@@ -264,8 +245,6 @@ class Bench:
         its earlier visits."""
         for cell in dict.fromkeys(cells):
             reason = cell.skipped or cell.failure
-            if not reason and not cell.values:
-                raise RuntimeError(f"{cell}: no sample was taken")
             values: dict[Metric, list[float]] = {}
             for metric, value in () if reason else cell.values:
                 values.setdefault((metric, self.study.metrics[metric].unit), []).append(value)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,16 +16,16 @@ import psutil
 from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
+from analysis.base.records import records_text
 from analysis.measure.conditions import conditions
-from analysis.measure.journal import Journal, RoundRecord, digest_of
+from analysis.measure.journal import Journal, RoundRecord
 from analysis.measure.machine import utc_now
-from analysis.measure.plan import StudyError
-from analysis.measure.round import DUMP_STACKS, RoundJob, Visit, run_round
-from analysis.measure.telemetry import recording
+from analysis.measure.plan import Plan, StudyError
+from analysis.measure.round import RoundJob, Visit, run_round
+from analysis.measure.telemetry import readings_of, recording
 from analysis.results.disturbance import disturbances, reasons
 from analysis.results.store.keys import Look, Stages
-from analysis.results.store.samples import read_rows
-from analysis.study import Study, Variant
+from analysis.results.store.records import Reading
 from analysis.toolchain.compilers import Toolchain
 
 ROUND_MODULES: Final = (
@@ -37,7 +36,7 @@ ROUND_MODULES: Final = (
 LOOK_S: Final = 0.5
 """Time between two looks whether the process of a round that sends nothing is alive."""
 DUMP_S: Final = 0.3
-"""Time for a round's process to write the stacks of its threads before it is killed."""
+"""Time beyond its limit for a round's process to write the stacks of its threads."""
 
 
 @dataclass(frozen=True)
@@ -53,24 +52,13 @@ class Host:
     others: Sequence[int] = ()
 
 
-class RoundError(StudyError):
-    """A round that failed: the variant and case of its last cell, and why."""
-
-    def __init__(self, text: str, cell: tuple[str, str], why: str) -> None:
-        super().__init__(text)
-        self.cell, self.why = cell, why
-
-
-def import_once(modules: Sequence[str]) -> None:
-    """Import these modules and those of every round once, before any use of a GPU, instead of in
-    every round. Only a process's first call counts; modules that are not installed are left out."""
+def import_once(plans: Sequence[Plan]) -> None:
+    """Import the slow modules of these rounds once, before any use of a GPU, instead of in every
+    round. Only a process's first call counts; modules that are not installed are left out."""
+    names = {name for plan in plans for name in plan.study.imports}
+    needs = {need for plan in plans for variant in plan.runnable for need in variant.needs}
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*ROUND_MODULES, *modules])
-
-
-def imported(study: Study, runnable: Iterable[Variant]) -> set[str]:
-    """Modules that the rounds of a study import, as far as importing them takes long."""
-    return {*study.imports} | {"torch"} & {need for each in runnable for need in each.needs}
+    context.set_forkserver_preload([*ROUND_MODULES, *sorted(names | {"torch"} & needs)])
 
 
 def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: float = 0.0) -> None:
@@ -80,96 +68,70 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
     StudyError if a round fails or takes too long; HotpathError if nothing more can be measured.
     """
     plan, rounds = journal.plan, journal.plan.grid.rounds
-    if not plan.runnable or not journal.to_measure():
+    if not plan.runnable:
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
-    look, faults = conditions(), dict[tuple[str, str], str]()
-    recorded = bool(plan.gpus) and plan.study.telemetry
-    with recording(plan.gpus, journal.telemetry_file) if recorded else nullcontext():
-        while numbers := journal.to_measure():
-            for place, number in enumerate(numbers):
-                left_s = (len(numbers) - place) * plan.budget_s / rounds + later_s
-                left = f"{left_s / 60:.0f} min" if left_s >= 60 else f"{left_s:.0f} s"
-                of = f"{of_studies}round {number + 1} of {rounds}, about {left} left"
-                old = journal.records.get(number)
-                again = f"; it is repeated: {'; '.join(old.why)}" if old else ""
-                print(f"{plan.study.name}: {of}{again}", flush=True)
-                look = _run_one(journal, number, host, look, faults)
+    look = conditions()
+    while numbers := journal.to_measure():
+        for place, number in enumerate(numbers):
+            left_s = (len(numbers) - place) * plan.budget_s / rounds + later_s
+            left = f"{left_s / 60:.0f} min" if left_s >= 60 else f"{left_s:.0f} s"
+            old = journal.records.get(number)
+            again = f"; it is repeated: {'; '.join(old.why)}" if old else ""
+            of = f"{of_studies}round {number + 1} of {rounds}, about {left} left{again}"
+            print(f"{plan.study.name}: {of}", flush=True)
+            look = _run_one(journal, number, host, look)
 
 
-def _run_one(
-    journal: Journal, number: int, host: Host, before: Look, faults: dict[tuple[str, str], str]
-) -> Look:
-    """Run a round in a process and keep its samples; returns the conditions after it.
-
-    If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
-    starts again without it.
-    """
-    plan, samples = journal.plan, journal.round_file(number)
-    energy, start, started = _energy_j(plan.gpus), utc_now(), time.monotonic()
+def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
+    """Run a round in a process and keep its samples; returns the conditions after it."""
+    plan = journal.plan
+    energy, started = _energy_j(plan.gpus), time.monotonic()
     job = RoundJob(
         study=plan.study,
         variants=plan.runnable,
         grid=plan.grid,
-        run=journal.run,
+        run=journal.begun.run,
         number=number,
         modules=host.modules,
         gpu_keys=[gpu.key for gpu in plan.gpus],
-        out=samples,
-        faults=faults,
+        out=journal.folder / "round",
     )
-    try:
-        visits, stages, pid = _supervise(job, host.round_limit_s)
-    except RoundError as error:
-        shipped = {variant.name for variant in plan.runnable if variant.role == "shipped"}
-        if error.cell in faults or error.cell[0] not in shipped:
-            raise
-        faults[error.cell] = error.why
-        print(f"{error}; the round starts again without this cell", file=sys.stderr)
-        return _run_one(journal, number, host, conditions(), faults)
+    with recording(plan.gpus if plan.study.telemetry else ()) as answers:
+        visits, samples, stages, pid = _supervise(job, host.round_limit_s)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
-    rows = read_rows(samples)  # HotpathError for a value that no result may have
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
     newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
-    throttle = reasons(row.throttle for row in rows)
     old = journal.records.get(number)
     record = RoundRecord(
         begun=journal.begun,
         round=number,
         repeated=[*old.repeated, old.why] if old else [],
-        why=[*disturbances(before, after, seconds, cores, newcomers, throttle)],
-        start=start,
+        why=[],
         end=end,
         energy_j=None if energy is None or spent is None else spent - energy,
         before=before,
         after=after,
-        samples_sha256=digest_of(samples),
-        visits=visits,
         stages_s=stages,
+        samples=samples,
+        telemetry=records_text(Reading, readings_of([*answers], visits, number), ".12g"),
     )
+    throttle = reasons(row.throttle for row in record.content()[0])
+    record.why = [*disturbances(before, after, seconds, cores, newcomers, throttle)]
     journal.finish(record)
     return after
 
 
-def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], Stages, int | None]:
-    """Run a round in a process: its visits, the seconds of its stages, and the id of its process.
-    RoundError if it fails; HotpathError if the disk is full or the process cannot be ended."""
+def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages, int | None]:
+    """Run a round in a process: its visits, samples, stages and the id of its process.
+    StudyError if it fails; HotpathError if the disk is full or the process cannot be ended."""
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=run_round, args=(job, sender))
-    until = time.monotonic() + limit_s
+    process = context.Process(target=run_round, args=(job, sender, limit_s))
+    until = time.monotonic() + limit_s + DUMP_S
     process.start()
     sender.close()
-    visits: list[Visit] = []
-    last, why = None, "interrupted"
-
-    def report() -> str:
-        cell = (
-            f"cell {len(visits)}: {visits[-1].variant} {visits[-1].case}" if visits else "its start"
-        )
-        where = f"{job.study.name}: round {job.number + 1}: {cell}"
-        return f"{where}: {why}; finished rounds are kept, the same command resumes from there"
-
+    visits, last = list[Visit](), None
     try:
         with suppress(EOFError, OSError):  # the process has ended, maybe within a message
             # A process that the round has forked may hold the other end of the pipe.
@@ -179,26 +141,22 @@ def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], Stages, int 
                     if isinstance(last, Visit):
                         visits.append(last)
         process.join(max(0.0, until - time.monotonic()))
-        why = f"took longer than {limit_s:g} s (round_limit_s)"
     finally:  # also where this process is interrupted
         receiver.close()
-        if is_late := process.is_alive():
-            print(report(), file=sys.stderr, flush=True)
-            if visits and process.pid is not None:  # then it handles the signal
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, DUMP_STACKS)
-                process.join(DUMP_S)
-            if not killed(process):
-                why += f"; its process {process.pid} cannot be ended, the GPU may need attention"
-                raise HotpathError(report())
-    if not is_late and process.exitcode == 0 and isinstance(last, Stages):
-        return visits, last, process.pid
-    if not is_late:
-        why = last if isinstance(last, str) else f"its process ended with code {process.exitcode}"
-    if process.exitcode == os.EX_IOERR:
-        raise HotpathError(report())
-    cell = (visits[-1].variant, visits[-1].case) if visits else ("", "")
-    raise RoundError(report(), cell, why)
+        is_late, has_ended = process.is_alive(), killed(process)
+    if not is_late and process.exitcode == 0 and isinstance(last, tuple):
+        return visits, *last, process.pid
+    why = last if isinstance(last, str) else f"its process ended with code {process.exitcode}"
+    if is_late:
+        why = f"took longer than {limit_s:g} s (round_limit_s)"
+    if not has_ended:
+        why += f"; its process {process.pid} cannot be ended, the GPU may need attention"
+    cell = f"cell {len(visits)}: {visits[-1].variant} {visits[-1].case}" if visits else "its start"
+    is_last = not has_ended or process.exitcode == os.EX_IOERR
+    raise (HotpathError if is_last else StudyError)(
+        f"{job.study.name}: round {job.number + 1}: {cell}: {why}; finished rounds are kept, the "
+        "same command resumes from there"
+    )
 
 
 def _energy_j(gpus: Sequence[Gpu]) -> float | None:

@@ -1,4 +1,4 @@
-"""Folders of journals and results of these tests, and rounds that take little time."""
+"""Rounds that take little time and disturb nothing, and a place for their results."""
 
 from __future__ import annotations
 
@@ -15,24 +15,15 @@ from tests.measure.studies import QUIET, write_study
 
 @pytest.fixture(autouse=True)
 def build_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Redirect journals to the folder of the test."""
+    """The folder of journals. Other processes of the host count as quiet, rounds are forked, and
+    nothing is warmed up."""
     monkeypatch.setattr(plans, "BUILD", tmp_path / "build")
-    return tmp_path / "build"
-
-
-@pytest.fixture(autouse=True)
-def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ignore other processes, which would disturb the rounds of these tests."""
     monkeypatch.setattr("analysis.measure.run.conditions", lambda: QUIET)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds that take milliseconds: processes are forked, and nothing is warmed up."""
     context = multiprocessing.get_context("fork")
     monkeypatch.setattr(context, "set_forkserver_preload", lambda names: None, raising=False)
     monkeypatch.setattr(multiprocessing, "get_context", lambda name: context)
     monkeypatch.setattr("analysis.measure.round.WARM_UP_S", 0.0001)
+    return tmp_path / "build"
 
 
 @pytest.fixture

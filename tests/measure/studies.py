@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure.journal import Journal
 from analysis.measure.places import Place
@@ -27,7 +26,7 @@ QUIET = Look(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 
-from analysis.measure.cell import PythonOperation
+from analysis.measure.cell import PythonOperation, Skip
 
 POISON = 0xA5
 
@@ -40,15 +39,14 @@ class Workload:
         self.out = bytearray(case.number("n") * 8)
 
     def bind(self, variant, module):
-        if hasattr(module, "refuse"):
-            module.refuse(len(self.out))
+        if len(self.out) > getattr(module, "LARGEST", 99):
+            raise Skip("too large for this machine")
         return Bound(module, self.out)
 
 
 class Bound(PythonOperation):
     def __init__(self, module, out):
         self.module, self.out = module, out
-        self.reset = getattr(module, "reset", None)
 
     def poison(self):
         self.out[:] = bytes([POISON]) * len(self.out)
@@ -79,55 +77,23 @@ def fill(out):
     out[:size] = b"\\x01" * size
 '''
 TROUBLE = '''\
-"""Fill, except in the round that the file `trouble` names, which fails as it says."""
+"""Fill, and run the code in the file `trouble` in the round that it names."""
 
-import ctypes
-import os
-import signal
-import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
 with (HERE / "rounds").open("a") as file:
     file.write("x")
-ROUND = (HERE / "rounds").stat().st_size
-WANTED = (HERE / "trouble").read_text().split() if (HERE / "trouble").exists() else ["0", ""]
+ROUND, TROUBLE = (HERE / "rounds").stat().st_size, HERE / "trouble"
+WANTED, CODE = TROUBLE.read_text().split(" ", 1) if TROUBLE.exists() else ("0", "")
 
 
 def fill(out):
     out[:] = b"\\x01" * len(out)
-    if ROUND != int(WANTED[0]):
-        return
-    match WANTED[1]:
-        case "raise":
-            raise ValueError("no such luck")
-        case "exit":
-            if not os.fork():  # holds what its parent had open, until the test goes on
-                while (HERE / "trouble").exists():
-                    time.sleep(0.01)
-            os._exit(7)
-        case "crash":
-            ctypes.string_at(0)
-        case "hang":
-            (HERE / "hangs").touch()
-            signal.pause()
+    if ROUND == int(WANTED):
+        exec(CODE)
 '''
-REFUSES = '''\
-"""Reject all but the smallest buffer."""
-
-from analysis.measure.cell import Skip
-
-
-def refuse(size):
-    if size > 8:
-        raise Skip("too large for this machine")
-
-
-def fill(out):
-    out[:] = b"\\x01" * len(out)
-'''
-
-
+REFUSES = f"{FILL}\n\nLARGEST = 8\n"
 SIZES: Final = {"n": [1, 2], "payload_bytes": "n * 8"}
 
 
@@ -166,14 +132,8 @@ def measure(plan: Plan) -> Journal:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure and publish; returns the lines of the log, and the error, if any."""
-    lines = []
-    try:
-        for line in publish(measure(plan), host()):
-            lines.append(line)
-    except HotpathError as error:
-        lines.append(f"error: {error}")
-    return lines
+    """Measure and publish; returns the lines about the outcome."""
+    return list(publish(measure(plan), host()))
 
 
 def only_run(place: Place, study: Study) -> Run:
@@ -188,15 +148,13 @@ def samples_at(place: Place, study: Study, variant: str) -> list[Sample]:
     return [sample for path in files for sample in samples_in(path, variant)]
 
 
-def measured_rounds(study: Study) -> int:
+def started_rounds(study: Study) -> int:
     """Number of started rounds: each loads the module `trouble` once."""
     path = study.folder / "rounds"
     return path.stat().st_size if path.exists() else 0
 
 
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

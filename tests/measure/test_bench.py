@@ -1,36 +1,19 @@
-"""The command for one variant: its options, and their case."""
+"""The command for one variant: its options, their case, and what it prints."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
+from analysis.measure import bench
 from analysis.measure.bench import case_of, main, options
-from tests import repository
-from tests.synthetic import COPY, STUDIES
-
-
-@pytest.mark.parametrize(
-    ("study", "name", "words", "case", "payload"),
-    [
-        ("copy", "in_flight", "", COPY.headline, None),
-        (
-            *("copy", "in_flight", "--batch 3 --rows 5"),
-            *("batch=3,rows=5,draw=repeated", 15 * COPY.constants["row_bytes"]),
-        ),
-        # A variant without the headline has the options of its first case.
-        ("strides", "engine", "--bytes 4096", "bytes=4096", None),
-    ],
-)
-def test_options_set_the_case(
-    study: str, name: str, words: str, case: str, payload: int | None
-) -> None:
-    variant = STUDIES[study].variant(name)
-    parsed = options(STUDIES[study], variant).parse_args(words.split())
-    found = case_of(variant, parsed)
-    assert found.id == case and payload in (None, found.payload_bytes)
+from analysis.measure.places import Place
+from tests.measure.studies import write_study
+from tests.synthetic import COPY
 
 
 def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,5 +27,23 @@ def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[s
             case_of(variant, parsed)
     with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
         main(["gather"])
-    for study in repository.STUDIES.values():
-        assert all("--iters" in options(study, each).format_help() for each in study.variants)
+
+
+def test_every_metric_is_printed_or_the_first_fault(
+    tmp_path: Path,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = write_study(tmp_path / "fill", {"name": "one"}, {"name": "wrong"}, {"name": "refuses"})
+    monkeypatch.setattr(bench, "discover", lambda: {"fill": study})
+    monkeypatch.setattr(bench, "find_places", lambda *_: {"fill": place})
+    monkeypatch.setattr(bench, "use_cpus", lambda cpus: None)
+    main(["fill", "one", "--n", "2"])
+    printed = capsys.readouterr().out
+    assert "one n=2\npayload: 16 B\noutput: every byte verified\n" in printed
+    assert re.search(r"host time: .*s, throughput .* GB/s = .* GiB/s\nbytes: 16.0 B\n", printed)
+    main(["fill", "one", "--single-launch"])
+    for variant, message in (("wrong", "wrong output: byte 15: ex"), ("refuses", "skipped: too l")):
+        with pytest.raises(HotpathError, match=message):
+            main(["fill", variant, "--n", "2"])

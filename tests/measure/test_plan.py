@@ -17,22 +17,14 @@ from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
-from analysis.study import CAPTURE_KINDS, Study, Variant, load_study
+from analysis.study import CAPTURE_KINDS, Study, load_study
 from analysis.study.config import load_config
-from analysis.toolchain import compilers
-from analysis.toolchain.compilers import (
-    DEFAULT_ARCH,
-    UnsupportedGpu,
-    require_supported,
-    resolve_arch,
-)
 from analysis.toolchain.libfabric import MISSING
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.studies import GPU, GRID, plan_of, run, write_study
 from tests.nvml import Device, devices, fail, install
 from tests.repository import STUDIES
-from tests.study.described import description, load
 from tests.synthetic import COPY, set_capture, write_machine
 
 ALONE, PEERS = STUDIES["h2d_gather"], STUDIES["peers"]
@@ -45,50 +37,42 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def places(**settings: object) -> dict[str, Place]:
-    config = load_config(settings)
-    with open_gpus(config.gpus) as gpus:
-        return find_places(config, gpus)
-
-
-def used(study: Study, **settings: object) -> tuple[str, list[int | str]]:
-    """The machine and the GPUs of a study."""
-    place = places(**settings)[study.name]
-    return place.machine, [gpu.index for gpu in plan_of(study, place).gpus]
-
-
 MIXED = [Device(0), Device(1, users=[5]), Device(2, name="NVIDIA L4"), Device(3)]
 
 
 @pytest.mark.parametrize(
-    ("found", "settings", "machine", "expected"),
+    ("found", "settings", "expected"),
     [
-        (devices(1), {}, "nvidia-h200", [0]),
-        (devices(8), {}, "nvidia-h200-x4", [0, 1, 2, 3]),
-        (MIXED, {}, "nvidia-h200-x2", [0, 3]),
-        ([Device(0), Device(1, is_divided=True)], {}, "nvidia-h200", [0]),
-        (devices(4), {"gpu": [2, 3]}, "nvidia-h200-x2", [2, 3]),
-        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, "my-box-x4", [2, 0, 1, 3]),
-        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, "my-box", [0, 1]),
+        (devices(1), {}, ("nvidia-h200", [0])),
+        (devices(8), {}, ("nvidia-h200-x4", [0, 1, 2, 3])),
+        (MIXED, {}, ("nvidia-h200-x2", [0, 3])),
+        ([Device(0), Device(1, is_divided=True)], {}, ("nvidia-h200", [0])),
+        (devices(4), {"gpu": [2, 3]}, ("nvidia-h200-x2", [2, 3])),
+        (devices(4), {"gpu": "GPU-2", "machine": "my-box"}, ("my-box-x4", [2, 0, 1, 3])),
+        (devices(4), {"gpu": [0, 1], "machine": "my-box"}, ("my-box", [0, 1])),
     ],
 )
 def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-    found: list[Device],
-    settings: dict[str, Any],
-    machine: str,
-    expected: list[int],
+    monkeypatch: pytest.MonkeyPatch, found: list[Device], settings: dict[str, Any], expected: object
 ) -> None:
     """Hidden and lost ones are left out, and silent ones taken."""
+
+    def used(study: Study = PEERS) -> tuple[str, list[int | str]]:
+        config = load_config(settings)
+        with open_gpus(config.gpus) as gpus:
+            place = find_places(config, gpus)[study.name]
+        return place.machine, [gpu.index for gpu in place.in_use(study.variants)]
+
     install(monkeypatch, found)
-    assert used(PEERS, **settings) == (machine, expected)
-    assert used(ALONE, **settings)[1] == expected[:1]
+    machine, indices = used()
+    assert (machine, indices) == expected
+    assert used(ALONE)[1] == indices[:1]
     if len(found) == 8:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,GPU-2, 3")
-        assert used(PEERS)[1] == [0, 2, 3]
+        assert used()[1] == [0, 2, 3]
         fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_GPU_IS_LOST, found[2])
         fail(monkeypatch, RUNNING, pynvml.NVML_ERROR_NOT_SUPPORTED, found[3])
-        assert used(PEERS)[1] == [0, 3]
+        assert used()[1] == [0, 3]
 
 
 def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own() -> None:
@@ -102,73 +86,40 @@ def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own()
         assert (place.root, place.machine) == (root, machine)
 
 
-def test_a_gpu_older_than_the_compiler_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, [Device(0, name="Tesla V100")])
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetCudaComputeCapability", lambda device: (7, 0))
-    monkeypatch.setattr(compilers, "find_nvcc", lambda nvcc: toolchain().nvcc)
-    assert resolve_arch("auto", [0]) == DEFAULT_ARCH
-    with pytest.raises(UnsupportedGpu, match=r"^this GPU is sm_70: CUDA 13 cannot compile"):
-        places()
-    require_supported("sm_90", "sm_70", toolchain())  # a named architecture is taken as it is
-    require_supported("auto", "sm_75", toolchain())
-    fail(monkeypatch, "nvmlDeviceGetHandleByIndex", pynvml.NVML_ERROR_GPU_IS_LOST)
-    assert resolve_arch("auto", [0]) == DEFAULT_ARCH
-
-
-def variant_with(folder: Path, *needs: object) -> Variant:
-    data = description()
-    entry = data["variants"][-1 if "gpu" in needs else 0]
-    entry["needs"] = list(needs)
-    return load(folder / "copy", data).variant(entry["name"])
-
-
 TWO = ("gpu", {"peers": 2})
-TOO_FEW = "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"
-OLD_CUDA = "needs CUDA 12.10, modules are built with 12.9"
+NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = [
+    (("gpu",), ["sm_90"], {}, None),
+    (("gpu",), [], {}, "no GPU"),
+    (("sm_90a",), ["sm_100"], {}, None),
+    (("sm_90",), ["sm_89"], {}, "needs sm_90, the GPU is sm_89"),
+    (("cuda>=12.8",), [], {"cuda": "12.10"}, None),
+    (("cuda>=12.10",), [], {"cuda": "12.9"}, "needs CUDA 12.10, modules are built with 12.9"),
+    (("managed",), [], {}, "managed memory is opt-in: managed=true"),
+    (("torch",), [], {}, "torch is not installed"),
+    (("libfabric",), [], {}, MISSING),
+    (("libfabric",), [], {"libfabric": True}, None),
+    (TWO, ["sm_90"], {}, "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
+    (TWO, ["sm_90"] * 2, {}, None),
+    (
+        *(TWO, ["sm_90"] * 2, {"apart": ((0, 1),)}),
+        "GPU 4 and GPU 5 cannot access each other's memory",
+    ),
+    (TWO, ["sm_90"] * 3, {"apart": ((0, 2), (1, 2))}, None),  # the third is not used
+]
+"""Needs of a variant, the GPUs of a place, its other settings, and the reason why it cannot run."""
 
 
-@pytest.mark.parametrize(
-    ("needs", "arches", "settings", "reason"),
-    [
-        (("gpu",), ["sm_90"], {}, None),
-        (("gpu",), [], {}, "no GPU"),
-        (("sm_90a",), ["sm_100"], {}, None),
-        (("sm_90",), ["sm_89"], {}, "needs sm_90, the GPU is sm_89"),
-        (("cuda>=12.8",), [], {"cuda": "12.10"}, None),
-        (("cuda>=12.10",), [], {"cuda": "12.9"}, OLD_CUDA),
-        (("managed",), [], {}, "managed memory is opt-in: managed=true"),
-        (("torch",), [], {}, "torch is not installed"),
-        (("libfabric",), [], {}, MISSING),
-        (("libfabric",), [], {"libfabric": True}, None),
-        (TWO, ["sm_90"], {}, TOO_FEW),
-        (TWO, ["sm_90"] * 2, {}, None),
-        (
-            *(TWO, ["sm_90"] * 2, {"apart": ((0, 1),)}),
-            "GPU 4 and GPU 5 cannot access each other's memory",
-        ),
-        (TWO, ["sm_90"] * 3, {"apart": ((0, 2), (1, 2))}, None),  # the third is not used
-    ],
-)
-def test_need_is_met_or_has_a_reason(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    needs: tuple[object, ...],
-    arches: list[str],
-    settings: dict[str, Any],
-    reason: str | None,
-) -> None:
+def test_need_is_met_or_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, arch, "") for n, arch in enumerate(arches)]
-    place = Place(Path(), "box", gpus=gpus, **settings)
-    variant = variant_with(tmp_path, *needs)
-    assert place.unmet(variant) == reason
-    assert place.in_use([variant]) == tuple(gpus[: 2 if needs == TWO else 1])
-
-
-def test_unknown_need_is_an_error_of_the_study(tmp_path: Path) -> None:
+    for number, (needs, arches, settings, reason) in enumerate(NEEDS):
+        study = write_study(tmp_path / f"s{number}", {"name": "one", "needs": list(needs)})
+        gpus = [Gpu(None, "", f"GPU-{n}", 4 + n, arch, "") for n, arch in enumerate(arches)]
+        place = Place(Path(), "box", gpus=gpus, **settings)
+        assert place.unmet(study.variants[0]) == reason
+        assert place.in_use(study.variants) == tuple(gpus[: 2 if needs == TWO else 1])
     for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, {"peers": 1}):
         with pytest.raises(FieldError, match=r"needs\.0: expected gpu, sm_<NN>, cuda>=<X\.Y>, "):
-            variant_with(tmp_path, need)
+            write_study(tmp_path / "unknown", {"name": "one", "needs": [need]})
 
 
 def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place) -> None:
@@ -197,17 +148,14 @@ def test_pending_is_decided_by_code_cases_and_grid(tmp_path: Path, place: Place)
     assert plan_pending(study, GRID, place, runs=2) is None
     plan = plan_pending(study, GRID, place, runs=3)
     assert plan is not None and plan.asked == ()
-    for path in (place.folder / "fresh").glob("*.csv"):  # a damaged run is pending again
-        path.write_text("")
-    assert names() == ["one", "two"]
 
 
 def test_a_skipped_variant_is_pending_once_its_need_is_met(tmp_path: Path, place: Place) -> None:
     """One without a case in the grid is left alone."""
-    study = write_study(tmp_path / "needy", {"name": "one", "needs": ["managed"]}, {"name": "two"})
-    one, two = study.variants
-    only_full = replace(two, cases=tuple(replace(case, grid="full") for case in two.cases))
-    study = replace(study, variants=(one, only_full))
+    full = {"n": [9], "payload_bytes": 9, "grid": "full"}
+    needy = {"name": "one", "needs": ["managed"]}
+    study = write_study(tmp_path / "needy", needy, {"name": "two", "cases": ["full"]}, full=full)
+    one, _ = study.variants
     assert pending(study, place, "default") == [one]
     run(plan_of(study, place, rounds=1))
     assert pending(study, place, "default") == pending(study, place, "default", runs=2) == []

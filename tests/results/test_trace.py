@@ -51,7 +51,7 @@ PAGE: Final = ROOT / "docs" / "architecture.md"
 MAX_FILES: Final = 20
 """Maximum number of files that a host time passes, without those of `analysis/base`."""
 SHAPES: Final = {
-    "a round": "build/rounds/<machine>/…/round-00.csv",
+    "a round": "build/rounds/<machine>/…/round-00.json",
     "measuring": "results/<machine>/<study>/<run>.csv",
     "rule `summarise_study`": "build/tables/<study>/summary.csv",
     "rule `charts`": "build/charts/<study>/steps.json",
@@ -102,7 +102,7 @@ def test_a_host_time_passes_few_files_in_four_shapes_under_one_name(tmp_path: Pa
     studies = {study.name: study}
     place = Place(tmp_path / "results", "test-box", cuda="13.0")
     journal = measure(plan_of(study, place, rounds=2))
-    left = [next(journal.folder.glob("round-*.csv")).read_text()]
+    left = [next(journal.folder.glob("round-*.json")).read_text()]
     trace(passed[0])
     list(publish(journal, host()))
     sys.setprofile(None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -66,16 +65,9 @@ def succeed(copy: Path, *targets: str, settings: tuple[str, ...] = SETTINGS) -> 
     return done.stdout
 
 
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
-def copy_of_pipeline(folder: Path) -> Path:
-    """Copy the files of the repository, but with synthetic studies, pages and published results."""
+def copy_of_pipeline(folder: Path, *, alone: bool = False) -> Path:
+    """Copy the files of the repository, but with synthetic studies, pages and published results;
+    `alone` with one study, and no results."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
@@ -93,6 +85,11 @@ def copy_of_pipeline(folder: Path) -> Path:
         replace_in(folder / name, *change)
     (folder / "profiles").symlink_to("workflow/profiles")
     make_root(folder)
+    for other in ("copy", "strides") if alone else ():
+        shutil.rmtree(folder / "kernels" / other)
+        (folder / "docs" / "studies" / f"{other}.md").unlink()
+    if alone:
+        shutil.rmtree(folder / "results")
     config = read_yaml(folder / "config" / "config.yaml")
     config["grids"]["default"] |= {"rounds": ROUNDS, "samples": SAMPLES}
     (folder / "config" / "config.yaml").write_text(yaml.safe_dump(config))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,29 +15,25 @@ MACHINES = [
     {"name": "small-box"},
     {"name": "large-box", "partition": "second", "constraint": "large", "gpus": 1, "runs": 2},
 ]
-DESCRIBE = """
+ASKED = {"slurm_partition": "second", "constraint": "large", "gpu": 1}
+DESCRIBE = f"""
 include: "Snakefile"
 
 
 from snakemake.iocontainers import Wildcards
 
-wildcards = Wildcards(fromdict={"machine": "large-box", "run": "1"})
+wildcards = Wildcards(fromdict={{"machine": "large-box", "run": "1"}})
 resources = rules.measure_machine.rule.resources
-asked = {name: resources[name]._evaluator(wildcards) for name in ASKED}
+asked = {{name: resources[name]._evaluator(wildcards) for name in {[*ASKED]}}}
 Path("build/asked.json").write_text(json.dumps(asked))
 """
-ASKED = {"slurm_partition": "second", "constraint": "large", "gpu": 1}
 
 
 @pytest.mark.long
 def test_one_command_measures_and_publishes_every_machine(tmp_path: Path) -> None:
     """Each run on this node, as under Slurm on one that is its own."""
-    copy = copy_of_pipeline(tmp_path / "hotpath")
-    for other in ("copy", "strides"):
-        shutil.rmtree(copy / "kernels" / other)
-        (copy / "docs" / "studies" / f"{other}.md").unlink()
-    (copy / "results" / "published" / "copy.csv").unlink()
-    (copy / "Describe.smk").write_text(DESCRIBE.replace("ASKED", repr([*ASKED])))
+    copy = copy_of_pipeline(tmp_path / "hotpath", alone=True)
+    (copy / "Describe.smk").write_text(DESCRIBE)
     settings = ("machines=" + yaml.safe_dump(MACHINES, default_flow_style=True, width=999).strip(),)
     succeed(copy, "--dry-run", "--snakefile", "Describe.smk", "build", settings=settings)
     assert json.loads((copy / "build" / "asked.json").read_text()) == ASKED

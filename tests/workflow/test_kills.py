@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -28,7 +29,6 @@ COMMANDS = {
         '{"studies": ["calls"], "machine": "test-box"}',
     ],
 }
-TARGETS = ("group", "snakemake", "analysis.measure", "forkserver", "round")
 WAITING = "waiting"
 """While a file of this name exists, only the first round ends."""
 COUNTED = f"""
@@ -56,15 +56,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def begin(copy: Path) -> None:
-    """Remove what an earlier measurement made."""
-    for name in ("results/test-box", "build/rounds"):
+def start(copy: Path, program: str, *, anew: bool = False) -> subprocess.Popen[bytes]:
+    """Start a command, after removing what earlier ones have made if it is to begin `anew`."""
+    for name in ("results/test-box", "build/rounds") if anew else ():
         shutil.rmtree(copy / name, ignore_errors=True)
-    for name in ("begun", "output"):
+    for name in ("begun", "output") if anew else ():
         (copy / name).unlink(missing_ok=True)
-
-
-def start(copy: Path, program: str) -> subprocess.Popen[bytes]:
     place = {"TMPDIR": str(copy / "tmp"), FOLDER_VARIABLE: str(copy)}
     with (copy / "output").open("ab") as output:
         return subprocess.Popen(
@@ -77,28 +74,15 @@ def start(copy: Path, program: str) -> subprocess.Popen[bytes]:
         )
 
 
-def processes(copy: Path) -> dict[str, psutil.Process]:
-    """A process of each kind, of those whose working directory is the copy."""
-    by_kind: dict[str, psutil.Process] = {}
-    for process in psutil.process_iter():
-        try:
-            if process.cwd() != str(copy) or process.status() == "zombie":
-                continue
-            words, parent = process.cmdline(), process.parent()
-            kind = words[2] if len(words) > 2 else "other"
-            if "multiprocessing.forkserver" in " ".join(words):
-                is_round = parent and "forkserver" in " ".join(parent.cmdline())
-                kind = "round" if is_round else "forkserver"
-            by_kind[kind] = process
-        except psutil.Error:
-            continue
-    return by_kind
+def processes(copy: Path) -> list[psutil.Process]:
+    """The processes whose working directory is the copy."""
+    known = psutil.process_iter(["cwd", "status"])
+    return [p for p in known if p.info["cwd"] == str(copy) and p.info["status"] != "zombie"]
 
 
-def complete(copy: Path, program: str, after: str = "") -> None:
+def complete(copy: Path, running: subprocess.Popen[bytes], after: str = "") -> None:
     """The command measures every cell once, and leaves no other file."""
-    code = start(copy, program).wait()
-    output = (copy / "output").read_text()
+    code, output = running.wait(), (copy / "output").read_text()
     assert code == 0, f"{after}:\n{output}"
     folder = copy / "results" / "test-box" / "calls"
     assert_measured_once(folder, ("python", "again", "compiled"), ROUNDS)
@@ -116,7 +100,7 @@ def complete(copy: Path, program: str, after: str = "") -> None:
     [
         ("analysis.measure", 4, 1),
         pytest.param("snakemake", 2, 2, marks=pytest.mark.long),
-        pytest.param("snakemake", 150, 3, marks=pytest.mark.exhaustive),
+        pytest.param("snakemake", 300, 3, marks=pytest.mark.exhaustive),
     ],
 )
 def test_the_same_command_completes_a_killed_measurement(
@@ -124,26 +108,24 @@ def test_the_same_command_completes_a_killed_measurement(
 ) -> None:
     rng = random.Random(seed)
     began = time.monotonic()
-    begin(copy)
-    complete(copy, program)
+    complete(copy, start(copy, program, anew=True))
     duration_s = time.monotonic() - began
-    targets = [target for target in TARGETS if target != "snakemake" or program == target]
     killed = 0
     while killed < trials:
-        begin(copy)
-        running = start(copy, program)
+        running = start(copy, program, anew=True)
         time.sleep(rng.uniform(0, duration_s))
         if running.poll() is not None:
             continue  # It ended before the signal.
-        number, target = rng.choice(SIGNALS), targets[killed % len(targets)]
-        if target == "group":
-            os.killpg(running.pid, number)
-        else:  # the first process if there is no such target now
-            os.kill(getattr(processes(copy).get(target), "pid", running.pid), number)
+        number, victims = rng.choice(SIGNALS), processes(copy)
+        with suppress(IndexError, psutil.NoSuchProcess, ProcessLookupError):  # it ended
+            if killed % 3 == 0:
+                os.killpg(running.pid, number)
+            else:
+                rng.choice(victims).send_signal(number)
         killed += 1
         running.wait()
         wait_for(lambda: not processes(copy))
-        complete(copy, program, f"after {number!r} to {target}")
+        complete(copy, start(copy, program), f"after {number!r} to one of {victims}")
 
 
 @pytest.mark.parametrize(
@@ -152,9 +134,8 @@ def test_the_same_command_completes_a_killed_measurement(
 def test_a_signal_to_snakemake_ends_its_programs_and_keeps_finished_rounds(
     copy: Path, number: int
 ) -> None:
-    begin(copy)
     (copy / WAITING).touch()
-    running = start(copy, "snakemake")
+    running = start(copy, "snakemake", anew=True)
     wait_for(lambda: "calls: round 2 of" in (copy / "output").read_text())
     left_by_a_kill = list((copy / "tmp").iterdir())
     running.send_signal(number)

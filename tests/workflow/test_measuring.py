@@ -12,11 +12,11 @@ import pytest
 
 from analysis.results.store.runs import Run, read_runs
 from tests.editing import replace_in
+from tests.measure.studies import contents
 from tests.workflow.pipeline import (
     ROUNDS,
     SETTINGS,
     add_modules,
-    contents,
     copy_of_pipeline,
     snakemake,
     succeed,
@@ -44,11 +44,10 @@ def runs_by_variant(copy: Path) -> dict[str, list[str]]:
     }
 
 
-def assert_only_host_variants_have_a_new_run(copy: Path, before: dict[str, list[str]]) -> None:
-    after = runs_by_variant(copy)
-    for variant, known in before.items():
-        assert after[variant][variant in HOST_ONLY :] == known
-    assert "Measuring" not in planned(copy)
+def outside_of_build(copy: Path) -> dict[str, bytes]:
+    made = ("build/", ".snakemake/")
+    files = contents(copy).items()
+    return {k: v for k, v in files if not k.startswith(made) and "__pycache__" not in k}
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +60,22 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_fresh_results_are_not_measured_again(copy: Path) -> None:
-    before = contents(copy / "results")
-    assert planned(copy).split()[:1] != ["measure_pending"]
-    replace_in(copy / "kernels" / "calls" / "python.py", "TURNS = 1", "# Enough.\nTURNS = 1")
-    replace_in(copy / "kernels" / "calls" / "bindings.cpp", "// Python's way in", "// The way in")
-    replace_in(copy / "kernels" / "calls" / "study.yaml", "title: Calls that", "title: Calls which")
+def test_only_what_counts_for_a_module_or_a_result_makes_it_anew(copy: Path) -> None:
+    calls, before = copy / "kernels" / "calls", contents(copy / "results")
+    description = calls / "study.yaml"
+    text = description.read_text()
+    (calls / "compiled.cpp").touch()
+    succeed(copy, "build")
+    replace_in(description, "budget_s:", "# Seconds.\nbudget_s:")
+    assert "module" not in planned(copy, "build")
+    replace_in(description, "{name: compiled,", "{name: compiled, flags: [-DANEW],")
+    rebuilt = re.findall(r"^module (.*)", planned(copy, "build"), re.MULTILINE)
+    assert rebuilt == ["calls/compiled"]
+    description.write_text(text)
+
+    replace_in(calls / "python.py", "TURNS = 1", "# Enough.\nTURNS = 1")
+    replace_in(calls / "bindings.cpp", "// Python's way in", "// The way in")
+    replace_in(description, "title: Calls that", "title: Calls which")
     now = time.time_ns()
     for path in copy.rglob("*"):
         if path.is_file() and ".snakemake" not in path.parts:
@@ -75,43 +84,31 @@ def test_fresh_results_are_not_measured_again(copy: Path) -> None:
     assert contents(copy / "results") == before
 
 
-def test_only_settings_of_a_module_rebuild_it(copy: Path) -> None:
-    description = copy / "kernels" / "calls" / "study.yaml"
-    before = description.read_text()
-    (copy / "kernels" / "calls" / "compiled.cpp").touch()
-    try:
-        succeed(copy, "build")
-        replace_in(description, "budget_s:", "# Seconds.\nbudget_s:")
-        assert "module" not in planned(copy, "build")
-        replace_in(description, "{name: compiled,", "{name: compiled, flags: [-DANEW],")
-        rebuilt = re.findall(r"^module (.*)", planned(copy, "build"), re.MULTILINE)
-        assert rebuilt == ["calls/compiled"]
-    finally:
-        description.write_text(before)
-
-
-def test_an_edited_variant_is_measured_again_with_its_baselines_only(copy: Path) -> None:
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_variant_that_was_edited_or_named_is_measured_again_with_its_baselines_only(
+    copy: Path, is_named: bool
+) -> None:
     before, files = runs_by_variant(copy), contents(copy / "results")
-    replace_in(copy / "kernels" / "calls" / "python.py", "TURNS = ", "TURNS = 1 + ")
-    ours = contents(copy / "build")
-    assert "Measuring calls" in planned(copy)
-    assert "Measuring calls" in planned(copy, "site", "grid=smoke")
-    assert (contents(copy / "build"), contents(copy / "results")) == (ours, files)
-    succeed(copy, "measure")
+    if is_named:
+        output = succeed(copy, "-f", "build/measured/calls/python")
+        assert re.search(r"^calls: \d variants measured in \d cells$", output, re.MULTILINE)
+    else:
+        replace_in(copy / "kernels" / "calls" / "python.py", "TURNS = ", "TURNS = 1 + ")
+        built = contents(copy / "build")
+        assert "Measuring calls" in planned(copy)
+        assert "Measuring calls" in planned(copy, "site", "grid=smoke")
+        assert (contents(copy / "build"), contents(copy / "results")) == (built, files)
+        succeed(copy, "measure")
     assert files.items() <= contents(copy / "results").items(), "none is changed"
-    assert_only_host_variants_have_a_new_run(copy, before)
-
-
-def test_a_variant_named_as_a_target_is_measured_again(copy: Path) -> None:
-    before = runs_by_variant(copy)
-    output = succeed(copy, "-f", "build/measured/calls/python")
-    assert re.search(r"^calls: \d variants measured in \d cells$", output, re.MULTILINE)
-    assert output.count("the commit is not known: results name none; ") == 1
-    assert_only_host_variants_have_a_new_run(copy, before)
+    after = runs_by_variant(copy)
+    for variant, known in before.items():
+        assert after[variant][variant in HOST_ONLY :] == known
+    assert "Measuring" not in planned(copy)
 
 
 def test_missing_results_are_measured_despite_a_mark(copy: Path) -> None:
-    """A run has every variant. A copy without .git has no known commit."""
+    """A run has every variant. A copy without .git has no known commit. The smoke grid writes
+    under build only."""
     (copy / MARK).touch()
     shutil.rmtree(copy / "results" / "test-box")
     succeed(copy, "measure")
@@ -123,6 +120,11 @@ def test_missing_results_are_measured_despite_a_mark(copy: Path) -> None:
     assert {row.status for row in run.rows if row.variant == "kernel"} in ({"skipped"}, {"ok"})
     assert (run.about.commit, run.about.dirty, run.about.asked) == (None, None, [])
     assert "Measuring" not in planned(copy)
+    before = outside_of_build(copy)
+    succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
+    assert outside_of_build(copy) == before
+    (run,) = runs(copy, "build/smoke/results")
+    assert {row.round for row in run.rows if row.variant == "python"} == {0, 1}
 
 
 def test_the_site_also_shows_studies_that_are_not_measured(copy: Path) -> None:
@@ -136,28 +138,9 @@ def test_the_site_also_shows_studies_that_are_not_measured(copy: Path) -> None:
     assert studies("module", "grid=smoke").isdisjoint({"copy", "strides"})
 
 
-def test_the_smoke_grid_writes_under_build_only(copy: Path) -> None:
-    def outside() -> dict[str, str]:
-        return {
-            name: digest
-            for name, digest in contents(copy).items()
-            if not name.startswith(("build/", ".snakemake/")) and "__pycache__" not in name
-        }
-
-    before = outside()
-    succeed(copy, "measure", settings=(*SETTINGS, "grid=smoke"))
-    assert outside() == before
-    (run,) = runs(copy, "build/smoke/results")
-    assert {row.round for row in run.rows if row.variant == "python"} == {0, 1}
-
-
 def test_a_site_without_its_first_page_is_published_again(tmp_path: Path) -> None:
-    copy = copy_of_pipeline(tmp_path / "hotpath")
+    copy = copy_of_pipeline(tmp_path / "hotpath", alone=True)
     add_modules(copy)
-    for other in ("copy", "strides"):
-        shutil.rmtree(copy / "kernels" / other)
-        (copy / "docs" / "studies" / f"{other}.md").unlink()
-    shutil.rmtree(copy / "results")  # A missing folder counts as no results.
     succeed(copy)
     summary = (copy / "build" / "summary.csv").read_text()
     assert "\ntest-box,calls,python,calls=100,host_time,s," in summary
@@ -178,9 +161,7 @@ def test_a_wrong_output_fails_every_time_until_it_is_mended(copy: Path) -> None:
         assert failed.returncode and expected in failed.stdout.splitlines(), failed.stdout
         assert failed.stdout.count("calls: round") == ROUNDS * (times == 1)
     source.write_text("def call(:\n")
-    failed = snakemake(copy, "measure")
-    (line,) = (line for line in failed.stdout.splitlines() if line.startswith("error: calls: "))
+    (line,) = re.findall("^error: calls: .*", snakemake(copy, "measure").stdout, re.MULTILINE)
     assert "invalid syntax (python.py, line 1)" in line
     source.write_text(text)
     assert "Measuring" not in planned(copy)
-    succeed(copy, "measure")

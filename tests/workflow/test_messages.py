@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from analysis import ROOT
 from tests.workflow.pipeline import snakemake, succeed
 
@@ -24,37 +22,26 @@ rule fails:
     log: "{{name}}.log"
     shell: "seq 100 > {{log}}; false"
 """
+"""36 quick jobs and one that fails, without a profile."""
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A workflow of 36 quick jobs and one that fails, without a profile."""
+def test_ten_lines_report_the_jobs_and_one_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(WORKFLOW)
-    return tmp_path
-
-
-def test_ten_lines_report_the_jobs_done(folder: Path) -> None:
-    listed = re.findall(r"^make (\d+)$", succeed(folder, "--dry-run"), re.MULTILINE)
+    listed = re.findall(r"^make (\d+)$", succeed(tmp_path, "--dry-run"), re.MULTILINE)
     assert sorted(map(int, listed)) == list(range(35))
-    lines = succeed(folder).splitlines()
+    lines = succeed(tmp_path).splitlines()
     done = [line for line in lines if line.endswith(" of 36 jobs done")]
     assert len(done) == 10 and done[-1] == "36 of 36 jobs done"
     assert len(lines) < 15, lines
 
-
-def test_a_failure_is_printed_once_with_the_end_of_its_log(folder: Path) -> None:
-    failed = snakemake(folder, "a.failed")
+    failed = snakemake(tmp_path, "a.failed")
     lines = failed.stdout.splitlines()
     first = lines.index("failed: fails a")
     assert lines[first + 1 : first + 41] == [str(number) for number in range(61, 101)]
     assert failed.returncode == 1 and len(lines) < 47
-    everything = snakemake(folder, "a.failed", "--verbose").stdout
+    everything = snakemake(tmp_path, "a.failed", "--verbose").stdout
     assert "Error in rule fails" in everything and "CalledProcessError" in everything
-
-
-def test_an_unknown_target_is_one_line_with_the_valid_ones(folder: Path) -> None:
-    lines = snakemake(folder, "fail").stdout.splitlines()
-    assert lines[-1] == (
+    assert snakemake(tmp_path, "fail").stdout.splitlines()[-1] == (
         "error: target: expected one of all, fails, build/measured/STUDY/VARIANT, or a file that a"
         " rule makes, got 'fail'"
     )

@@ -1,12 +1,11 @@
 # Measures what lacks fresh samples, and profiles what lacks captures. Hashes decide, not file times.
 # Rules that need no samples have a higher priority: nothing else then waits during a measurement,
 # and Snakemake checks waiting jobs at least once a second.
-import time
 from contextlib import ExitStack
 
 from analysis.base.gpu import NoGpu, open_gpus
 from analysis.measure.places import find_places
-from analysis.measure.plan import lacks_captures, outcome, pending, wrong_variants
+from analysis.measure.plan import lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
 from analysis.toolchain.compilers import UnsupportedGpu
 
@@ -14,10 +13,8 @@ MARKS = Path(".snakemake") / "hotpath" / CONFIG.grid.name
 MEASURED = MARKS / "pending"
 """Marks everything pending as measured by this invocation."""
 PROFILED = MARKS / "profiled"
-READ_AHEAD = Path("build/read_ahead")
 MACHINE_MARKS = TABLES / "machines"
 MEASURING = sources("config/config.yaml", "analysis/**/*.py")
-STARTED = time.time()
 
 
 @ending_in_one_line
@@ -101,43 +98,11 @@ def measuring_inputs(study, variants=None):
 
 
 def pending_inputs(wildcards):
-    has_gpu = any(place.gpus for place in (here()[0] or {}).values())
-    paths = [measuring_inputs(CONFIG.known[study]) for study in unfinished()[0]]
-    return sum(paths, [READ_AHEAD] if has_gpu else [])
+    return [path for name in unfinished()[0] for path in measuring_inputs(CONFIG.known[name])]
 
 
 def all_cores(wildcards):
     return workflow.cores  # Nothing else may run on the machine.
-
-
-def print_outcome():
-    """Print what this invocation has measured and skipped."""
-    places, _ = here() if here.cache_info().currsize else (None, "")
-    if places:
-        for line in outcome(CONFIG.studies.values(), places, STARTED):
-            logger.info(line)
-
-
-onsuccess:
-    print_outcome()
-
-
-onerror:
-    print_outcome()
-
-
-# On a new machine, reading PyTorch from the disk and the first access to memory take seconds, so
-# both happen while modules compile.
-rule read_ahead:
-    input:
-        ancient(MEASURING),
-    output:
-        touch(READ_AHEAD),
-    log:
-        "build/logs/read_ahead.log",
-    priority: 1000
-    shell:
-        "nice {PYTHON:q} -m analysis.measure.read_ahead 2> {log}"
 
 
 # One process for all studies: imports and the start of a process take longer than most cells.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from analysis import BUILD, ROOT
 from analysis.base.cli import fail_in_one_line, program, settings
@@ -24,7 +24,7 @@ from analysis.measure.profile import ncu
 from analysis.results.store import keys
 from analysis.results.store.records import CAPTURED, Counter, Event
 from analysis.results.store.runs import add
-from analysis.study import CAPTURE_KINDS, Study, Variant
+from analysis.study import CAPTURE_KINDS, Study
 from analysis.study.config import Config, load_config
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
@@ -40,34 +40,18 @@ def capture_all(study: Study, config: Config) -> None:
         place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
         host = describe(place.gpus)
-    toolchain = find_toolchain(config.nvcc, config.libfabric)
-    by_case: dict[str, list[Variant]] = {}
-    for variant in study.variants:
-        case = study.captured_case(variant)
-        if case and variant.on_gpu and place.unmet(variant) is None:
-            by_case.setdefault(case, []).append(variant)
-    show_only(place.in_use([variant for variants in by_case.values() for variant in variants]))
-    commit = commit_of(ROOT)
-    folder = place.folder / study.name
+    toolchain, commit = find_toolchain(config.nvcc, config.libfabric), commit_of(ROOT)
+    runnable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
+    cases = [(v, case) for v in runnable if (case := study.captured_case(v))]
+    show_only(place.in_use([variant for variant, _ in cases]))
     for kind in CAPTURE_KINDS:
-        records: list[Any] = []
-        variants: dict[str, keys.CapturedVariant] = {}
-        for case, of_case in by_case.items():
-            names = [variant.name for variant in of_case if kind in variant.captures]
-            found, reason = capture(kind, study, case, names, built_modules(arch))
-            records += found
-            seen = {record.variant for record in found}
-            for name in names:
-                status = CAPTURED if name in seen else f"not captured: {reason}"
-                print(f"{study.name}/{name}: {kind}: {status}", file=sys.stderr)
-                variants[name] = keys.CapturedVariant(
-                    case=case,
-                    source_sha256=fingerprint(study, study.variant(name)),
-                    status=status,
-                    bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
-                )
-        if not variants:
+        of_kind = {v.name: case for v, case in cases if kind in v.captures}
+        if not of_kind:
             continue
+        records, reason = capture(kind, study, of_kind, built_modules(arch))
+        statuses = dict.fromkeys(of_kind, f"not captured: {reason}")
+        statuses |= dict.fromkeys((record.variant for record in records), CAPTURED)
+        print(f"{study.name}: {kind}: {statuses}", file=sys.stderr)
         about = keys.CaptureFile(
             format=keys.FORMAT,
             kind=kind,
@@ -79,25 +63,31 @@ def capture_all(study: Study, config: Config) -> None:
             files={},
             host=host,
             compiler=keys.Compiler(nvcc=toolchain.version, cxx=toolchain.cxx_version, arch=arch),
-            variants=variants,
+            variants={
+                name: keys.CapturedVariant(
+                    case=case,
+                    source_sha256=fingerprint(study, study.variant(name)),
+                    status=statuses[name],
+                    bounds=study.bounds_of(name, counted=True) if kind == "counters" else {},
+                )
+                for name, case in of_kind.items()
+            },
         )
         text = records_text(type(records[0]), records, ".9f") if records else ""
         name = about.file_name.replace(".json", ".csv")
-        add(folder, about, {name: text} if text else {})
+        add(place.folder / study.name, about, {name: text} if text else {})
 
 
 def capture(
-    kind: CaptureKind, study: Study, case: str, names: Sequence[str], modules: Path
+    kind: CaptureKind, study: Study, cases: Mapping[str, str], modules: Path
 ) -> tuple[list[Counter] | list[Event], str]:
-    """The records of one kind of these variants in a case, and why a variant has none."""
-    if not names:
-        return [], NO_KERNEL
+    """The records of one kind of the variants in their `cases`, and why a variant has none."""
     with TemporaryDirectory(dir=BUILD) as folder:
-        words = [kind, study.name, case, str(modules), folder, *names]
+        words = [kind, study.name, str(modules), folder, *cases]
         session = [sys.executable, "-m", "analysis.measure.profile.session", *words]
         try:
             if kind == "counters":
-                return list(ncu.parse(ncu.capture(session), case)), NO_KERNEL
+                return list(ncu.parse(ncu.capture(session), cases)), NO_KERNEL
             done = subprocess.run(session, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise HotpathError((done.stderr.strip().splitlines() or ["no message"])[-1])

@@ -6,7 +6,7 @@ import csv
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from analysis.base.errors import HotpathError
@@ -47,44 +47,39 @@ METRICS = (
 )
 
 
-def known_metrics(ncu: str) -> list[str]:
-    """The METRICS that the tool supports for this GPU, in order. Those of a launch are never
-    listed. HotpathError in the tool's words if it lists none."""
-    listed = subprocess.run(
-        [ncu, "--query-metrics"], capture_output=True, text=True, errors="replace", check=False
-    )
-    names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
-    if listed.returncode != 0 or not names.intersection(m.partition(".")[0] for m in METRICS):
-        raise HotpathError(f"ncu --query-metrics: {_said(listed)}")
-    return [m for m in METRICS if m.partition(".")[0] in names or m.startswith("launch__")]
-
-
-def _said(done: subprocess.CompletedProcess[str]) -> str:
-    """The tool's error, or the end of its output."""
-    text = done.stdout + done.stderr
-    error = re.search(r"==ERROR==\s*(.+)", text)
-    return error[1] if error else " ".join(text.split())[-300:] or f"exit code {done.returncode}"
-
-
-def capture(command: Sequence[str]) -> str:
-    """Profile `command`, which starts the profiler itself; returns the raw CSV.
-
-    HotpathError contains the tool's message, such as a missing permission for counters.
-    """
-    ncu = shutil.which("ncu")
-    if ncu is None:
+def run(*arguments: str) -> str:
+    """The output of the tool. HotpathError has its message, such as a missing permission."""
+    if shutil.which("ncu") is None:
         raise HotpathError("ncu is not in PATH")
-    options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]
-    options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
-    options += ["--target-processes", "all", "--metrics", ",".join(known_metrics(ncu))]
-    done = subprocess.run([ncu, *options, *command], capture_output=True, text=True, check=False)
-    if done.returncode != 0 or "==ERROR==" in done.stdout + done.stderr:
-        raise HotpathError(_said(done))
+    done = subprocess.run(
+        ["ncu", *arguments], capture_output=True, text=True, errors="replace", check=False
+    )
+    text = done.stdout + done.stderr
+    if done.returncode != 0 or "==ERROR==" in text:
+        error = re.search(r"==ERROR==\s*(.+)", text)
+        said = error[1] if error else " ".join(text.split())[-300:]
+        raise HotpathError(f"ncu: {said or f'exit code {done.returncode}'}")
     return done.stdout
 
 
-def parse(text: str, case: str) -> Iterator[Counter]:
-    """A counter for every metric of every profiled kernel in the tool's raw CSV.
+def known_metrics() -> list[str]:
+    """The METRICS that the tool supports for this GPU, in order. Those of a launch are never
+    listed."""
+    names = {line.split()[0] for line in run("--query-metrics").splitlines() if line.strip()}
+    return [m for m in METRICS if m.partition(".")[0] in names or m.startswith("launch__")]
+
+
+def capture(command: Sequence[str]) -> str:
+    """Profile `command`, which starts the profiler itself; returns the raw CSV."""
+    options = ["--profile-from-start", "off", "--clock-control", "none", "--print-units", "base"]
+    options += ["--nvtx", "--print-nvtx-rename", "kernel", "--csv", "--page", "raw"]
+    options += ["--target-processes", "all", "--metrics", ",".join(known_metrics())]
+    return run(*options, *command)
+
+
+def parse(text: str, cases: Mapping[str, str]) -> Iterator[Counter]:
+    """A counter for every metric of every profiled kernel in the tool's raw CSV; `cases` has the
+    case of each variant.
 
     The tool prefixes the kernel's name with that of the NVTX range, which is the variant's. Lines
     before the table are output of the program. HotpathError if there is no table.
@@ -98,8 +93,9 @@ def parse(text: str, case: str) -> Iterator[Counter]:
     for row in rows:
         if len(row) != len(header):
             raise HotpathError(f"ncu: expected {len(header)} fields, got {len(row)}: {row[:3]}")
-        variant, _, kernel = row[header.index("Kernel Name")].partition("/")
-        for metric, unit, text in zip(header, units, row, strict=True):
+        name, _, kernel = row[header.index("Kernel Name")].partition("/")
+        for metric, unit, value in zip(header, units, row, strict=True):
             with suppress(ValueError):  # n/a: the counter does not exist for this kernel
-                if metric in METRICS:
-                    yield Counter(variant, case, kernel, metric, unit, float(text.replace(",", "")))
+                if metric in METRICS and name in cases:
+                    number = float(value.replace(",", ""))
+                    yield Counter(name, cases[name], kernel, metric, unit, number)

@@ -1,6 +1,6 @@
 """One process in which every variant of a study runs its case once, under a profiler.
 
-    python -m analysis.measure.profile.session counters|timeline STUDY CASE MODULES OUT VARIANT...
+    python -m analysis.measure.profile.session counters|timeline STUDY MODULES OUT VARIANT...
 
 Each output is checked before the profiled launch. Timelines are CUPTI's: Nsight Systems would show
 more, but its recordings cannot be read everywhere.
@@ -60,8 +60,8 @@ def recorder(out: Path) -> Watch:
             elif record.kind == activity.CONCURRENT_KERNEL:
                 what = (record.stream_id, "kernel", record.name, None)
             elif record.kind == activity.MEMCPY:
-                name = f"memcpy {direction(record.copy_kind)}"
-                what = (record.stream_id, "memcpy", name, record.bytes)
+                way = cupti.ActivityMemcpyKind(record.copy_kind).name.replace("TO", "to")  # HtoD
+                what = (record.stream_id, "memcpy", f"memcpy {way}", record.bytes)
             else:
                 what = (record.stream_id, "memset", "memset", record.bytes)
             events.append((record.start, record.end, *what, record.correlation_id))
@@ -82,13 +82,6 @@ def recorder(out: Path) -> Watch:
     return watch
 
 
-def direction(copy_kind: int) -> str:
-    """Direction of a copy by CUPTI's number, such as HtoD from host to device."""
-    from cupti import cupti
-
-    return str(cupti.ActivityMemcpyKind(copy_kind).name).replace("TO", "to")
-
-
 def normalised(variant: str, events: list[RawEvent]) -> list[Event]:
     """Events in order of their start, in seconds since the first one instead of nanoseconds.
     Events that never started are dropped."""
@@ -97,17 +90,18 @@ def normalised(variant: str, events: list[RawEvent]) -> list[Event]:
     return [Event(variant, (e[0] - since) * 1e-9, (e[1] - since) * 1e-9, *e[2:]) for e in known]
 
 
-def main(kind: str, study_name: str, case_id: str, modules: str, out: str, *names: str) -> None:
+def main(kind: str, study_name: str, modules: str, out: str, *names: str) -> None:
     """Set up, check and profile each of `names` in turn; HotpathError if an output is wrong."""
     study = find_study(study_name)
-    constants = {captured.case: captured.constants for captured in study.captured}.get(case_id, {})
+    replaced = {captured.case: captured.constants for captured in study.captured}
     watch = count if kind == "counters" else recorder(Path(out))
     rig = Rig(study, Path(modules), np.random.default_rng(0))
     stream = new_stream()
     for name in names:
         variant = study.variant(name)
-        variant = replace(variant, constants={**variant.constants, **constants})
-        case = next(case for case in variant.cases if case.id == case_id)
+        case = next(case for case in variant.cases if case.id == study.captured_case(variant))
+        constants = {**variant.constants, **replaced.get(case.id, {})}
+        variant = replace(variant, constants=constants)
         bound = rig.bind(variant, case, stream)
         bound.poison_and_launch()
         if wrong := bound.check():
