@@ -10,7 +10,7 @@ import time
 import traceback
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -59,8 +59,9 @@ class Visit:
 
 @dataclass(frozen=True)
 class RoundJob:
-    """Input of a round's process, passed by pickle. `variants` can run here. NVBench writes next to
-    `out`. `started_s` is the time of the monotonic clock when the process starts."""
+    """Input of a round's process, passed by pickle. `variants` can run here. NVBench writes
+    next to `out`. `faults` are the reasons why cells have failed that stopped this round before, by
+    variant and case; `started_s` is the time of the monotonic clock when the process starts."""
 
     study: Study
     variants: Sequence[Variant]
@@ -70,6 +71,7 @@ class RoundJob:
     modules: Path
     gpu_keys: Sequence[int | str]
     out: Path
+    faults: Mapping[tuple[str, str], str] = field(default_factory=dict)
     started_s: float = field(default_factory=time.monotonic)
 
 
@@ -133,7 +135,8 @@ class Bench:
         for variant in self.job.variants:
             for case in variant.in_grid(self.job.grid.name):
                 if self.job.number % case.every == 0:
-                    cells[case.id].append(Cell(variant, case))
+                    fault = self.job.faults.get((variant.name, case.id), "")
+                    cells[case.id].append(Cell(variant, case, failure=fault))
         order = []
         for case_id in self._rng.permutation(list(cells)):
             group = cells[str(case_id)]

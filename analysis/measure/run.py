@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -52,6 +53,14 @@ class Host:
     others: Sequence[int] = ()
 
 
+class RoundError(StudyError):
+    """A round that failed: the variant and case of its last cell, and why."""
+
+    def __init__(self, text: str, cell: tuple[str, str], why: str) -> None:
+        super().__init__(text)
+        self.cell, self.why = cell, why
+
+
 def import_once(plans: Sequence[Plan]) -> None:
     """Import the slow modules of these rounds once, before any use of a GPU, instead of in every
     round. Only a process's first call counts; modules that are not installed are left out."""
@@ -71,7 +80,7 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
     if not plan.runnable:
         return
     journal.folder.mkdir(parents=True, exist_ok=True)
-    look = conditions()
+    look, faults = conditions(), dict[tuple[str, str], str]()
     while numbers := journal.to_measure():
         for place, number in enumerate(numbers):
             left_s = (len(numbers) - place) * plan.budget_s / rounds + later_s
@@ -80,11 +89,17 @@ def run_rounds(journal: Journal, host: Host, of_studies: str = "", later_s: floa
             again = f"; it is repeated: {'; '.join(old.why)}" if old else ""
             of = f"{of_studies}round {number + 1} of {rounds}, about {left} left{again}"
             print(f"{plan.study.name}: {of}", flush=True)
-            look = _run_one(journal, number, host, look)
+            look = _run_one(journal, number, host, look, faults)
 
 
-def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
-    """Run a round in a process and keep its samples; returns the conditions after it."""
+def _run_one(
+    journal: Journal, number: int, host: Host, before: Look, faults: dict[tuple[str, str], str]
+) -> Look:
+    """Run a round in a process and keep its samples; returns the conditions after it.
+
+    If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
+    starts again without it.
+    """
     plan = journal.plan
     energy, started = _energy_j(plan.gpus), time.monotonic()
     job = RoundJob(
@@ -96,9 +111,18 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
         modules=host.modules,
         gpu_keys=[gpu.key for gpu in plan.gpus],
         out=journal.folder / "round",
+        faults=faults,
     )
-    with recording(plan.gpus if plan.study.telemetry else ()) as answers:
-        visits, samples, stages, pid = _supervise(job, host.round_limit_s)
+    try:
+        with recording(plan.gpus if plan.study.telemetry else ()) as answers:
+            visits, samples, stages, pid = _supervise(job, host.round_limit_s)
+    except RoundError as error:
+        shipped = {variant.name for variant in plan.runnable if variant.role == "shipped"}
+        if error.cell in faults or error.cell[0] not in shipped:
+            raise
+        faults[error.cell] = error.why
+        print(f"{error}; the round starts again without this cell", file=sys.stderr)
+        return _run_one(journal, number, host, conditions(), faults)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}
     newcomers, cores, after = others - {*host.others, pid}, psutil.cpu_count() or 1, conditions()
@@ -124,7 +148,7 @@ def _run_one(journal: Journal, number: int, host: Host, before: Look) -> Look:
 
 def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages, int | None]:
     """Run a round in a process: its visits, samples, stages and the id of its process.
-    StudyError if it fails; HotpathError if the disk is full or the process cannot be ended."""
+    RoundError if it fails; HotpathError if the disk is full or the process cannot be ended."""
     context = multiprocessing.get_context("forkserver")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=run_round, args=(job, sender, limit_s))
@@ -151,12 +175,13 @@ def _supervise(job: RoundJob, limit_s: float) -> tuple[list[Visit], str, Stages,
         why = f"took longer than {limit_s:g} s (round_limit_s)"
     if not has_ended:
         why += f"; its process {process.pid} cannot be ended, the GPU may need attention"
-    cell = f"cell {len(visits)}: {visits[-1].variant} {visits[-1].case}" if visits else "its start"
-    is_last = not has_ended or process.exitcode == os.EX_IOERR
-    raise (HotpathError if is_last else StudyError)(
-        f"{job.study.name}: round {job.number + 1}: {cell}: {why}; finished rounds are kept, the "
-        "same command resumes from there"
-    )
+    cell = (visits[-1].variant, visits[-1].case) if visits else ("", "")
+    place = f"cell {len(visits)}: {' '.join(cell)}" if visits else "its start"
+    text = f"{job.study.name}: round {job.number + 1}: {place}: {why}"
+    text += "; finished rounds are kept, the same command resumes from there"
+    if not has_ended or process.exitcode == os.EX_IOERR:
+        raise HotpathError(text)
+    raise RoundError(text, cell, why)
 
 
 def _energy_j(gpus: Sequence[Gpu]) -> float | None:

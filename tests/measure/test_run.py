@@ -155,6 +155,21 @@ def test_a_failed_round_names_its_cell_and_keeps_the_other_rounds(
     assert only_run(place, study).about.run == journal.begun.run
 
 
+def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
+    tmp_path: Path, place: Place
+) -> None:
+    study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"})
+    (study.folder / "trouble").write_text(f"1 {CRASH}")
+    trouble, one = study.variants
+    study = replace(study, variants=(replace(trouble, role="shipped"), one))
+    run(plan_of(study, place))
+    failed = [row for row in only_run(place, study).rows if row.status == "failed"]
+    assert {(row.variant, row.reason) for row in failed} == {
+        ("trouble", f"its process ended with code {-signal.SIGSEGV}")
+    }
+    assert [row.round for row in failed] == [0, 1, 2]
+
+
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
     tmp_path: Path, place: Place
 ) -> None:
