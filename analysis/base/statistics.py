@@ -63,8 +63,8 @@ class Estimate(NamedTuple):
 def estimate(runs: Sequence[Sequence[float]], kind: Kind = TIME) -> Estimate:
     """The median over runs of each run's median over rounds.
 
-    With MIN_RUNS or more, the interval predicts the median of the next run. Two reach from the
-    lower to the higher end of theirs; a run of a single round has none and counts by its value. NaN
+    With MIN_RUNS or more, the interval predicts the median of the next run, around the mean of the
+    runs. With two, it spans both runs' intervals; a run of a single round counts by its value. NaN
     ends if no run has an interval.
     """
     medians = [float(median(rounds)) for rounds in runs]
@@ -161,8 +161,8 @@ def verdict(ratio: float, low: float, high: float, by_run: Sequence[float] = ())
     """The verdict on a speed-up: `faster`, `slower`, `same` or `unclear`.
 
     MIN_RUNS or more ratios `by_run` decide by themselves and by the interval of their geometric
-    mean: all of them must agree, since four runs agree by chance once in eight. Of fewer, the
-    interval from `low` to `high` decides.
+    mean. Both must agree: four runs alone agree by chance once in eight. Of fewer, the interval
+    from `low` to `high` decides.
     """
     if len(by_run) >= MIN_RUNS:
         _, mean_low, mean_high = mean_estimate(by_run)

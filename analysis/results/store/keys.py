@@ -1,6 +1,7 @@
 """Descriptions in the files of results as models: schema, reference and messages at once.
 
-`RunFile` describes one run of one study, `CaptureFile` one capture of counters or timelines.
+`RunFile` describes one run of one study, `CaptureFile` one capture of counters or timelines;
+docs/contract.md says what each key means.
 """
 
 from __future__ import annotations

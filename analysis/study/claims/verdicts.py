@@ -68,7 +68,7 @@ class Outcome:
 
 
 def outcome_of(figure: Figure, bound: str, value: float) -> Outcome:
-    """Whether the interval of `figure` meets a threshold; undecided is not tested.
+    """Whether the interval of `figure` meets a threshold; an undecided interval gives NOT_TESTED.
 
     `bound` is `at_least`, `at_most` or `within`, where `value` is a share of the published figure.
     The interval must lie within what the bound allows; where it lies outside, the claim fails.
