@@ -174,15 +174,15 @@ class Transport:
     Part = SimpleNamespace
 
     def __init__(self, variant: Variant) -> None:
-        found = re.search(r"kPlan = \{(.*?)\};", variant.path.read_text())
+        found = re.search(r"[pP]lan\b.* = \{(.*?)\}", variant.path.read_text(), re.DOTALL)
         assert found is not None
-        words = re.findall(r'"(\w+)"', found[1])
+        words = re.findall(r'"(\w+)"(?!:)', found[1])  # without the keys of a plan in Python
         names = ("rows_in", "moved_by", "written_to", "how", "beside")
         self.plan: dict[str, str] = dict(zip(names, words, strict=True))
         self.sets: list[int] = []
         self.rejoined = 0
 
-    def Bound(self, parts: list[Any], gpus: int, cpus: list[int]) -> Transport:
+    def Bound(self, parts: list[Any], gpus: int, cpus: list[int], operator: str = "") -> Transport:
         assert cpus
         self.parts = parts
         self.sets_in_all = len(parts[0].sources) if parts else 2

@@ -88,6 +88,7 @@ inline std::mutex registering;
 // Whether [at, at + bytes) crosses no border of a registration.
 inline bool is_whole(const void* at, size_t bytes) {
   const uintptr_t begin = uintptr_t(at), end = begin + bytes;
+  const std::lock_guard<std::mutex> lock(registering);  // another thread may register
   return std::none_of(registered.begin(), registered.end(), [=](const auto& range) {
     return begin < range.second && end > range.first && (begin < range.first || end > range.second);
   });
