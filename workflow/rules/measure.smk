@@ -98,7 +98,11 @@ def measuring_inputs(study, variants=None):
 
 
 def pending_inputs(wildcards):
-    return [path for name in unfinished()[0] for path in measuring_inputs(CONFIG.known[name])]
+    return [
+        path
+        for name in unfinished()[0]
+        for path in measuring_inputs(CONFIG.known[name])
+    ]
 
 
 def all_cores(wildcards):
