@@ -52,7 +52,7 @@ def nvlink(facts: StudyFacts) -> PageTable:
         fitted, errors = costs(cases["case_row_bytes"].to_numpy(int), per_row)
         row = [facts.inputs.called(machine), *(quantity(cost, "s") for cost in fitted)]
         good = int((abs(errors) <= WITHIN).sum())
-        rows.append([*row, whole(len(errors)), whole(good), f"{abs(errors).max():.1%}"])
+        rows.append([*row, whole(len(errors)), whole(good), f"{100 * abs(errors).max():.1f} %"])
     empty = "No machine has measured enough sizes of rows."
     return PageTable(columns, rows, empty, columns[1:])
 
