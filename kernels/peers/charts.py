@@ -50,10 +50,11 @@ WAYS: Final = {
 """Variants of one to four GPUs."""
 NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
 SMALL_POOL: Final = 188
+LARGE_POOL: Final = 16384
+"""Pools in MiB."""
 SHARES: Final = np.linspace(0, 1, 41)
 IN_TURN: Final = "in turn"
 AT_ONCE: Final = "at once, at best"
-TIER_CASES: Final = 8
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
@@ -138,7 +139,7 @@ def links(points: pd.DataFrame) -> Chart | None:
     counts = sorted(int(count) for count in rows["gpus"].unique())
     x = alt.X("gpus:Q", title="GPUs", axis=alt.Axis(values=counts, format="d"))
     rows = rows.assign(variant=rows["way"]).sort_values("case_pool_mib")
-    select = Select("case_pool_mib", "pool, MiB")
+    select = Select("case_pool_mib", "pool, MiB", LARGE_POOL)
     return _lines(rows, x, tuple(WAYS), "the number of GPUs", select)
 
 
@@ -169,7 +170,7 @@ def tier_rates(points: pd.DataFrame) -> pd.DataFrame:
 def tier(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """The rate over the peer's share, a line a way, in one case."""
     rows = tier_rates(points).sort_values("case", kind="stable")
-    rows = rows[rows["case"].isin(rows["case"].unique()[:TIER_CASES])]
+    rows = rows[rows["case"].str.startswith("row_bytes=656,")]
     return line_chart(
         rows.assign(state=PREDICTED),
         alt.X("share:Q", title="share in the peer's memory", axis=alt.Axis(format=".0%")),
