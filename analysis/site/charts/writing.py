@@ -116,7 +116,9 @@ def write_chart(
         for key, title in chart.columns.items()
         if key in table
     ]
-    links = {"href": {"field": "href", "type": "nominal"}} if "href" in table else {}
+    # Layers that aggregate rows have no addresses.
+    link = {"test": "isValid(datum.href)", "field": "href", "type": "nominal"}
+    links = {"href": {"condition": link, "value": None}} if "href" in table else {}
     live = {
         **drawing,
         "width": "container",

@@ -132,7 +132,7 @@ def test_menus_choose_the_rows_of_a_picture(tmp_path: Path) -> None:
     document = document_of(tmp_path, "one")
     assert len(document["data"]["values"]) == len(TABLE)
     assert "unused" not in document["data"]["values"][0]
-    assert document["encoding"]["href"]["field"] == "href"
+    assert document["encoding"]["href"]["condition"]["field"] == "href"
     assert document["encoding"]["tooltip"][0]["title"] == "what"
     short = chart_of(TABLE[:2].assign(seconds=1.234e-10))
     assert not write_chart(short, tmp_path, "two").choices, "a menu of one option changes nothing"
