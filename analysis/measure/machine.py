@@ -180,8 +180,9 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
     found = {}
     for index in sorted(folder.glob("index[0-9]*")):
-        level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
-        found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
+        with suppress(OSError, ValueError):  # a virtual machine may not tell all of these
+            level, kind, size = ((index / n).read_text().strip() for n in ("level", "type", "size"))
+            found[f"L{level}_{kind.lower()}_bytes"] = int(size.removesuffix("K")) * 1024
     return found or None
 
 

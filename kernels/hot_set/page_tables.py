@@ -29,10 +29,11 @@ def choice(facts: StudyFacts) -> PageTable:
             other = Markup("{}: {}").format(quantity(least, "s"), _way(fastest))
             row = [facts.inputs.called(machine), whole(requests), whole(misses), binary(pool)]
             row += [_way(found.way), quantity(seconds, "s")]
-            rows.append([*row, other * (fastest != found.way), ratio(published / seconds)])
+            row += [other * (fastest != found.way), ratio(published / seconds)]
+            rows.append([*row, whole(len(found.seconds))])
     columns = ["machine", "requests", "misses", "pool", "use", "time of a layer"]
-    columns += ["the fastest, if another", "speed over a block per request"]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[1:4], columns[5], columns[7]])
+    columns += ["the fastest, if another", "speed over a block per request", "steps measured"]
+    return PageTable(columns, rows, NOT_MEASURED, [*columns[1:4], columns[5], *columns[7:]])
 
 
 def _way(name: str) -> Markup:
