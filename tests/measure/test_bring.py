@@ -303,8 +303,8 @@ def test_a_commit_and_its_packages_are_packed_and_what_they_measure_comes_back(
     assert "--extra compiler --prune numpy --prune altair" in exported
     assert "--python-platform x86_64-manylinux" in installed
 
-    # What was measured is packed though the command fails. The study of several GPUs has a folder
-    # of its own; a trial is not packed.
+    # A failed command still packs its results. The study of several GPUs has a folder of its own; a
+    # trial is not packed.
     archive, nvcc = unpacked / "box.zip", unpacked / ".packages" / "nvidia/cu13/bin/nvcc"
     nvcc.parent.mkdir(parents=True)
     nvcc.write_text("#!/bin/sh\n")

@@ -44,8 +44,8 @@ Cells: TypeAlias = "dict[tuple[str, str, str], list[Row]]"
 
 
 def read(results: Path, study: Study) -> Cells:
-    """What the summary uses of each cell: rows of today's code or else of the newest run; skipped
-    ones only if no other is left, and failed ones alone."""
+    """Rows of each cell that the summary uses: those of today's code, else those of the newest run;
+    skipped ones only if no other is left, and failed ones alone."""
     cells: Cells = defaultdict(list)
     codes = {variant.name: fingerprint(study, variant) for variant in study.variants}
     for path in sorted(results.glob(f"*/{study.name}/*-????????.json"), key=lambda path: path.name):
