@@ -8,21 +8,14 @@ the ways measured in every corner, the answer is the simplest within 5 % of the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, floor
-from pathlib import Path
+from math import ceil, floor, log
 from statistics import geometric_mean
 from typing import Final, TypeAlias
 
-import pandas as pd
-
 from analysis.base.quantities import percent, ratio
-from analysis.results.collect import collect
-from analysis.results.tables.summary import summarise
-from analysis.study import Study, find_study
-from analysis.study.keys import Limit
 
 NEAR: Final = 1.25
 """Largest factor between a question and the outermost measured points, on every axis."""
@@ -42,11 +35,13 @@ axis with the place of an answer in a list."""
 class Answer:
     """The way to use in the cell between `corners`.
 
+    fastest: the fastest of the ways that may be the answer
     seconds: of every way measured in all corners, its times there; the fastest way first
     not_everywhere: ways measured in some corners only
     """
 
     way: str
+    fastest: str
     corners: tuple[Point, ...]
     seconds: Mapping[str, tuple[float, ...]]
     not_everywhere: tuple[str, ...]
@@ -55,33 +50,44 @@ class Answer:
         """Time of a way over the fastest one's, both geometric means over the corners."""
         return geometric_mean(self.seconds[way]) / geometric_mean(next(iter(self.seconds.values())))
 
+    def time_at(self, asked: Point, way: str) -> float:
+        """Seconds of a way, interpolated between the logarithms of the corners."""
+        return _interpolated(dict(zip(self.corners, self.seconds[way], strict=True)), asked)
+
     def remarks(self, called: Callable[[str], str]) -> Iterator[str]:
         """Where another way is faster, with the ways as they are `called`."""
-        if (over := self.over_fastest(self.way)) > 1:
-            fastest = called(next(iter(self.seconds)))
-            yield f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster."
+        over = self.over_fastest(self.way) / self.over_fastest(self.fastest)
+        if over > 1:
+            yield f"Not the fastest, but simpler: {called(self.fastest)} is {percent(over - 1)} faster."
+        if self.not_everywhere:
+            some = "; ".join(map(called, self.not_everywhere))
+            yield f"Measured in some of these cells only: {some}."
         best = map(min, zip(*self.seconds.values(), strict=True))
         worst = max(map(float.__truediv__, self.seconds[self.way], best))
         if worst > 1 + WITHIN and len(self.corners) > 1:
             yield f"In one of these cells, another way is {ratio(worst)} as fast."
 
 
-def answer(times: Times, simplest_first: Sequence[str], asked: Point) -> Answer | None:
-    """The answer to a question; None if it was not measured."""
+def answer(
+    times: Times, simplest_first: Sequence[str], asked: Point, listed: Collection[str] = ()
+) -> Answer | None:
+    """The answer to a question, one of the ways `simplest_first`; None if it was not measured.
+    `listed` ways are compared with it."""
     at = corners(times, asked)
     seconds = {
         way: tuple(times[point][way] for point in at)
-        for way in simplest_first
+        for way in (*simplest_first, *listed)
         if at and all(way in times[point] for point in at)
     }
-    if not seconds:
-        return None
     means = {way: geometric_mean(of_way) for way, of_way in seconds.items()}
-    fastest = sorted(means, key=means.__getitem__)
-    limit = (1 + WITHIN) * means[fastest[0]]
+    offered = [way for way in means if way not in listed]
+    if not offered:
+        return None
+    fastest = min(offered, key=means.__getitem__)
     some = dict.fromkeys(way for point in at for way in times[point] if way not in seconds)
-    way = next(way for way in seconds if means[way] <= limit)
-    return Answer(way, at, {way: seconds[way] for way in fastest}, tuple(some))
+    way = next(way for way in offered if means[way] <= (1 + WITHIN) * means[fastest])
+    ordered = {way: seconds[way] for way in sorted(means, key=means.__getitem__)}
+    return Answer(way, fastest, at, ordered, tuple(some))
 
 
 def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
@@ -105,6 +111,20 @@ def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
     return tuple((value, *others) for value in sorted(near) for others in around[value])
 
 
+def _interpolated(seconds: Mapping[Point, float], asked: Point) -> float:
+    if not asked:
+        return seconds[()]
+    by_first: dict[int, dict[Point, float]] = defaultdict(dict)
+    for (value, *others), here in seconds.items():
+        by_first[value][tuple(others)] = here
+    (low, first), *more = [(v, _interpolated(by_first[v], asked[1:])) for v in sorted(by_first)]
+    if not more:
+        return first
+    ((high, last),) = more
+    share = log(asked[0] / low) / log(high / low)
+    return float(first ** (1 - share) * last**share)
+
+
 def nearest(points: Iterable[Point], asked: Point) -> Point | None:
     """The measured point that differs least on its worst axis; None without points."""
 
@@ -115,7 +135,9 @@ def nearest(points: Iterable[Point], asked: Point) -> Point | None:
     return min(points, key=factors, default=None)
 
 
-def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answer], Spans]:
+def all_answers(
+    times: Times, simplest_first: Sequence[str], listed: Collection[str] = ()
+) -> tuple[list[Answer], Spans]:
     """The answers to all questions, and where each holds. Questions in no span have no answer."""
     found: dict[tuple[Point, ...], tuple[int, Answer]] = {}
     # Numbers from which on the neighbours of a question on an axis may be others.
@@ -127,7 +149,7 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
     def spans(asked: Point) -> Spans | int | None:
         """The spans of the axes after those of `asked`; None if they have no answer."""
         if len(asked) == len(bounds):
-            known = answer(times, simplest_first, asked)
+            known = answer(times, simplest_first, asked, listed)
             return found.setdefault(known.corners, (len(found), known))[0] if known else None
         here: Spans = []
         for start, end in pairwise(bounds[len(asked)]):
@@ -139,21 +161,5 @@ def all_answers(times: Times, simplest_first: Sequence[str]) -> tuple[list[Answe
         return here or None
 
     made = spans(()) if times else []
-    assert isinstance(made, list), "a measured point has an answer"
-    return [known for _, known in found.values()], made
-
-
-def fresh_rows(results: Path, study: Study) -> pd.DataFrame:
-    """Fresh and verified rows of a study's summary, read from the folder of results."""
-    studies = {study.name: study}
-    summary = summarise(collect(results, studies, only=studies).samples, studies)
-    return summary[summary["stale"].eq(0) & summary["verified"].eq(1)]
-
-
-def link_rates(results: Path, limit: Limit) -> Mapping[str, float]:
-    """Highest measured payload rate of a study's `limit` in B/s, by machine."""
-    study = find_study(limit.study)
-    rows = fresh_rows(results, study)
-    rows = rows[(rows["variant"] == limit.variant) & rows["metric"].isin(study.time_metrics)]
-    rates = rows["case"].map(lambda case: study.payloads[limit.variant, case]) / rows["median"]
-    return {str(machine): rate for machine, rate in rates.groupby(rows["machine"]).max().items()}
+    assert made is None or isinstance(made, list)
+    return [known for _, known in found.values()], made or []
