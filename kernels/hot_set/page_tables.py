@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts
+from analysis.api.charts import PageTable, StudyFacts, situations_of
 from analysis.api.quantities import binary, quantity, ratio, whole
-from analysis.api.tables import answer
 
-from .cells import FETCH_ALL, PUBLISHED_WAY, scattered, step_names, times_by_machine
+from .answers import HOT_SET, PUBLISHED_WAY
+from .cells import FETCH_ALL, scattered, step_names
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
 
@@ -19,20 +19,20 @@ NOT_MEASURED: Final = "No machine has measured these cases yet."
 def choice(facts: StudyFacts) -> PageTable:
     """The variant to take by requests, misses and pool, with the cost of a layer."""
     rows = []
-    for machine, times in times_by_machine(facts).items():
-        for point in sorted(times):
-            if not (found := answer(times, step_names(facts), point)):
-                continue
+    for here in situations_of(facts, HOT_SET):
+        for point in sorted(here.times):
+            found = here.answer(point)
+            assert found is not None, "a measured point has an answer"
             (seconds,), (published,) = found.seconds[found.way], found.seconds[PUBLISHED_WAY]
-            fastest, (least,) = next(iter(found.seconds.items()))
+            (least,) = found.seconds[found.fastest]
             requests, pool, misses = point
-            other = Markup("{}: {}").format(quantity(least, "s"), _way(fastest))
-            row = [facts.inputs.called(machine), whole(requests), whole(misses), binary(pool)]
+            other = Markup("{}: {}").format(quantity(least, "s"), _way(found.fastest))
+            row = [facts.inputs.called(here.machine), whole(requests), whole(misses), binary(pool)]
             row += [_way(found.way), quantity(seconds, "s")]
-            row += [other * (fastest != found.way), ratio(published / seconds)]
+            row += [other * (found.fastest != found.way), ratio(published / seconds)]
             rows.append([*row, whole(len(found.seconds))])
     columns = ["machine", "requests", "misses", "pool", "use", "time of a layer"]
-    columns += ["the fastest, if another", "speed over a block per request", "steps measured"]
+    columns += ["the fastest, if another", "speed over a block per request", "ways measured"]
     return PageTable(columns, rows, NOT_MEASURED, [*columns[1:4], columns[5], *columns[7:]])
 
 

@@ -58,7 +58,8 @@ class Answer:
         """Where another way is faster, with the ways as they are `called`."""
         over = self.over_fastest(self.way) / self.over_fastest(self.fastest)
         if over > 1:
-            yield f"Not the fastest, but simpler: {called(self.fastest)} is {percent(over - 1)} faster."
+            fastest = called(self.fastest)
+            yield f"Not the fastest, but simpler: {fastest} is {percent(over - 1)} faster."
         if self.not_everywhere:
             some = "; ".join(map(called, self.not_everywhere))
             yield f"Measured in some of these cells only: {some}."
@@ -73,7 +74,16 @@ def answer(
 ) -> Answer | None:
     """The answer to a question, one of the ways `simplest_first`; None if it was not measured.
     `listed` ways are compared with it."""
-    at = corners(times, asked)
+    return _answer(times, simplest_first, Grid(times).corners(asked), listed)
+
+
+def _answer(
+    times: Times,
+    simplest_first: Sequence[str],
+    at: tuple[Point, ...],
+    listed: Collection[str],
+) -> Answer | None:
+    """The answer in the cell between the corners `at`."""
     seconds = {
         way: tuple(times[point][way] for point in at)
         for way in (*simplest_first, *listed)
@@ -90,25 +100,30 @@ def answer(
     return Answer(way, fastest, at, ordered, tuple(some))
 
 
-def corners(points: Iterable[Point], asked: Point) -> tuple[Point, ...]:
-    """The measured points around a question; empty if it lies outside.
+class Grid:
+    """Measured points as a tree with a level for each axis."""
 
-    The neighbours on the first axis are those among whose points the rest of the question lies.
-    """
-    if not asked:
-        return ((),)
-    first, *rest = asked
-    rests: dict[int, list[Point]] = defaultdict(list)
-    for value, *others in points:
-        rests[value].append(tuple(others))
-    around = {value: found for value in rests if (found := corners(rests[value], tuple(rest)))}
-    near = {
-        *sorted(v for v in around if v <= first)[-1:],
-        *sorted(v for v in around if v >= first)[:1],
-    }
-    if len(near) == 1:
-        near = {v for v in near if v <= NEAR * first and first <= NEAR * v}
-    return tuple((value, *others) for value in sorted(near) for others in around[value])
+    def __init__(self, points: Iterable[Point]) -> None:
+        rests: dict[int, list[Point]] = defaultdict(list)
+        for value, *others in filter(None, points):
+            rests[value].append(tuple(others))
+        self._rests = {value: Grid(rests[value]) for value in sorted(rests)}
+        self._known: dict[Point, tuple[Point, ...]] = {(): ((),)}
+
+    def corners(self, asked: Point) -> tuple[Point, ...]:
+        """The measured points around a question; empty if it lies outside.
+
+        The neighbours on the first axis are those among whose points the rest of the question lies.
+        """
+        if asked in self._known:
+            return self._known[asked]
+        first, rest = asked[0], asked[1:]
+        around = {v: found for v, grid in self._rests.items() if (found := grid.corners(rest))}
+        near = {*[v for v in around if v <= first][-1:], *[v for v in around if v >= first][:1]}
+        if len(near) == 1:
+            near = {v for v in near if v <= NEAR * first and first <= NEAR * v}
+        found = tuple((value, *others) for value in sorted(near) for others in around[value])
+        return self._known.setdefault(asked, found)
 
 
 def _interpolated(seconds: Mapping[Point, float], asked: Point) -> float:
@@ -139,7 +154,9 @@ def all_answers(
     times: Times, simplest_first: Sequence[str], listed: Collection[str] = ()
 ) -> tuple[list[Answer], Spans]:
     """The answers to all questions, and where each holds. Questions in no span have no answer."""
-    found: dict[tuple[Point, ...], tuple[int, Answer]] = {}
+    grid = Grid(times)
+    places: dict[tuple[Point, ...], int | None] = {}
+    found: list[Answer] = []
     # Numbers from which on the neighbours of a question on an axis may be others.
     bounds = [
         sorted({n for v in values for n in (ceil(v / NEAR), v, v + 1, floor(v * NEAR) + 1)})
@@ -149,8 +166,12 @@ def all_answers(
     def spans(asked: Point) -> Spans | int | None:
         """The spans of the axes after those of `asked`; None if they have no answer."""
         if len(asked) == len(bounds):
-            known = answer(times, simplest_first, asked, listed)
-            return found.setdefault(known.corners, (len(found), known))[0] if known else None
+            at = grid.corners(asked)
+            if at not in places:
+                known = _answer(times, simplest_first, at, listed)
+                places[at] = len(found) if known else None
+                found.extend([known] if known else [])
+            return places[at]
         here: Spans = []
         for start, end in pairwise(bounds[len(asked)]):
             if (inner := spans((*asked, start))) is None:
@@ -162,4 +183,4 @@ def all_answers(
 
     made = spans(()) if times else []
     assert made is None or isinstance(made, list)
-    return [known for _, known in found.values()], made or []
+    return found, made or []
