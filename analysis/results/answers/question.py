@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +31,8 @@ HELD_OUT: Final = "held_out"
 """Prefix of case sets that test the answers, which do not use them."""
 MAP: Final = "map_"
 """Prefix of case sets that were added for the answers."""
+MAP_SHARE: Final = 0.9
+"""A way belongs to the map if it was measured in at least this share of its cells."""
 COLUMNS: Final = (
     *("way", "time", "rate", "of the link", "call returns after", "takes", "over the fastest"),
 )
@@ -109,7 +111,7 @@ class Question:
     places: the axes' and choices' values of a variant's case, one for each situation that it
       belongs to; none if the case answers another question
     link: study and variant whose highest rate no answer exceeds
-    base: the way that every point must have been measured with, if any
+    base: the way that every point of a machine without the map must have been measured with, if any
     multiple: the number on the first axis must be a multiple of this
     constants: rules that others follow, by their name; the first that fits counts
     """
@@ -148,6 +150,7 @@ class Situation:
     returns: the same until the call returns
     payload: bytes by point
     held_out: times of the points that test the answers
+    of_map: points that were measured for the answers
     link: rate of the link in B/s, infinite if unknown
     """
 
@@ -160,6 +163,18 @@ class Situation:
     returns: dict[Point, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     payload: dict[Point, int] = field(default_factory=dict)
     held_out: dict[Point, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    of_map: set[Point] = field(default_factory=set)
+
+    def drop_incomplete(self) -> None:
+        """Leave out points without the ways of MAP_SHARE of the map's cells; without any of these,
+        points without the question's base. As corners, they would hide ways that others have."""
+        ways = [way for point in self.of_map for way in self.times[point]]
+        least = MAP_SHARE * len(self.of_map)
+        needed = {way for way, count in Counter(ways).items() if count >= least}
+        needed = needed & {*self.question.offered} or {*filter(None, [self.question.base])}
+        for point, times in [*self.times.items()]:
+            if not needed <= times.keys() or not times.keys() & {*self.question.offered}:
+                del self.times[point]
 
     @property
     def in_words(self) -> str:
@@ -253,7 +268,7 @@ def situations(
     the link's, of which only fresh and verified ones count."""
     of_link, variant = question.link
     links = link_rates(summary, studies[of_link], variant) if of_link in studies else {}
-    held_out = cases_of_sets(study, HELD_OUT)
+    held_out, of_map = cases_of_sets(study, HELD_OUT), cases_of_sets(study, MAP)
     rows = _fresh(summary[summary["study"] == study.name])
     rows = rows[rows["variant"].isin(question.ways) & rows["metric"].isin([ARRIVED, RETURNED])]
     found: dict[tuple[str, ...], Situation] = {}
@@ -271,17 +286,11 @@ def situations(
                 here.returns[point][way] = row["median"]
                 continue
             times = here.held_out if row["case"] in held_out else here.times
+            here.of_map.update([point] if row["case"] in of_map else ())
             times[point][way] = max(row["median"], here.payload[point] / here.link)
     for here in found.values():
-        for point in [point for point, ways in here.times.items() if not _is_complete(here, ways)]:
-            del here.times[point]
+        here.drop_incomplete()
     return [here for here in found.values() if here.times]
-
-
-def _is_complete(here: Situation, ways: Collection[str]) -> bool:
-    """Whether a point can be part of an answer."""
-    base = here.question.base
-    return base in ways if base else any(way in ways for way in here.question.offered)
 
 
 def _fresh(rows: pd.DataFrame) -> pd.DataFrame:
