@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from analysis.api.answers import Axis, Choice, Question, Way
+from analysis.api.answers import Axis, Choice, Question, Rule, Way
 from analysis.api.study import CaseValue, Study
 
 MOST_CORES: Final = "7 of 8 cores"
@@ -70,7 +71,25 @@ ROWS: Final = Question(
     places=places,
     link=("link_calibration", "copy_engine"),
     base="loads_first",
-    rules=[],
+    rules=[
+        Rule(
+            "Up to 8,192 scattered rows from more than 1 GiB: a kernel with CPU threads.",
+            "both_on_request",
+            {"layout": ["scattered"]},
+            {"rows": (1, 8192), "pool": (2**30 + 1, math.inf)},
+        ),
+        Rule(
+            "More of them from at least 4 GiB: a kernel, CPU threads and the copy engine.",
+            "both_engines",
+            {"layout": ["scattered"]},
+            {"rows": (8193, math.inf), "pool": (2**32, math.inf)},
+        ),
+        Rule(
+            "Rows stored four together, whatever the pool: a kernel with streaming hints.",
+            "streaming",
+            {"layout": ["pages_4"]},
+        ),
+    ],
 )
 
 

@@ -40,8 +40,6 @@ _SIZE: Final = Axis("size", "size of a piece", 24 * KIB, is_bytes=True)
 _COUNT: Final = Axis("count", "pieces of a request", 1024)
 _DIRECTION: Final = Choice("direction", "direction", {"h2d": "to the device", "d2h": "to the host"})
 _LINK: Final = ("link_calibration", "copy_engine")
-_TO_DEVICE: Final = {"direction": ["h2d"]}
-_IDLE: Final = {**_TO_DEVICE, "device": ["scattered"], "stream": ["idle"]}
 
 
 def _method(variant: str) -> str:
@@ -117,7 +115,12 @@ EVEN_ROWS: Final = Question(
     link=_LINK,
     multiple=16,
     rules=[
-        Rule("Even rows: one `cudaMemcpy2DAsync`.", "pinned_2d", {"memory": ["pinned"]}),
+        Rule(
+            "Even rows of at least 256 B: one `cudaMemcpy2DAsync`.",
+            "pinned_2d",
+            {"memory": ["pinned"]},
+            {"size": (256, math.inf)},
+        ),
     ],
 )
 PIECES: Final = Question(
@@ -133,7 +136,28 @@ PIECES: Final = Question(
     places=_places("pieces"),
     link=_LINK,
     multiple=16,
-    rules=[],
+    rules=[
+        Rule(
+            "At least 256 scattered pieces below 4 KiB, to the device: a kernel on all SMs.",
+            "pinned_list_gather",
+            {"direction": ["h2d"], "device": ["scattered"]},
+            {"size": (1, 4 * KIB - 1), "count": (256, math.inf)},
+        ),
+        Rule(
+            "At least 64 scattered pieces of 4 KiB to 2 MiB: a kernel of eight thread blocks.",
+            "pinned_list_gather_8",
+            {"device": ["scattered"]},
+            {"size": (4 * KIB, 2 * KIB**2), "count": (64, math.inf)},
+        ),
+        Rule(
+            "No kernel allowed, at least 16 pieces above 24 KiB: one batched call. Smaller ones to"
+            " the device: never on an idle stream.",
+            "pinned_list_batch",
+            {"device": ["scattered"]},
+            {"size": (24 * KIB + 1, math.inf), "count": (16, math.inf)},
+            BY_DRIVER,
+        ),
+    ],
     # vLLM copies pieces by a kernel of its own, of which ours takes the place here.
     constants={
         "vLLM's thresholds": [
