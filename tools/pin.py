@@ -5,8 +5,8 @@
     pool.copy(on_gpu, rows)
 
 Needs Linux and PyTorch with CUDA. Threads clear huge pages; then one registers them in chunks, as
-the driver's lock admits one at a time and is free between two chunks. CUDA refuses a copy across the border of two chunks, so
-copy() splits it. `python pin.py [--json] [--gib N]` measures it beside PyTorch's way.
+the driver's lock admits one at a time and is free between two chunks. CUDA refuses a copy across
+the border of two chunks, so copy() splits it. `python pin.py [--json] [--gib N]` measures it beside PyTorch's way.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON = {"model", "agreement", "timeline", "cases", "steps"}
 """Charts and tables that every study may have."""
 OF_MORE = {
-    *("page_table_reads", "reach", "predicted_links"),
+    *("page_table_reads", "reach", "predicted_links", "gpus"),
     *("agreement", "repeatability", "measuring"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""

@@ -163,6 +163,16 @@ def test_held_out_cells_score_ways_and_times() -> None:
     assert score_rule(replace(rule, among=(), where={"direction": ["d2h"]}), [here]).cells == 0
 
 
+def test_a_map_leaves_out_points_that_hide_its_ways() -> None:
+    few: Times = {(64, 16): {LOOP: 1e-6}, (128, 16): {LOOP: 1e-6, GATHER: 2e-6}}
+    here = box({**few, (256, 16): {LOOP: 1e-6, GATHER: 2e-6}})
+    here.drop_incomplete()
+    assert len(here.times) == 3
+    here.of_map.update([(128, 16), (256, 16)])
+    here.drop_incomplete()
+    assert [*here.times] == [(128, 16), (256, 16)]
+
+
 def test_the_map_is_complete_or_says_what_is_missing() -> None:
     study = STUDIES["transfers"]
     of_map = cases_of_sets(study, MAP)
