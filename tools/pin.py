@@ -6,7 +6,8 @@
 
 Needs Linux and PyTorch with CUDA. Threads clear huge pages; then one registers them in chunks, as
 the driver's lock admits one at a time and is free between two chunks. CUDA refuses a copy across
-the border of two chunks, so copy() splits it. `python pin.py [--json] [--gib N]` measures it beside PyTorch's way.
+the border of two chunks, so copy() splits it. `python pin.py [--json] [--gib N]` measures it beside
+PyTorch's way.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def form_data(facts: StudyFacts, question: Question) -> dict[str, Any]:
         "study": facts.study.name,
         "fields": fields,
         "axes": [axis.name for axis in question.axes],
-        "columns": COLUMNS,
+        "columns": _figures(COLUMNS),
+        "ways": {name: [way.words, way.takes] for name, way in question.ways.items()},
         "tables": [_table(here) for here in found],
         "rows": [
             {"machine": machines[here.machine], "answer": here.cell(point), "with": here.in_words}
@@ -118,7 +119,7 @@ def _table(here: Situation) -> dict[str, Any]:
         "answers": [
             {
                 "lines": here.lines(found),
-                "rows": [[*here.row(found, way), way] for way in found.seconds],
+                "rows": [[way, *_figures(here.row(found, way))] for way in found.seconds],
             }
             for found in answers
         ],
@@ -138,9 +139,17 @@ def unmeasured_answers(facts: StudyFacts) -> Iterator[tuple[str, str, str]]:
         yield from unmeasured(question, facts.study, known)
 
 
+def _figures(cells: Sequence[str]) -> list[str]:
+    """The cells of a way but for its words, which are the same in every answer."""
+    words = (COLUMNS.index("way"), COLUMNS.index("takes"))
+    return [cell for place, cell in enumerate(cells) if place not in words]
+
+
 def write_forms(facts: StudyFacts, folder: Path) -> None:
     """Write the forms of a study with measured answers to the folder of its charts."""
     for question in questions_of(facts.study):
         data = form_data(facts, question)
         if data["tables"]:
-            (folder / f"{question.name}{FORM}").write_text(json.dumps(data, allow_nan=False))
+            (folder / f"{question.name}{FORM}").write_text(
+                json.dumps(data, allow_nan=False, separators=(",", ":"))
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from markupsafe import Markup
 
@@ -41,9 +41,11 @@ def form(page: Page, caption: str, *names: str) -> Markup:
     return PARTS.form(parts, page.root, caption)
 
 
-def _asked(page: Page) -> Iterator[tuple[Question, Mapping[str, list[Situation]]]]:
-    """Every question with measured answers, and its situations by machine."""
-    for facts in page.staged.studies.values():
+def _asked(
+    page: Page, studies: Iterable[str]
+) -> Iterator[tuple[Question, Mapping[str, list[Situation]]]]:
+    """Every question of these studies, and its situations by machine."""
+    for facts in (page.staged.studies[name] for name in studies):
         for question in questions_of(facts.study):
             by_machine: dict[str, list[Situation]] = {}
             for here in situations_of(facts, question):
@@ -52,10 +54,13 @@ def _asked(page: Page) -> Iterator[tuple[Question, Mapping[str, list[Situation]]
 
 
 @macro
-def rules(page: Page) -> Markup:
-    """The rules of thumb of all questions, and the share of measured cells in which each holds."""
+def rules(page: Page, *studies: str) -> Markup:
+    """Rules of thumb, and the share of measured cells in which each holds.
+
+    studies: whose questions have the rules, in this order
+    """
     rows: list[dict[str, object]] = []
-    for question, by_machine in _asked(page):
+    for question, by_machine in _asked(page, studies):
         for rule in question.rules:
             row: dict[str, object] = {"rule": prose(rule.says)}
             for machine, found in by_machine.items():
@@ -68,15 +73,18 @@ def _held(score: Score) -> str:
     """`97 % of 36 cells, at worst 1.12×`; empty if no cell was measured."""
     if not score.over_best:
         return ""
-    near, cells = percent(score.near_best), whole(score.cells)
-    return f"{near} of {cells} cells, at worst {ratio(score.worst)}"
+    near, cells = percent(score.near_best), f"{whole(score.cells)} cell{'s' * (score.cells > 1)}"
+    return f"{near} of {cells}, at worst {ratio(score.worst)}"
 
 
 @macro
-def answer_quality(page: Page) -> Markup:
-    """How often the answers name a way that is nearly the best in held-out cells, and its time."""
+def answer_quality(page: Page, *studies: str) -> Markup:
+    """How often the answers name a way that is nearly the best in held-out cells, and its time.
+
+    studies: whose questions are asked, in this order
+    """
     rows: list[dict[str, object]] = []
-    for question, by_machine in _asked(page):
+    for question, by_machine in _asked(page, studies):
         for machine, found in by_machine.items():
             scores = {"these answers": score_answers(found)}
             for name, constants in question.constants.items():
