@@ -10,7 +10,7 @@ translation, with these parameters given, to the cases that say how large their 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -21,8 +21,8 @@ import pandas as pd
 from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
+from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
-from analysis.results.model.translation import UNCALIBRATED
 from analysis.study import Study, calibrating
 from analysis.study.access import Floats
 from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, MIN_WALK_CASES, OUTSIDE
@@ -42,8 +42,7 @@ CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares: 95 %
 efficiency for normal noise (Holland and Welsch, "Robust regression", 1977)."""
 
-NAMES: Final = tuple(terms.ABOUT)
-OF_TRANSLATION: Final = np.array([terms.BINDS.get(name) == terms.TRANSLATION for name in NAMES])
+OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
 """Mask of the parameters that the third step fits."""
 IN_SECOND: Final = np.isin(NAMES, ("half_line", "request_rate"))
 """Mask of those of the second step."""
@@ -52,11 +51,11 @@ LOWEST: Final = np.where(
 )
 """Lowest multiple of its start for each parameter; a rate or the latency of a turn cannot be 0."""
 
-LINK: Final = terms.TERMS[0]
+LINK: Final = TERMS[0]
 JUDGED_MARGIN: Final = 1.2
 """Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
 delays the other, and the time is longer than either."""
-JUDGED_WITHIN: Final = {LINK: 0.03, terms.TRANSLATION: 0.05}
+JUDGED_WITHIN: Final = {LINK: 0.03, TRANSLATION: 0.05}
 """The largest residual of a correct prediction, by the term that binds."""
 PREDICTED: Final = "predicted"
 OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
@@ -136,8 +135,8 @@ def _estimate(
     limits = terms.term_seconds(calibration.work, values)[:, :-1]
     *_, lesser, largest = np.sort(limits, axis=1).T
     is_clear = largest > JUDGED_MARGIN * lesser
-    binding = {terms.TERMS[index] for index in limits[is_clear].argmax(axis=1)}
-    is_bound = np.array([terms.BINDS.get(name, "") not in {"", *binding} for name in NAMES])
+    binding = {TERMS[index] for index in limits[is_clear].argmax(axis=1)}
+    is_bound = np.array([BINDS.get(name, "") not in {"", *binding} for name in NAMES])
     if not calibration.on_copy_engine.any():
         of_copies = NAMES.index("copy_engine_start_up")
         values[of_copies], is_bound[of_copies] = np.nan, True
@@ -152,7 +151,7 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
     each term is then the largest in some case, so every parameter affects the residuals."""
     seconds, sm, whole = cases.seconds, ~cases.on_copy_engine, cases.in_whole_lines
     wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
-    start = terms.Parameters(
+    start = Parameters(
         link_rate=(wire / seconds).max(),
         half_line=SECTOR_BYTES / 4,
         request_rate=(requests / seconds).max(),
@@ -161,7 +160,6 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
         start_up=seconds[sm].min() / 4,
         index_latency=seconds[sm].min() / 32,
         copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
-        **asdict(UNCALIBRATED),
     )
     in_first = ~IN_SECOND & ~OF_TRANSLATION
     known = _step(cases.only(whole), draws[whole], start.values(), in_first)
@@ -173,7 +171,7 @@ def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     is_far = cases.column("entries") > FARTHEST_HELD
     walk = (cases.seconds / cases.column("touches"))[is_far].min() / 2
     start = replace(
-        terms.Parameters(*link),
+        Parameters(*link),
         held_entries=HELD_START,
         walk=walk,
         held_regions=REGIONS_START,

@@ -22,7 +22,8 @@ from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import terms
-from analysis.results.model.fit import NAMES, Calibration, fit
+from analysis.results.model.fit import Calibration, fit
+from analysis.results.model.parameters import ABOUT, NAMES, TERMS
 from analysis.results.model.terms import METRIC
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
@@ -134,7 +135,7 @@ def model_table(
         limits = terms.term_seconds(work, values)
         ordered = np.sort(limits, axis=1)
         rows["predicted"] = terms.predicted_seconds(work, values)
-        rows["binding"] = [terms.TERMS[index] for index in limits.argmax(axis=1)]
+        rows["binding"] = [TERMS[index] for index in limits.argmax(axis=1)]
         rows["margin"] = ordered[:, -1] / ordered[:, -2]
         rows["residual"] = rows["measured"] / rows["predicted"] - 1
         tables.append(rows[rows["predicted"].notna()][[*TABLES["model"]]])
@@ -144,7 +145,7 @@ def model_table(
 
 def parameter_table(fits: Fits) -> pd.DataFrame:
     """Every parameter of every machine."""
-    units = [about.unit for about in terms.ABOUT.values()]
+    units = [about.unit for about in ABOUT.values()]
     tables = [
         known.rename_axis("parameter").reset_index().assign(machine=machine, unit=units)
         for machine, known in fits.items()

@@ -3,7 +3,6 @@ noisy times, with outliers and without data; and the cases that are held back fr
 
 from __future__ import annotations
 
-import math
 from dataclasses import astuple, fields, replace
 from typing import Any
 from unittest.mock import patch
@@ -14,10 +13,10 @@ import pandas as pd
 import pytest
 
 from analysis.results.model import hardware
-from analysis.results.model.fit import FARTHEST_HELD, NAMES, Calibration, fit
-from analysis.results.model.hardware import Link, Parameter, behind, predict
-from analysis.results.model.terms import TERMS, Parameters, predicted_seconds, term_seconds, work_of
-from analysis.results.model.translation import Walker
+from analysis.results.model.fit import FARTHEST_HELD, Calibration, fit
+from analysis.results.model.hardware import predict
+from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
+from analysis.results.model.terms import predicted_seconds, term_seconds, work_of
 from analysis.study import Case
 from analysis.study.access import Access, access_of
 from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, OUTSIDE, held_back
@@ -70,34 +69,19 @@ def test_cases_and_sets_of_parameters_are_predicted_at_once() -> None:
     assert found.tolist() == [[seconds(access, by) for access in accesses] for by in sets]
 
 
-LINKS = {link.name: link for link in hardware.read_links()}
-OWN = LINKS["pcie5_x16"]
-COPY = Access("copy_engine", 64 * MIB)
+LINKS = {link.title: link for link in hardware.read_links()}
+OWN = LINKS["PCIe 5.0 x16"]
 
 
-def rate(access: Access, link: Link) -> float:
-    return access.payload_bytes / predict(access, SMS, link, behind(link, TRUE, OWN))
-
-
-def test_behind_another_link_only_what_belongs_to_it_changes() -> None:
-    for access in (rows(656), rows(512), COPY):
-        assert rate(access, OWN) == pytest.approx(
-            access.payload_bytes / seconds(access, TRUE), rel=1e-9
-        )
-    for access in (rows(656), COPY):
-        half = rate(access, OWN) / 2
-        assert rate(access, LINKS["pcie4_x16"]) == pytest.approx(half, rel=0.05)
-    assert rate(COPY, LINKS["nvlink_c2c"]) == pytest.approx(375e9, rel=0.02)
-    latency = Parameter(unit="s", value=TRUE.latency / 2, source="a source")
-    near = OWN.model_copy(update={"parameters": {**OWN.parameters, "latency": latency}})
-    assert behind(near, TRUE, OWN).request_rate == 2 * TRUE.request_rate
-    for link in LINKS.values():
-        known = behind(link, TRUE, OWN)
-        assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
-        assert [*link.parameters] == [*hardware.MEANING]
-        for name, parameter in link.parameters.items():
-            assert bool(parameter.source) != bool(parameter.assumption), name
-            assert name in hardware.OF_THE_MACHINE or not math.isnan(parameter.value), name
+def test_a_large_copy_over_another_link_has_its_rate_and_its_headers() -> None:
+    by_sms, by_engine = Access("contiguous", MIB, in_flight_bytes=2048), Access("copy_engine", MIB)
+    for copy in (by_sms, by_engine):
+        large = replace(copy, payload_bytes=2**30)
+        assert predict(large, SMS, OWN, TRUE, OWN) == pytest.approx(seconds(large, TRUE))
+        half = predict(large, SMS, LINKS["PCIe 4.0 x16"], TRUE, OWN)
+        assert half == pytest.approx(2 * seconds(large, TRUE), rel=0.05)
+    bare = predict(large, SMS, LINKS["NVLink-C2C"], TRUE, OWN)
+    assert 2**30 / bare == pytest.approx(375e9, rel=0.002)
 
 
 def test_the_ends_and_a_third_of_a_calibration_are_held_back() -> None:
@@ -203,7 +187,7 @@ def test_parameter_without_data_is_unknown_or_a_bound() -> None:
 def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
     both = calibration([*LINK, *POOLS], seed=1)
     found = fitted(both, resamples)
-    for name in (field.name for field in fields(Walker)):
+    for name in (name for name in NAMES if BINDS.get(name) == TRANSLATION):
         value = found["value"][name]
         assert value == pytest.approx(getattr(KNOWN, name), rel=0.15), name
         assert resamples == 3 or found["ci_low"][name] <= value <= found["ci_high"][name]
