@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from analysis import ROOT
 from analysis.base.reading import LIMIT_BYTES
+from analysis.base.records import parse_records
 from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.store.published import FILE_COLUMNS, to_seconds
 from analysis.results.store.runs import read_runs, study_folders
-from analysis.results.store.samples import SAMPLE_TYPES, Row, parse_rows, to_text
+from analysis.results.store.samples import SAMPLE_TYPES, Row, to_text
 from tests.repository import STUDIES
 from tests.synthetic import STUDIES as MADE_UP
 
@@ -46,7 +47,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     text = to_text([*rows, replace(SKIPPED, variant="skipped")])
-    found = parse_rows(Path("file.csv"), text)
+    found = parse_records(Path("file.csv"), text, Row)
     assert to_text(found) == text
     for row, known in zip(found, rows, strict=False):
         for metric, values in known.values.items():
