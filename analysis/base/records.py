@@ -80,7 +80,7 @@ def parse_records(path: Path, text: str, record: type[Record]) -> list[Record]:
     try:
         header = next(rows, [])
         metrics = {name: match.groups() for name in header if (match := _METRIC.fullmatch(name))}
-        if header != _header(record, metrics) or len({*dict(metrics.values())}) < len(metrics):
+        if header != _header(record, metrics) or len({name for name, _ in metrics.values()}) < len(metrics):
             raise ValueError(f"expected the columns {','.join(columns(record))}, each once")
         for row in rows:
             if len(row) != len(header):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -65,36 +65,19 @@ USES: Final = (PREDICTED, *OF_CALIBRATION.values())
 Mask = npt.NDArray[np.bool_]
 
 
-class Calibration(NamedTuple):
-    """The cases that are fitted: `work` [cases, 12], `seconds` [cases], relative `errors` [cases],
-    and the number of `runs` [cases]."""
-
-    work: Floats
-    seconds: Floats
-    errors: Floats
-    runs: Floats
-
-    def only(self, cases: Mask) -> Calibration:
-        """The cases of this mask [cases]."""
-        return Calibration(*(values[cases] for values in self))
-
-    def column(self, name: str) -> Floats:
-        """A column of WORK [cases]."""
-        return self.work[:, terms.WORK.index(name)]
-
-    @property
-    def on_copy_engine(self) -> Mask:
-        return self.column("copy engine") > 0
-
-    @property
-    def in_whole_lines(self) -> Mask:
-        """Mask of the cases that request only whole lines, including those of the copy engine."""
-        line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
-        return self.column("wire") > self.column("requests") * (line - 0.5)
+def on_copy_engine(cases: pd.DataFrame) -> Mask:
+    return (cases["copy engine"] > 0).to_numpy()
 
 
-def fit(calibration: Calibration) -> pd.DataFrame | None:
-    """Fit the parameters to the cases of one machine, with intervals by resampling its cases.
+def in_whole_lines(cases: pd.DataFrame) -> Mask:
+    """Mask of the cases that request only whole lines, including those of the copy engine."""
+    line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
+    return (cases["wire"] > cases["requests"] * (line - 0.5)).to_numpy()
+
+
+def fit(cases: pd.DataFrame) -> pd.DataFrame | None:
+    """Fit the parameters to the calibration of one machine, with intervals by resampling its cases,
+    which have the columns of WORK, `measured` in seconds, the relative `error` and `runs`.
 
     Each row is one of NAMES: its `value`, the ends `ci_low` and `ci_high` of its interval, and the
     numbers of `cases` and `runs` that it is fitted to. The ends are NaN if a parameter is only a
@@ -103,22 +86,19 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
 
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
     """
-    entries = calibration.column("entries")
-    link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
-    whole = link.in_whole_lines
-    has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
-    if len(link.seconds) < MIN_LINK_CASES or not has_both:
+    link, walks = cases[cases["entries"] == 0], cases[cases["entries"] > 0]
+    whole = in_whole_lines(link)
+    has_both = not whole.all() and (whole & ~on_copy_engine(link)).any()
+    if len(link) < MIN_LINK_CASES or not has_both:
         return None
     found = _estimate(link, _fit_link)
-    if len(walks.seconds) >= MIN_WALK_CASES and (entries > FARTHEST_HELD).any():
+    if len(walks) >= MIN_WALK_CASES and (walks["entries"] > FARTHEST_HELD).any():
         of_walks = _estimate(walks, partial(_fit_walks, found["value"].to_numpy()))
         found = pd.concat([found[~OF_TRANSLATION], of_walks[OF_TRANSLATION]])
     return found
 
 
-def _estimate(
-    calibration: Calibration, solve: Callable[[Calibration, Floats], Floats]
-) -> pd.DataFrame:
+def _estimate(cases: pd.DataFrame, solve: Callable[[pd.DataFrame, Floats], Floats]) -> pd.DataFrame:
     """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, with the
     weight of each [cases].
 
@@ -126,31 +106,30 @@ def _estimate(
     Bayesian bootstrap", 1981), so that no resample lacks a kind of case.
     """
     rng = np.random.default_rng(0)
-    cases = len(calibration.seconds)
-    values = solve(calibration, np.ones(cases))
-    draws = [rng.exponential(size=cases) for _ in range(RESAMPLES)]
-    refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
+    values = solve(cases, np.ones(len(cases)))
+    draws = [rng.exponential(size=len(cases)) for _ in range(RESAMPLES)]
+    refits = forked_map(lambda drawn: solve(cases, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
-    limits = terms.term_seconds(calibration.work, values)[:, :-1]
+    limits = terms.term_seconds(terms.work_in(cases), values)[:, :-1]
     *_, lesser, largest = np.sort(limits, axis=1).T
     is_clear = largest > JUDGED_MARGIN * lesser
     binding = {TERMS[index] for index in limits[is_clear].argmax(axis=1)}
     is_bound = np.array([BINDS.get(name, "") not in {"", *binding} for name in NAMES])
-    if not calibration.on_copy_engine.any():
+    if not on_copy_engine(cases).any():
         of_copies = NAMES.index("copy_engine_start_up")
         values[of_copies], is_bound[of_copies] = np.nan, True
     low[is_bound] = high[is_bound] = np.nan
     found = {"value": values, "ci_low": low, "ci_high": high}
-    runs = int(calibration.runs.max())
-    return pd.DataFrame(found, index=NAMES).assign(cases=cases, runs=runs)
+    return pd.DataFrame(found, index=NAMES).assign(cases=len(cases), runs=cases["runs"].max())
 
 
-def _fit_link(cases: Calibration, draws: Floats) -> Floats:
+def _fit_link(cases: pd.DataFrame, draws: Floats) -> Floats:
     """Both steps of the link, from the highest rates and the shortest latency that any case shows:
     each term is then the largest in some case, so every parameter affects the residuals."""
-    seconds, sm, whole = cases.seconds, ~cases.on_copy_engine, cases.in_whole_lines
-    wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
+    sm, whole = ~on_copy_engine(cases), in_whole_lines(cases)
+    seconds = cases["measured"].to_numpy()
+    wire, _, requests, requests_of_an_sm, turns = terms.work_in(cases).T[:5]
     start = Parameters(
         link_rate=(wire / seconds).max(),
         half_line=SECTOR_BYTES / 4,
@@ -162,14 +141,14 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
         copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
     )
     in_first = ~IN_SECOND & ~OF_TRANSLATION
-    known = _step(cases.only(whole), draws[whole], start.values(), in_first)
-    return _step(cases.only(~whole), draws[~whole], known, IN_SECOND)
+    known = _step(cases[whole], draws[whole], start.values(), in_first)
+    return _step(cases[~whole], draws[~whole], known, IN_SECOND)
 
 
-def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
+def _fit_walks(link: Floats, cases: pd.DataFrame, draws: Floats) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
-    is_far = cases.column("entries") > FARTHEST_HELD
-    walk = (cases.seconds / cases.column("touches"))[is_far].min() / 2
+    far = cases[cases["entries"] > FARTHEST_HELD]
+    walk = (far["measured"] / far["touches"]).min() / 2
     start = replace(
         Parameters(*link),
         held_entries=HELD_START,
@@ -183,11 +162,12 @@ def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     return _step(cases, draws, start.values(), OF_TRANSLATION)
 
 
-def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Floats:
+def _step(cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask) -> Floats:
     """`start` with its `free` parameters fitted, as multiples of their start."""
     from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
-    weights = 1 / np.hypot(cases.errors, FLOOR)
+    inputs, seconds = terms.work_in(cases), cases["measured"].to_numpy()
+    weights = 1 / np.hypot(cases["error"].to_numpy(), FLOOR)
 
     def values(multiples: Floats) -> Floats:
         found = np.broadcast_to(start, (*multiples.shape[:-1], len(start))).copy()
@@ -195,8 +175,8 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Float
         return found
 
     def residuals(multiples: Floats) -> Floats:
-        predicted = terms.predicted_seconds(cases.work, values(multiples))
-        return np.asarray(np.log(predicted / cases.seconds) * weights)
+        predicted = terms.predicted_seconds(inputs, values(multiples))
+        return np.asarray(np.log(predicted / seconds) * weights)
 
     def at_once(_: object, points: Iterable[Floats]) -> Floats:
         return residuals(np.array(list(points)))

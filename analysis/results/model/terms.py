@@ -16,6 +16,7 @@ import math
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from analysis.results.model.parameters import Parameters
 from analysis.results.model.traffic import traffic_of
@@ -53,6 +54,11 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
     of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
     of_the_sms = requests / used, fills / warps, indexed
     return *of_the_link, *of_the_sms, 0.0, *walks_of(access)
+
+
+def work_in(rows: pd.DataFrame) -> Floats:
+    """The columns of WORK of a table [cases, 12]."""
+    return rows[[*WORK]].to_numpy(dtype=float)
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:

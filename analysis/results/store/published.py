@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -35,10 +35,6 @@ class PrintedRow:
     source: str
     note: str
 
-    @property
-    def is_time(self) -> bool:
-        return SI[self.unit_meant][0] == "s"
-
 
 @dataclass(frozen=True)
 class PublishedRow(PrintedRow):
@@ -49,8 +45,11 @@ class PublishedRow(PrintedRow):
     seconds: float
     rate: float
 
+    @property
+    def is_time(self) -> bool:
+        return SI[self.unit_meant][0] == "s"
 
-FILE_COLUMNS = list(columns(PrintedRow))
+
 NOTHING: Final = pd.DataFrame(columns=list(columns(PublishedRow)))
 
 
@@ -66,7 +65,7 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         payload = study.payloads.get((row.variant, row.case), 0)
         seconds = to_seconds(float(row.printed), row.unit_meant, payload)
         rate = payload / seconds / 1e9 if payload else math.nan
-        found.append(PublishedRow(**asdict(row), payload_bytes=payload, seconds=seconds, rate=rate))
+        found.append(PublishedRow(**vars(row), payload_bytes=payload, seconds=seconds, rate=rate))
     return pd.DataFrame(found, columns=NOTHING.columns)
 
 

@@ -106,20 +106,22 @@ def _is_plain(path: Path) -> bool:
 def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
     """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
     in their place but files beside machines."""
+    machines = [path for path in listed(root) if path.name != PUBLISHED and not _is_plain(path)]
+    for machine in _folders(machines, MACHINE, refuse):
+        yield from _folders(listed(machine), NAME, refuse)
 
-    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
+
+def _folders(paths: Iterable[Path], form: re.Pattern[str], refuse: Refuse) -> Iterator[Path]:
+    """Those of the paths that are folders with names of this form."""
+    for path in paths:
         try:
             if not form.fullmatch(path.name):
                 raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-            return bool(require_kind(path, "d"))
+            require_kind(path, "d")
         except FAULTS as error:
             refuse(path, error)
-            return False
-
-    for machine in listed(root):
-        is_beside = machine.name == PUBLISHED or _is_plain(machine)
-        if not is_beside and is_folder(machine, MACHINE):
-            yield from (folder for folder in listed(machine) if is_folder(folder, NAME))
+        else:
+            yield path
 
 
 def machines(root: Path) -> list[str]:
