@@ -80,7 +80,8 @@ def parse_records(path: Path, text: str, record: type[Record]) -> list[Record]:
     try:
         header = next(rows, [])
         metrics = {name: match.groups() for name in header if (match := _METRIC.fullmatch(name))}
-        if header != _header(record, metrics) or len({name for name, _ in metrics.values()}) < len(metrics):
+        names = {name for name, _ in metrics.values()}
+        if header != _header(record, metrics) or len(names) < len(metrics):
             raise ValueError(f"expected the columns {','.join(columns(record))}, each once")
         for row in rows:
             if len(row) != len(header):

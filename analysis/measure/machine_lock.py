@@ -12,7 +12,7 @@ import psutil
 
 from analysis import ROOT
 from analysis.base.errors import HotpathError
-from analysis.base.files import take
+from analysis.base.locks import take
 from analysis.measure.machine import utc_now
 
 FOLDERS: Final = ("/run/lock", "/tmp")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from analysis.base import keys
 from analysis.base.errors import FieldError
@@ -17,6 +18,7 @@ from analysis.results.collect import KEY, Collected, collect
 from analysis.results.store.keys import CaptureFile, Keys, RunFile, without_private
 from tests.results.store.hostile import (
     EARLIER,
+    EDITS,
     FOLDERS,
     HARMLESS,
     JSON,
@@ -24,8 +26,8 @@ from tests.results.store.hostile import (
     NAME,
     OF_COUNTERS,
     STUDY,
+    Edit,
     apply,
-    drawn,
     write_whole_machine,
 )
 from tests.roots import write_tables
@@ -87,22 +89,20 @@ def test_a_fault_is_rejected_alone_or_harmless(
             assert re.search(rf": ({of_cell}|expected at most)", reason)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.exhaustive)])
+@settings(max_examples=40, derandomize=True)
+@given(EDITS)
 def test_random_changes_are_rejected_or_harmless(
-    whole: Path, expected: Collected, tmp_path: Path, count: int
+    whole: Path, expected: Collected, tmp_path_factory: pytest.TempPathFactory, edits: list[Edit]
 ) -> None:
-    for edits in drawn(count):
-        root = tmp_path / "random" / "results"
-        shutil.rmtree(root.parent, ignore_errors=True)
-        shutil.copytree(whole, root)
-        apply(root / HOSTILE, edits)
-        found = collect(root, STUDIES)
-        assert_only_the_run_is_left_out(found, expected)
-        measured = found.samples[found.samples["status"] == "ok"]
-        assert measured["value"].between(1e-13, 1e15).all(), edits
-        assert not found.samples.duplicated([*KEY[:-1], "run", "round", "sample"]).any(), edits
-        if not found.refused:
-            write_tables(root, STUDIES, root.parent / "tables")
+    root = shutil.copytree(whole, tmp_path_factory.mktemp("random") / "results")
+    apply(root / HOSTILE, edits)
+    found = collect(root, STUDIES)
+    assert_only_the_run_is_left_out(found, expected)
+    measured = found.samples[found.samples["status"] == "ok"]
+    assert measured["value"].between(1e-13, 1e15).all()
+    assert not found.samples.duplicated([*KEY[:-1], "run", "round", "sample"]).any()
+    if not found.refused:
+        write_tables(root, STUDIES, root.parent / "tables")
 
 
 def places(data: Any) -> Iterator[tuple[Any, str | int]]:
