@@ -7,13 +7,12 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
-
-from hypothesis import strategies as st
 
 from analysis.base.records import write_records
 from analysis.results.store.records import Counter, Event, Reading
@@ -300,7 +299,13 @@ def apply(machine: Path, edits: Sequence[Edit]) -> None:
         on(name, spoilt, *[signed] * is_signed)(machine)
 
 
-WORDS: Final = ("", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD)
-NEW: Final = st.sampled_from([*map(str.encode, WORDS)]) | st.binary(max_size=9)
-PLACES: Final = st.sampled_from(FILES), st.floats(0, 1), st.booleans()
-EDITS: Final = st.lists(st.tuples(*PLACES, st.integers(0, 40), NEW), min_size=1, max_size=3)
+def drawn(count: int) -> list[list[Edit]]:
+    """`count` reproducible lists of edits."""
+    rng = random.Random(count)
+    words = ["", "0", "-1", "1e999", "nan", "null", "[]", "<b>", "\0", "\u202e", PAYLOAD]
+
+    def edit() -> Edit:
+        new = rng.choice([*map(str.encode, words), rng.randbytes(9)])
+        return rng.choice(FILES), rng.random(), rng.random() < 0.5, rng.randrange(41), new
+
+    return [[edit() for _ in range(rng.randint(1, 3))] for _ in range(count)]

@@ -119,7 +119,8 @@ KEPT = 2
 
 
 def run(number: int, host: str, states: dict[str, str]) -> Run:
-    codes = codes_of(CALLS) | {CELLS[n][0]: "0" * 64 for n, s in states.items() if s == "stale"}
+    codes = {**codes_of(CALLS)}
+    codes |= {CELLS[name][0]: "0" * 64 for name, state in states.items() if state == "stale"}
     about: Any = RunFile.model_construct(
         run=f"{number}",
         method_version=METHOD_VERSION,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from analysis.base import keys
 from analysis.base.errors import FieldError
@@ -18,7 +17,6 @@ from analysis.results.collect import KEY, Collected, collect
 from analysis.results.store.keys import CaptureFile, Keys, RunFile, without_private
 from tests.results.store.hostile import (
     EARLIER,
-    EDITS,
     FOLDERS,
     HARMLESS,
     JSON,
@@ -26,8 +24,8 @@ from tests.results.store.hostile import (
     NAME,
     OF_COUNTERS,
     STUDY,
-    Edit,
     apply,
+    drawn,
     write_whole_machine,
 )
 from tests.roots import write_tables
@@ -89,20 +87,22 @@ def test_a_fault_is_rejected_alone_or_harmless(
             assert re.search(rf": ({of_cell}|expected at most)", reason)
 
 
-@settings(max_examples=40, derandomize=True)
-@given(EDITS)
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_random_changes_are_rejected_or_harmless(
-    whole: Path, expected: Collected, tmp_path_factory: pytest.TempPathFactory, edits: list[Edit]
+    whole: Path, expected: Collected, tmp_path: Path, count: int
 ) -> None:
-    root = shutil.copytree(whole, tmp_path_factory.mktemp("random") / "results")
-    apply(root / HOSTILE, edits)
-    found = collect(root, STUDIES)
-    assert_only_the_run_is_left_out(found, expected)
-    measured = found.samples[found.samples["status"] == "ok"]
-    assert measured["value"].between(1e-13, 1e15).all()
-    assert not found.samples.duplicated([*KEY[:-1], "run", "round", "sample"]).any()
-    if not found.refused:
-        write_tables(root, STUDIES, root.parent / "tables")
+    for edits in drawn(count):
+        root = tmp_path / "random" / "results"
+        shutil.rmtree(root.parent, ignore_errors=True)
+        shutil.copytree(whole, root)
+        apply(root / HOSTILE, edits)
+        found = collect(root, STUDIES)
+        assert_only_the_run_is_left_out(found, expected)
+        measured = found.samples[found.samples["status"] == "ok"]
+        assert measured["value"].between(1e-13, 1e15).all(), edits
+        assert not found.samples.duplicated([*KEY[:-1], "run", "round", "sample"]).any(), edits
+        if not found.refused:
+            write_tables(root, STUDIES, root.parent / "tables")
 
 
 def places(data: Any) -> Iterator[tuple[Any, str | int]]:
