@@ -24,7 +24,7 @@ from analysis.measure.machine import commit_of, utc_now
 from analysis.measure.plan import Plan
 from analysis.results.store import keys
 from analysis.results.store.records import Reading
-from analysis.results.store.samples import Row, parse_rows
+from analysis.results.store.samples import Row
 
 
 class Begun(keys.Keys):
@@ -55,7 +55,8 @@ class RoundRecord(keys.Disturbance):
     def content(self) -> tuple[list[Row], list[Reading]]:
         """The samples and the telemetry; HotpathError for what no result may have."""
         where = Path(f"round {self.round}")
-        return parse_rows(where, self.samples), parse_records(where, self.telemetry, Reading)
+        telemetry = parse_records(where, self.telemetry, Reading)
+        return parse_records(where, self.samples, Row), telemetry
 
 
 class Journal:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.measure.profile.session import normalised
-from analysis.results.model.fit import NAMES
+from analysis.results.model.parameters import NAMES
 from analysis.results.store.records import Counter
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
