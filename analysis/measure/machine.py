@@ -60,9 +60,11 @@ def utc_now(timespec: str = "milliseconds") -> str:
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
     """CPU, memory, system and library versions, the GPUs, and how several are connected."""
     cpu = _cpu()
+    # A hypervisor that hides the model's name shows these.
+    ids = [cpu.get(key, "") for key in ("cpu family", "model", "stepping")]
     host: dict[str, Any] = {
         "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
-        "cpu_id": _cpu_id(cpu),
+        "cpu_id": f"{cpu.get('vendor_id')} {'-'.join(ids)}" if all(ids) else None,
         "cpu_caches": _cpu_caches(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
@@ -165,17 +167,6 @@ def _cpu() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in lines}
 
 
-def _cpu_id(cpu: Mapping[str, str]) -> str | None:
-    """Vendor, family, model and stepping, as `GenuineIntel 6-143-8`: a hypervisor that hides the
-    model's name shows them. None if the system does not give them."""
-    x86 = ("vendor_id", "cpu family", "model", "stepping")
-    for names in (x86, ("CPU implementer", "CPU architecture", "CPU part")):
-        vendor, *numbers = (cpu.get(name, "") for name in names)
-        if vendor and all(numbers):
-            return f"{vendor} {'-'.join(numbers)}"
-    return None
-
-
 def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int] | None:
     """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
     found = {}
@@ -190,8 +181,14 @@ def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
     pairs = [(f"{i}-{j}", gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)]
-    queries = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path} if pairs else {}
-    return {key: {name: ask(*pair) for name, *pair in pairs} for key, ask in queries.items()}
+    if not pairs:
+        return {}
+    ancestor = pynvml.nvmlDeviceGetTopologyCommonAncestor
+    return {
+        "peer_access": {name: peer_access(gpu, peer) for name, gpu, peer in pairs},
+        "nvlinks": {name: _nvlinks(gpu, peer) for name, gpu, peer in pairs},
+        "pcie_path": {name: PATHS.get(gpu.ask(ancestor, peer.handle)) for name, gpu, peer in pairs},
+    }
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:
@@ -228,10 +225,6 @@ def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
             return None
         counts.append(sum(leads))
     return min(counts)
-
-
-def _path(gpu: Gpu, peer: Gpu) -> str | None:
-    return PATHS.get(gpu.ask(pynvml.nvmlDeviceGetTopologyCommonAncestor, peer.handle))
 
 
 class Commit(NamedTuple):

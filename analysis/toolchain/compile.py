@@ -20,8 +20,7 @@ from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, find_toolchain, output_of
-from analysis.toolchain.libfabric import MISSING
-from analysis.toolchain.packages import Flags, package_flags
+from analysis.toolchain.packages import NO_LIBFABRIC, Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 OPTIMISATION = "-O3"
@@ -47,13 +46,12 @@ class CompileSettings:
         """Flags for either compiler, and for nvcc as the linker. HotpathError if libfabric is
         needed and not installed."""
         includes, link = package_flags(self.needs)
-        flags = [*defines(self.macros), *includes, *self.flags]
         if "libfabric" in self.needs:
             if toolchain.libfabric is None:
-                raise HotpathError(MISSING)
-            flags += toolchain.libfabric.compile_flags
-            link += toolchain.libfabric.link_flags
-        return flags, link
+                raise HotpathError(NO_LIBFABRIC)
+            includes += toolchain.libfabric[0]
+            link += toolchain.libfabric[1]
+        return [*defines(self.macros), *includes, *self.flags], link
 
 
 def defines(macros: Mapping[str, int | str]) -> list[str]:

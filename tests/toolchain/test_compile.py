@@ -15,9 +15,8 @@ import yaml
 from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
 from analysis.toolchain.compile import CompileSettings
-from analysis.toolchain.modules import load_module, load_python, module_path
+from analysis.toolchain.modules import bindings_name, load_module, load_python, module_path
 from analysis.toolchain.packages import PACKAGES, package_flags, package_versions
-from analysis.toolchain.study_settings import bindings_name
 from tests.compiled import compile_bindings, compile_module, resources
 from tests.measure.studies import write_study
 from tests.synthetic import COPY, description

@@ -3,22 +3,21 @@
 # compiled code follow; the repository keeps them, and a site compiles only studies whose code has changed.
 import shlex
 
-from analysis.measure.cpu_cache import LIBRARY
+from analysis.measure.cpu import LIBRARY
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import find_cxx, find_toolchain
-from analysis.toolchain.libfabric import find_libfabric
-from analysis.toolchain.packages import package_versions
-from analysis.toolchain.study_settings import (
+from analysis.toolchain.modules import (
     SHARED_BINDINGS,
     bindings_name,
     bindings_settings,
     variant_settings,
 )
+from analysis.toolchain.packages import libfabric_flags, package_versions
 
 CXX = ending_in_one_line(find_cxx)()
-LIBFABRIC = ending_in_one_line(find_libfabric)(CONFIG.libfabric)
+LIBFABRIC = ending_in_one_line(libfabric_flags)(CONFIG.libfabric)
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 MODULES = Path("build/modules") / ARCH
 COMPILED = Path("compiled") / ARCH
@@ -118,7 +117,7 @@ def kept_marks(wildcards):
     ]
 
 
-# Used by every measurement, see analysis/measure/cpu_cache.py.
+# Used by every measurement, see analysis/measure/cpu.py.
 rule cpu_cache:
     input:
         "analysis/measure/cpu_cache.cpp",
