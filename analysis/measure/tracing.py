@@ -13,7 +13,7 @@ from analysis.results.store.records import HOST_CALL
 ACTIVITY: Final = cupti.ActivityKind
 Activity = tuple[int, int, int | None, str, str, int | None, int]
 """Start and end in nanoseconds, then stream, kind, name, bytes and correlation as of `Event`."""
-_BUFFER_BYTES = 2**20
+_BUFFER_BYTES = 8 * 2**20
 _traced: list[Activity] = []
 
 
