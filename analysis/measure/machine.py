@@ -1,4 +1,5 @@
-"""Description of a run's host, of its GPUs and their connections, and of the measured commit."""
+"""This machine: its description with its GPUs and their connections, the measured commit, and the
+lock that lets one measurement run at a time, whoever starts it and from whichever checkout."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import platform
 import re
 import resource
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from itertools import combinations
@@ -19,10 +20,12 @@ from typing import Any, Final, NamedTuple
 import psutil
 import pynvml
 
-from analysis.base.errors import FieldError
+from analysis import ROOT
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute, cuda_device
 from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
+from analysis.base.locks import take
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
@@ -45,6 +48,10 @@ PATHS: Final[Mapping[int, str]] = {
 """The PCIe path between two GPUs."""
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
+FOLDERS: Final = ("/run/lock", "/tmp")
+"""Folders in which every user may create a file; the first writable one is used."""
+FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
+"""Environment variable with another folder, as one that the containers of a machine share."""
 
 
 def slug(name: str) -> str:
@@ -253,3 +260,24 @@ def commit_of(root: Path) -> Commit:
         head = git("rev-parse", "HEAD")
         return Commit(head, bool(git("status", "--porcelain", "--", ".", ":!results")))
     return Commit()
+
+
+@contextmanager
+def whole_machine(busy: str, what: str) -> Iterator[None]:
+    """Hold this machine's lock; `what` describes the work to other processes. If another one holds
+    it, `busy` decides: `wait` names the holder and waits, `refuse` raises HotpathError."""
+
+    def held(holder: str) -> None:
+        in_use = f"this machine is in use by {holder}"
+        if busy == "refuse":
+            raise HotpathError(f"config: busy: {in_use}; with busy=wait, this run waits")
+        print(f"waiting: {in_use}", flush=True)
+
+    writable = (folder for folder in FOLDERS if os.access(folder, os.W_OK))
+    folder = os.environ.get(FOLDER_VARIABLE) or next(writable, FOLDERS[-1])
+    me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
+    lock = take(Path(folder, "hotpath.lock"), f"{me}, since {utc_now('seconds')}", held)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -20,8 +20,16 @@ from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import cpu, machine
 from analysis.measure.conditions import conditions
 from analysis.measure.cpu import core_clock_hz, cores, flush, flush_rows, use_cpus
-from analysis.measure.machine import COMMIT_VARIABLE, Commit, commit_of, describe, host_id, slug
-from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
+from analysis.measure.machine import (
+    COMMIT_VARIABLE,
+    FOLDER_VARIABLE,
+    Commit,
+    commit_of,
+    describe,
+    host_id,
+    slug,
+    whole_machine,
+)
 from analysis.results.store.keys import UNKNOWN_HOST
 from tests.compiled import use_built_library
 from tests.limited import QUOTAS
