@@ -56,8 +56,14 @@ def compilers(wildcards):
 
 def compile_command(path, settings):
     """The command that compiles a file, and the versions of the libraries that it needs."""
-    words = ["-m", "analysis.toolchain.compile", path, "--settings", settings.to_json()]
-    words += ["--nvcc", toolchain().nvcc, "--libfabric", CONFIG.libfabric]
+    words = [
+        "-m",
+        "analysis.toolchain.compile",
+        toolchain().nvcc,
+        CONFIG.libfabric,
+        ARCH,
+    ]
+    words += [path, settings.to_json()]
     versions = [str(LIBFABRIC), package_versions(settings.needs)]
     return shlex.join([PYTHON, *map(str, words)]), versions
 
@@ -147,7 +153,7 @@ rule bindings:
         compilers=compilers,
         command=bindings_command,
     shell:
-        "{params.command[0]} --out {output} 2> {log}"
+        "{params.command[0]} {output} 2> {log}"
 
 
 rule module:
@@ -168,7 +174,7 @@ rule module:
         compilers=compilers,
         command=module_command,
     shell:
-        "{params.command[0]} --arch {ARCH} --bindings {input.bindings} --out {output.module} 2> {log}"
+        "{params.command[0]} {output.module} {input.bindings} 2> {log}"
 
 
 rule machine_code:
@@ -182,7 +188,7 @@ rule machine_code:
     priority: 1
     shell:
         "{PYTHON:q} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
-        " --module {input.module} --out {output} 2> {log}"
+        " {input.module} {output} 2> {log}"
 
 
 rule code_table:
@@ -216,5 +222,5 @@ rule keep_code:
     shell:
         "(mkdir -p {params.code} && {JOIN} {input.resources} > {params.code}/resources.csv"
         " && {JOIN} {input.code} > {params.code}/machine_code.csv"
-        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
-        " --out {COMPILED}/{wildcards.study}) 2> {log}"
+        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} {params.code}"
+        " {COMPILED}/{wildcards.study}) 2> {log}"
