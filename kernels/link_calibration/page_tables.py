@@ -13,7 +13,6 @@ from analysis.api.model import (
     JUDGED_WITHIN,
     USES,
     Link,
-    PublishedRate,
     behind,
     predict,
     read_links,
@@ -62,35 +61,26 @@ def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
     return None
 
 
-def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
-    """Every published rate of a large copy over a link, beside the predicted one in B/s, by the
-    calibrated chip behind that link."""
-    if (known := calibrated_chip(facts)) is None:
-        return []
-    (chip, calibrated), found = known, []
-    for link in read_links():
+def predicted_links(facts: StudyFacts) -> PageTable:
+    """Published rates of large copies over links, beside those that the model allows the calibrated
+    chip behind that link. For the link of the calibrated machine, its figures count."""
+    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
+    known, rows = calibrated_chip(facts), []
+    for link in read_links() if known else ():
+        assert known is not None
+        chip, calibrated = known
         parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, chip.sms, link, parameters)
-            found.append((link, published, COPY_BYTES / seconds))
-    return found
-
-
-def predicted_links(facts: StudyFacts) -> PageTable:
-    """Rates of large copies that the model allows over links, beside published ones. For the link
-    of the calibrated machine, its figures count."""
-    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
-    known, rows = calibrated_chip(facts), []
-    for link, published, predicted in predictions(facts):
-        difference = published.rate / predicted - 1
-        verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
-        is_calibrated = known is not None and link == known[1]
-        rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
-        row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
-        source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
-        rows.append([*row, "measured here" if is_calibrated else verdict, source])
+            predicted = COPY_BYTES / predict(access, chip.sms, link, parameters)
+            difference = published.rate / predicted - 1
+            verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
+            row = [link.title, COPIED[published.reads], quantity(predicted, "B/s")]
+            row += [quantity(published.rate, "B/s"), signed_percent(difference)]
+            row.append("measured here" if link == calibrated else verdict)
+            source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
+            rows.append([*row, source])
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 
 
