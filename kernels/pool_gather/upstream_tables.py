@@ -158,9 +158,12 @@ QUESTIONS: Final = (
 
 
 def upstream(facts: StudyFacts) -> PageTable:
-    """A row for each question and machine that has measured all of its answer."""
+    """A row for each question and machine that has measured all of its answer. Questions of studies
+    that the site lacks have none."""
     rows = []
     for question in QUESTIONS:
+        if question.study not in facts.inputs.studies:
+            continue
         of = StudyFacts(facts.inputs, facts.inputs.studies[question.study])
         found = fresh_figures(of, *{part.metric for part in question.parts})
         for machine in machines_by_evidence(of):
