@@ -63,7 +63,11 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         seconds = to_seconds(float(row.printed), row.unit_meant, payload)
         rate = payload / seconds / 1e9 if payload else math.nan
         is_time = SI[row.unit_meant][0] == "s"
-        found.append(PublishedRow(*vars(row).values(), payload, seconds, rate, is_time))
+        found.append(
+            PublishedRow(
+                **vars(row), payload_bytes=payload, seconds=seconds, rate=rate, is_time=is_time
+            )
+        )
     return pd.DataFrame(found, columns=NOTHING.columns)
 
 
