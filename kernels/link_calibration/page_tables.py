@@ -16,7 +16,6 @@ from analysis.api.model import (
     USES,
     Link,
     PublishedRate,
-    behind,
     predict,
     read_links,
 )
@@ -34,13 +33,13 @@ PROBES: Final = Path(__file__).parents[2] / "tools" / "reach"
 LIMIT_BYTES: Final = 200_000
 """Maximum size of an output."""
 OTHER_GPUS: Final = {
-    "A100": "pcie4_x16",
-    "L40S": "pcie4_x16",
-    "RTX 4090": "pcie4_x16",
-    "B200": "pcie5_x16",
-    "GH200": "nvlink_c2c",
-    "GB200": "nvlink_c2c",
-    "GB300": "nvlink_c2c",
+    "A100": "PCIe 4.0 x16",
+    "L40S": "PCIe 4.0 x16",
+    "RTX 4090": "PCIe 4.0 x16",
+    "B200": "PCIe 5.0 x16",
+    "GH200": "NVLink-C2C",
+    "GB200": "NVLink-C2C",
+    "GB300": "NVLink-C2C",
 }
 """GPUs without an output, with their link."""
 NOT_RUN: Final = Markup('<a href="#send-it">send yours</a>')
@@ -86,11 +85,10 @@ def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
         return []
     (chip, calibrated), found = known, []
     for link in read_links():
-        parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, chip.sms, link, parameters)
+            seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
             found.append((link, published, COPY_BYTES / seconds))
     return found
 
@@ -124,8 +122,8 @@ def gpus(facts: StudyFacts) -> PageTable:
         gathered = f"{quantity(rate, 'B/s')}, {probe['row_bytes']} B from {binary(pool)}"
         rows.append([probe["gpu"], "", covered, gathered, "", ""])
     found = predictions(facts)
-    for gpu, name in OTHER_GPUS.items():
-        of_link = [one for one in found if one[0].name == name]
+    for gpu, link in OTHER_GPUS.items():
+        of_link = [one for one in found if one[0].title == link]
         published = [rate for _, rate, _ in of_link if gpu in rate.what]
         sources = Markup(", ").join(
             Markup('<a href="{}">{}</a>').format(
@@ -135,8 +133,7 @@ def gpus(facts: StudyFacts) -> PageTable:
         )
         allowed = {COPIED[rate.reads]: quantity(value, "B/s") for _, rate, value in of_link}
         text = ", ".join(f"{value} by {how}" for how, value in allowed.items())
-        title = next(link.title for link in read_links() if link.name == name)
-        rows.append([gpu, title, NOT_RUN, NOT_RUN, sources, text])
+        rows.append([gpu, link, NOT_RUN, NOT_RUN, sources, text])
     return PageTable(columns, rows, NOT_CALIBRATED)
 
 
