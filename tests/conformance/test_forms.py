@@ -57,7 +57,8 @@ def ask_all(page: Page, data: Mapping[str, Any]) -> None:
             said = choose(page, {**table["where"], **dict(zip(axes, point, strict=True))})
             assert all(line in said for line in answer["lines"])
             assert page.locator(".hp-table tbody tr").count() == len(answer["rows"])
-            beyond = choose(page, {axes[-1]: 10**4 * point[-1]})
+            largest = max(other[-1] for other, _ in table["cells"])
+            beyond = choose(page, {axes[-1]: 2 * largest})
             assert beyond.startswith("Not measured.\n") and " measured cell: " in beyond
     if data["multiple"] > 1:
         assert f"multiples of {data['multiple']} B" in choose(page, {axes[0]: 1001})
