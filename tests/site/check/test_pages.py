@@ -95,7 +95,7 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
     charts = tmp_path / "charts" / "copy"
     charts.mkdir(parents=True)
     empty = json.dumps({"data": {"values": []}, "usermeta": {"selects": []}})
-    for file in ("steps.json", "own.json", "own.wide.svg", "advice.widget.json"):
+    for file in ("steps.json", "own.json", "own.wide.svg", "advice.form.json"):
         (charts / file).write_text(empty)
     study = two_machines.studies["copy"]
     steps = [variant.name for variant in study.with_role("step", "beyond")]
@@ -104,7 +104,7 @@ def test_a_page_has_every_step_claim_and_chart_of_its_study(
     (tmp_path / "studies").mkdir()
     pages = {
         "studies/copy": whole,
-        "advice": '<figure data-source="charts/copy/advice.widget.json">',
+        "advice": '<figure data-source="charts/copy/advice.form.json">',
     }
     where = "copy/page: expected"
     assert faults(tmp_path, two_machines, **pages) == [f"{where} chart own, got none"]
