@@ -120,7 +120,10 @@ def gpus(facts: StudyFacts) -> PageTable:
         pool, rate, *_ = probe["pools"][-1]
         covered = quantity(probe["reach_bytes"], "B") if probe["reach_bytes"] else "unknown"
         gathered = f"{quantity(rate, 'B/s')}, {probe['row_bytes']} B from {binary(pool)}"
-        rows.append([probe["gpu"], "", covered, gathered, "", ""])
+        about = facts.inputs.machines.get(path.parent.name, {})
+        links = (link for link in OTHER_GPUS.values() if link.startswith("PCIe"))
+        own = f"PCIe {about.get('pcie_generation')}.0 x{about.get('pcie_width')}"
+        rows.append([probe["gpu"], own if own in links else "", covered, gathered, "", ""])
     found = predictions(facts)
     for gpu, link in OTHER_GPUS.items():
         of_link = [one for one in found if one[0].title == link]
