@@ -23,10 +23,15 @@ CAPTURE_KINDS: Final = get_args(CaptureKind)
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 PEERS: Final = "peers: "
 """Prefix of a need of several GPUs that can access each other's memory."""
+PACKAGE_NEEDS: Final = ("torch", "rmm", "cupy")
+"""Needs that are Python packages."""
 NEED: Final = (
-    rf"gpu|sm_\d{{2,3}}[af]?|cuda>=\d{{1,3}}\.\d{{1,3}}|torch|rmm|managed|libfabric|{PEERS}\d+"
+    r"gpu|sm_\d{2,3}[af]?|cuda>=\d{1,3}\.\d{1,3}|managed|libfabric|"
+    rf"{'|'.join(PACKAGE_NEEDS)}|{PEERS}\d+"
 )
-_NEEDS: Final = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <2 or more>"
+_NEEDS: Final = (
+    "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or peers: <2 or more>"
+)
 _WORD: Final = "[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*"
 
 
@@ -195,12 +200,13 @@ class VariantKeys:
     """Stem of the Python file whose Workload prepares its inputs and binds it."""
     needs: Unique[Need] = ()
     """What a machine must have to run it: gpu, sm_90 (or another architecture), cuda>=12.8 (or
-    another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), managed,
+    another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), cupy, managed,
     libfabric, or `peers: 2` (or more): GPUs that can access each other's memory. If one is missing,
     the variant is skipped, and the results say why. A .cu source needs gpu."""
     packages: Unique[str] = ()
     """Packages of env/peers.toml that a shipped operator calls. Another version makes its results
-    stale. If one does not load, the variant is skipped, and the results say why."""
+    stale. If one does not load, the variant is skipped, and the results say why. A shipped operator
+    may also need torch, rmm or cupy instead; the run's host has their versions."""
     flags: tuple[str, ...] = ()
     """Added to the compiler's command line."""
     constants: Constants = field(default_factory=dict)

@@ -31,7 +31,7 @@ class Package:
     title: str
     module: str
     distributions: tuple[str, ...]
-    flags: Callable[[Path], Flags]
+    flags: Callable[[Path], Flags] = lambda root: ([], [])
     oldest: tuple[int, int] = (0, 0)
 
     @property
@@ -82,6 +82,7 @@ def _linked(folder: Path) -> list[str]:
 PACKAGES: Final = {
     "torch": Package("torch", "torch", ("torch",), _torch),
     "rmm": Package("RMM", "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, oldest=(26, 6)),
+    "cupy": Package("CuPy", "cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy")),
 }
 """Packages by their names in `needs`."""
 
