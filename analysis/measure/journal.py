@@ -27,7 +27,7 @@ from analysis.measure.round import DISCARDED_HOST_PASSES
 from analysis.results.store import METHOD_VERSION, keys
 from analysis.results.store.records import CAPTURED, Reading
 from analysis.results.store.runs import add, discard_superfluous
-from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows, to_text
+from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, to_text
 from analysis.study.peers import releases
 from analysis.study.source import fingerprint
 from analysis.toolchain.compilers import Toolchain
@@ -74,7 +74,8 @@ class RoundRecord(keys.Disturbance):
     def content(self) -> tuple[list[Row], list[Reading]]:
         """The samples and the telemetry; HotpathError for what no result may have."""
         where = Path(f"round {self.round}")
-        return parse_rows(where, self.samples), parse_records(where, self.telemetry, Reading)
+        telemetry = parse_records(where, self.telemetry, Reading)
+        return parse_records(where, self.samples, Row), telemetry
 
 
 class Journal:
