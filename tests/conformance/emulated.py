@@ -38,7 +38,10 @@ PIECES = Emulation(
 MIB = {"pool_mib": 1}
 
 EMULATED: Mapping[str, Emulation] = {
-    **dict.fromkeys(("duplex", "idle_stream", "transfers"), PIECES),
+    **dict.fromkeys(("idle_stream", "transfers"), PIECES),
+    "duplex": Emulation(
+        kernels.duplex, [{**case, "behind_mib": 1, "chunk_mib": 1} for case in PIECES.cases]
+    ),
     "h2d_gather": Emulation(
         binds(kernels.RowsByPairs),
         [{"bs": 3, "topk": 7}, {"bs": 1, "topk": 1}, {"bs": 2, "topk": 30}],
@@ -51,8 +54,11 @@ EMULATED: Mapping[str, Emulation] = {
     ),
     "link_calibration": Emulation(
         binds(kernels.RowsInOrder, "Bound"),
-        [{"bytes": 4096}],
-        {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 256},
+        [
+            {"bytes": 4096, "row_bytes": 48, "stride_bytes": 80, "offset_bytes": 32},
+            {"bytes": 16, "row_bytes": 16, "stride_bytes": 0, "offset_bytes": 0},
+        ],
+        {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 480},
     ),
     "peers": Emulation(
         kernels.Transport,
@@ -63,7 +69,7 @@ EMULATED: Mapping[str, Emulation] = {
         {"largest_mib": 1},
     ),
     "pool_gather": Emulation(
-        binds(kernels.PoolRows),
+        kernels.pool_rows,
         [{"rows": rows, "pool_mib": mib} for rows, mib in ((300, 1), (1, 1), (3, 2))],
         {"largest_pool_mib": 2},
     ),
@@ -122,6 +128,7 @@ def bound(
     module: Any = None,
     *,
     small: int = 0,
+    workload: Any = None,
     **more: int,
 ) -> Any:
     """A variant bound to a small case with these values, and with `more` constants, and to its
@@ -133,6 +140,6 @@ def bound(
     }
     made = module or of.module(variant)
     constants = {**of.constants, **more}
-    operation: Any = binding.bound(STUDIES[study], variant, made, case, **constants)
+    operation = binding.bound(STUDIES[study], variant, made, case, workload, **constants)
     operation.module = made
     return operation

@@ -1,0 +1,113 @@
+"""The CPUs that this process may use, a thread pool for all of them, and their caches.
+
+Host memory is flushed from the caches before a device reads it: a device reads a line in a core's
+private cache more slowly than one in memory, because the core has to be asked, and woken if it
+sleeps. The library that does it also measures a core's clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from timeit import repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis import BUILD
+from analysis.base.errors import HotpathError
+from analysis.base.limits import allowed_cores, parse_cpu_list
+
+LIBRARY = BUILD / "cpu_cache.so"
+_CHUNK = 4 * 2**20
+"""Number of bytes that a thread flushes at a time."""
+_ADDS_IN_BLOCK = 16
+_CLOCK_BLOCKS = 200_000
+"""About a millisecond."""
+
+
+def cores() -> list[int]:
+    """The CPUs in the order in which threads should be pinned to them: the first hardware thread of
+    every core, then the second of each, and so on."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
+
+
+def use_cpus(cpus: Collection[int]) -> None:
+    """Keep this process and its threads to `cpus`, and to no more of them than its CPU quota keeps
+    busy: with more threads than that, all of them would be stopped in every period."""
+    os.sched_setaffinity(0, cpus)
+    if (allowed := allowed_cores()) < len(cpus):
+        os.sched_setaffinity(0, cores()[:allowed])
+
+
+def threads() -> ThreadPoolExecutor:
+    """The shared thread pool, with one thread for each CPU that this process may use. A thread of
+    the pool must not wait for further work of the pool, which could deadlock."""
+    return _threads(os.getpid(), len(os.sched_getaffinity(0)))
+
+
+@cache
+def _threads(process_id: int, count: int) -> ThreadPoolExecutor:
+    """One pool for each process, because a forked process does not inherit threads."""
+    return ThreadPoolExecutor(count, f"pool of {process_id}")
+
+
+def _siblings(cpu: int) -> list[int]:
+    """The hardware threads of the core of `cpu`, including `cpu`; only `cpu` if unknown."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    return parse_cpu_list(path.read_text()) if path.exists() else [cpu]
+
+
+def flush(array: npt.NDArray[Any]) -> None:
+    """Flush a C-contiguous array from the caches of all cores."""
+    data = array.reshape(-1).view(np.uint8)
+    whole = len(data) // _CHUNK * _CHUNK
+    flush_rows(data[:whole].reshape(-1, _CHUNK), np.arange(whole // _CHUNK))
+    flush_rows(data[None, whole:], np.arange(1))
+
+
+def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]]) -> None:
+    """Flush the given rows of a table uint8 [any, row_bytes]. Each row is contiguous; there may be
+    gaps between rows. HotpathError if the library has not been built."""
+    library, row_bytes = _library(), table.shape[1]
+    indices = np.ascontiguousarray(rows, np.int64)
+    step = max(1, _CHUNK // max(1, row_bytes))
+
+    def flush_some(start: int) -> None:
+        some = indices[start : start + step]
+        library.flush_pieces(
+            table.ctypes.data, some.ctypes.data, len(some), table.strides[0], row_bytes
+        )
+
+    if len(indices) <= step:
+        flush_some(0)
+    else:
+        list(threads().map(flush_some, range(0, len(indices), step)))
+
+
+def core_clock_hz() -> float | None:
+    """Clock of the current core, from a chain of dependent additions that take a cycle each. None
+    if the library has not been built: programs without a GPU may measure without it."""
+    if not LIBRARY.exists():
+        return None
+    add = _library().add_in_chain
+    shortest_s = min(repeat(lambda: add(_CLOCK_BLOCKS), number=1, repeat=5))
+    return round(_CLOCK_BLOCKS * _ADDS_IN_BLOCK / shortest_s, -5)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    if not LIBRARY.exists():
+        raise HotpathError(f"{LIBRARY}: not built; run: snakemake --cores all build")
+    library = ctypes.CDLL(str(LIBRARY))
+    library.flush_pieces.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_size_t] * 3]
+    library.flush_pieces.restype = None
+    library.add_in_chain.argtypes = [ctypes.c_size_t]
+    library.add_in_chain.restype = ctypes.c_uint64
+    return library
