@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.quantities import binary, quantity, ratio, whole
+from analysis.api.quantities import binary, percent, quantity, ratio, whole
 from analysis.api.tables import answer
 
 from .cells import (
@@ -42,28 +42,27 @@ def choice(facts: StudyFacts) -> PageTable:
         if not (ways := times.get(point)):
             continue
         requests, pool, misses = point
-        row: list[object] = [whole(requests), whole(misses), binary(pool)]
-        row.append(facts.inputs.called(machine))
+        place = f"{whole(requests)}, {whole(misses)}, {binary(pool)}"
+        row: list[object] = [place, facts.inputs.called(machine)]
         published = ways[PUBLISHED_WAY]
         found = answer({point: {w: s for w, s in ways.items() if s <= published}}, steps, point)
         if found is None or len(ways) < MIN_STEPS:
-            rows.append([*row, f"not measured: {len(ways)} of {len(steps)} steps", *3 * [""]])
+            rows.append([*row, f"not measured: {len(ways)} of {len(steps)} steps", "", ""])
             continue
-        (seconds,), (fastest, (least,)) = (
-            found.seconds[found.way],
-            next(iter(found.seconds.items())),
-        )
-        other = Markup("{}: {}").format(quantity(least, "s"), _way(fastest))
-        row += [_way(found.way), quantity(seconds, "s"), other * (fastest != found.way)]
+        fastest, over = next(iter(found.seconds)), found.over_fastest(found.way) - 1
+        slower = Markup("<br>{} slower than {}").format(percent(over), _way(fastest))
+        seconds = found.seconds[found.way][0]
+        row += [_way(found.way) + slower * (over > 0), quantity(seconds, "s")]
         rows.append([*row, f"{ratio(published / seconds)} faster" * (found.way != PUBLISHED_WAY)])
-    columns = ["requests", "misses", "pool", "machine", "use", "time of a layer"]
-    columns += ["the fastest, if another", "speed-up over a block per request"]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[:3], columns[5], columns[7]])
+    columns = ["requests, misses, pool", "machine", "use", "time of a layer"]
+    columns.append("speed-up over a block per request")
+    return PageTable(columns, rows, NOT_MEASURED, columns[3:])
 
 
 def _way(name: str) -> Markup:
     """The variant's name as a link to its step."""
-    return Markup('<a href="#{}"><code>{}</code></a>').format(name, name)
+    parts = Markup("_<wbr>").join(name.split("_"))
+    return Markup('<a href="#{}"><code>{}</code></a>').format(name, parts)
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:
