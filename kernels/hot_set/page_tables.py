@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from analysis.api.charts import PageTable, StudyFacts, situations_of
-from analysis.api.quantities import binary, quantity, ratio, whole
+from analysis.api.quantities import binary, percent, quantity, ratio, whole
 
 from .answers import HOT_SET, PUBLISHED_WAY, places
 from .cells import FETCH_ALL, scattered, step_names
@@ -34,28 +34,31 @@ def choice(facts: StudyFacts) -> PageTable:
         if not (times := here.times.get(point)):
             continue
         requests, pool, misses = point
-        row: list[object] = [whole(requests), whole(misses), binary(pool)]
-        row.append(facts.inputs.called(here.machine))
+        place = f"{whole(requests)}, {whole(misses)}, {binary(pool)}"
+        row: list[object] = [place, facts.inputs.called(here.machine)]
         published = times[PUBLISHED_WAY]
         ways = {way: times[way] for way in HOT_SET.offered if way in times}
         quick = {way: time for way, time in ways.items() if time <= published}
         found = replace(here, times={point: quick}).answer(point)
         if found is None or len(ways) < MIN_STEPS:
             what = f"not measured: {len(ways)} of {len(HOT_SET.offered)} steps"
-            rows.append([*row, what, *3 * [""]])
+            rows.append([*row, what, "", ""])
             continue
         (seconds,), (least,) = found.seconds[found.way], found.seconds[found.fastest]
-        other = Markup("{}: {}").format(quantity(least, "s"), _way(found.fastest))
-        row += [_way(found.way), quantity(seconds, "s"), other * (found.fastest != found.way)]
+        slower = Markup("<br>{} slower than {}").format(
+            percent(seconds / least - 1), _way(found.fastest)
+        )
+        row += [_way(found.way) + slower * (found.fastest != found.way), quantity(seconds, "s")]
         rows.append([*row, f"{ratio(published / seconds)} faster" * (found.way != PUBLISHED_WAY)])
-    columns = ["requests", "misses", "pool", "machine", "use", "time of a layer"]
-    columns += ["the fastest, if another", "speed-up over a block per request"]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[:3], columns[5], columns[7]])
+    columns = ["requests, misses, pool", "machine", "use", "time of a layer"]
+    columns.append("speed-up over a block per request")
+    return PageTable(columns, rows, NOT_MEASURED, columns[3:])
 
 
 def _way(name: str) -> Markup:
     """The variant's name as a link to its step."""
-    return Markup('<a href="#{}"><code>{}</code></a>').format(name, name)
+    parts = Markup("_<wbr>").join(name.split("_"))
+    return Markup('<a href="#{}"><code>{}</code></a>').format(name, parts)
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:

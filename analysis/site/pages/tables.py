@@ -114,7 +114,8 @@ def steps(
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
     parts += [PAIRED] * any(row.get(SPEED_UP) for row in rows)
-    return html.table(rows, caption="; ".join(parts))
+    numeric = ["figure", "of the limit", SPEED_UP, "write-up"]
+    return html.table(rows, caption="; ".join(parts), numeric=numeric)
 
 
 def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -> Markup:
