@@ -157,10 +157,8 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
 def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: str) -> None:
     sizes: dict[str, Any] = {"page_bytes": 256, "pages": 65536, "timeout_s": 1.0, "idle_s": 1.5}
-    with (
-        pytest.raises(RuntimeError),  # the session ends with an error
-        session(SHARED, provider=provider, **sizes) as transfer,
-    ):
+    ends_with_an_error = pytest.raises(RuntimeError)
+    with ends_with_an_error, session(SHARED, provider=provider, **sizes) as transfer:
         for seed in range(1, 20):
             transfer.client.say(str(seed))
         transfer.server.hear("writes")
@@ -171,10 +169,8 @@ def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: s
 
 
 def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
-    with (
-        pytest.raises(PEERS.PeerError, match="client: "),
-        session(SHARED, timeout_s=1.0) as transfer,
-    ):
+    is_lost = pytest.raises(PEERS.PeerError, match="client: ")
+    with is_lost, session(SHARED, timeout_s=1.0) as transfer:
         assert transfer.fill(1)[1] == ""
         transfer.server.kill()
         transfer.fill(2)
