@@ -30,6 +30,7 @@ def kept_table(facts: StudyFacts) -> pd.DataFrame:
     """
     keys = ["machine", "variant", "pattern"]
     rows = fresh_figures(facts, *BYTES)
+    rows = rows[rows["after"].isna()] if "after" in rows else rows
     sizes = rows.pivot(index=keys, columns="metric", values="median").reindex(columns=BYTES)
     labels = rows.pivot(index=keys, columns="metric", values="short").reindex(columns=BYTES)
     sizes = sizes[sizes["requested"] >= SEGMENT_BYTES].dropna()

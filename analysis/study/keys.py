@@ -26,12 +26,20 @@ PEERS: Final = "peers: "
 """Prefix of a need of several GPUs that can access each other's memory."""
 NEED: Final = re.compile(
     r"(gpu)|sm_(\d{2,3})[af]?|cuda>=(\d{1,3})\.(\d{1,3})"
-    rf"|(torch|rmm)|(managed)|(libfabric)|({PEERS}\d+)"
+    rf"|(torch|rmm|cupy)|(managed)|(libfabric)|({PEERS}\d+)"
 )
 """A need as text; its groups are gpu, the architecture, the two parts of the CUDA version, a
 package, managed, libfabric and peers."""
-_NEEDS: Final = "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, managed, libfabric or peers: <2 or more>"
+_NEEDS: Final = (
+    "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or peers: <2 or more>"
+)
 _WORD: Final = "[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*"
+
+
+def is_package(need: str) -> bool:
+    """Whether a need is a Python package."""
+    found = NEED.fullmatch(need)
+    return found is not None and found[5] is not None
 
 
 def _need(value: Any) -> Any:
@@ -199,12 +207,13 @@ class VariantKeys:
     """Stem of the Python file whose Workload prepares its inputs and binds it."""
     needs: Unique[Need] = ()
     """What a machine must have to run it: gpu, sm_90 (or another architecture), cuda>=12.8 (or
-    another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), managed,
+    another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), cupy, managed,
     libfabric, or `peers: 2` (or more): GPUs that can access each other's memory. If one is missing,
     the variant is skipped, and the results say why. A .cu source needs gpu."""
     packages: Unique[str] = ()
     """Packages of env/peers.toml that a shipped operator calls. Another version makes its results
-    stale. If one does not load, the variant is skipped, and the results say why."""
+    stale. If one does not load, the variant is skipped, and the results say why. A shipped operator
+    may also need torch, rmm or cupy instead; the run's host has their versions."""
     flags: tuple[str, ...] = ()
     """Added to the compiler's command line."""
     constants: Constants = field(default_factory=dict)

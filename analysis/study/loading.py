@@ -17,7 +17,7 @@ from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
 from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Case, Study, Variant
-from analysis.study.keys import ROLES, CaseSet, StudyKeys, VariantKeys
+from analysis.study.keys import ROLES, CaseSet, StudyKeys, VariantKeys, is_package
 from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
@@ -131,8 +131,9 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
-    if entry.role == "shipped" and not entry.packages:
-        raise FieldError(f"{here}.packages", "the packages of a shipped operator", None)
+    if entry.role == "shipped" and not entry.packages and not any(map(is_package, entry.needs)):
+        expected = "the packages of a shipped operator, or one that it needs"
+        raise FieldError(f"{here}.packages", expected, None)
     stem = entry.source or entry.name
     paths = [path for suffix in SOURCE_SUFFIXES if (path := folder / f"{stem}{suffix}").exists()]
     if len(paths) != 1:

@@ -5,6 +5,7 @@ python -m analysis.toolchain.peers STUDY VARIANT    load a shipped operator, or 
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import hashlib
 import importlib
@@ -94,6 +95,33 @@ def vllm_swap_kernel() -> Any:
     folder = folder_of("vllm") / "vllm" / "v1" / "kv_offload" / "cpu"
     module = _imported("swap_blocks_triton", folder)
     return module._swap_blocks_kernel, module.NUM_SMS
+
+
+def sglang_engram_gather() -> Any:
+    """sglang's function that gathers Engram rows, with a Triton kernel."""
+    folder = folder_of("sglang") / "sglang" / "kernels" / "ops" / "embeddings"
+    return _imported("engram_gather", folder).engram_gather
+
+
+def vllm_engram_kernel() -> Any:
+    """vLLM's Triton kernel that looks up Engram rows, cut out of its file, which imports vLLM."""
+    file = folder_of("vllm") / "vllm" / "models" / "deepseek_v41" / "common" / "engram.py"
+    text, name = file.read_text(), "_engram_lookup_kernel"
+    nodes = ast.walk(ast.parse(text))
+    kernel = next((n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == name), None)
+    if kernel is None:
+        raise HotpathError(f"vLLM: expected the kernel {name} in {file.name}, got none")
+    first = min(line.lineno for line in kernel.decorator_list)
+    lines = ["import triton", "import triton.language as tl", ""]
+    # False but for AMD's GPUs.
+    lines += ["_SORTED_IS_CONSTEXPR = tl.constexpr(False)", ""]
+    source = "\n".join([*lines, *text.splitlines()[first - 1 : kernel.end_lineno], ""])
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    path = FOLDER / "built" / f"engram_lookup_{digest[:16]}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text(source)
+    return getattr(_imported(partial.rename(path).stem, path.parent), name)
 
 
 def sglang_kernel_operators() -> Any:

@@ -66,7 +66,7 @@ EMULATED: Mapping[str, Emulation] = {
         {"largest_mib": 1},
     ),
     "pool_gather": Emulation(
-        binds(kernels.PoolRows),
+        kernels.pool_rows,
         [{"rows": rows, "pool_mib": mib} for rows, mib in ((300, 1), (1, 1), (3, 2))],
         {"largest_pool_mib": 2},
     ),

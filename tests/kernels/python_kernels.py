@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +89,47 @@ class PoolRows:
 
     def close(self) -> None:
         self.is_open = False
+
+
+class EngramRows(PoolRows):
+    """pool_gather: the next set of pairs, of rows of an Engram table with their scales."""
+
+    def launch(self, stream: int) -> None:
+        of = self.arguments
+        pairs = array_of(of.pairs)
+        of.current[0] = (of.current[0] + 1) % len(pairs)
+        sources, places = pairs[of.current[0]].T
+        values, scales = of.pool[sources], of.scales[sources]
+        if of.operator == "vllm":
+            rows = np.concatenate([values, scales], axis=1)
+        else:
+            factors = zip(values.tolist(), scales.repeat(32, axis=1).tolist(), strict=True)
+            products = [list(map(bf16_product, *each)) for each in factors]
+            rows = np.array(products, np.uint16).view(np.uint8)
+        array_of(of.dst)[places] = rows
+
+    def sort_seconds(self, stream: int, count: int) -> list[float]:
+        return [1e-6] * (count if self.arguments.order == "sorted" else 0)
+
+
+def bf16_product(value: int, scale: int) -> int:
+    """The bits of an e4m3 number times an e8m0 scale as bf16."""
+    sign, exponent, fraction = value >> 7, value >> 3 & 15, value & 7
+    if value & 127 == 127 or (scale == 255 and value & 127 == 0):
+        return 0x7FFF
+    if scale == 255:
+        return sign << 15 | 0x7F80
+    number = math.ldexp(8 * (exponent > 0) + fraction, max(exponent, 1) - 10 + scale - 127)
+    if number >= 2.0**128:
+        return sign << 15 | 0x7F80
+    (bits,) = struct.unpack("<I", struct.pack("<f", number))
+    return int(sign << 15 | bits + 0x7FFF + (bits >> 16 & 1) >> 16)
+
+
+def pool_rows(variant: Variant) -> Any:
+    """The module of pool_gather."""
+    kind = EngramRows if variant.workload == "engram_workload" else PoolRows
+    return SimpleNamespace(bind=kind)
 
 
 class HotSets:

@@ -79,4 +79,7 @@ def test_only_the_wanted_files_of_the_right_archive_are_installed(
         assert not (tmp_path / "p-1").exists() and not (tmp_path.parent / "a").exists()
     else:
         program["install"]("p", "1", entry, tmp_path / "p-1")
-        assert [path.name for path in (tmp_path / "p-1").rglob("*")] == ["kept", "a"]
+        names = {path.name for path in (tmp_path / "p-1").rglob("*")}
+        assert names == {"kept", "a", program["KEPT"]}
+        assert program["is_complete"](tmp_path / "p-1", entry)
+        assert not program["is_complete"](tmp_path / "p-1", {**entry, "keep": ["other"]})

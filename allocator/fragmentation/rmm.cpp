@@ -1,0 +1,2 @@
+// A memory resource of RAPIDS RMM.
+#include "../phases/rmm.cpp"
