@@ -39,7 +39,7 @@ def session() -> Iterator[Session]:
     here = cores()
 
     def start(
-        variant: Variant, provider: str = "shm", limits: tuple[float, float] = (5, 30), **more: int
+        variant: Variant, provider: str = "shm", limits: tuple[float, float] = (5.0, 30.0), **more: int
     ) -> Any:
         module = module_file(STUDY, variant, optimisation="-O1")
         setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
@@ -153,7 +153,7 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: str) -> None:
     sizes = {"page_bytes": 256, "pages": 65536}
     ends_with_an_error = pytest.raises(RuntimeError)
-    with ends_with_an_error, session(SHARED, provider, (1, 1.5), **sizes) as transfer:
+    with ends_with_an_error, session(SHARED, provider, (1.0, 1.5), **sizes) as transfer:
         for seed in range(1, 20):
             transfer.client.say(str(seed))
         transfer.server.hear("writes")
@@ -165,7 +165,7 @@ def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: s
 
 def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
     is_lost = pytest.raises(PEERS.PeerError, match="client: ")
-    with is_lost, session(SHARED, limits=(1, 30)) as transfer:
+    with is_lost, session(SHARED, limits=(1.0, 30.0)) as transfer:
         assert transfer.fill(1)[1] == ""
         transfer.server.kill()
         transfer.fill(2)
