@@ -3,6 +3,8 @@ links, beside published ones."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from markupsafe import Markup
@@ -47,24 +49,20 @@ def judgement(facts: StudyFacts) -> PageTable:
     return PageTable(columns, rows, "No machine has been calibrated yet.", columns[2:6])
 
 
-def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
-    """The first machine with calibrated parameters and a known link; None without one."""
+def calibrated_chips(facts: StudyFacts) -> Iterator[tuple[Chip, Link]]:
+    """Machines with calibrated parameters and a known link."""
     for machine, chip in facts.chips.items():
         about = facts.inputs.machines[machine]
         pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
-        if link := next((link for link in read_links() if link.pcie == pcie), None):
-            return chip, link
-    return None
+        yield from ((chip, link) for link in read_links() if link.pcie == pcie)
 
 
 def predicted_links(facts: StudyFacts) -> PageTable:
-    """Published rates of large copies over links, beside those that the model allows the calibrated
-    chip behind that link. For the link of the calibrated machine, its figures count."""
+    """Published rates of large copies over links, beside those that the model allows the first
+    calibrated chip behind that link. For the link of the calibrated machine, its figures count."""
     columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
-    known, rows = calibrated_chip(facts), []
-    for link in read_links() if known else ():
-        assert known is not None
-        chip, calibrated = known
+    rows = []
+    for (chip, calibrated), link in product([*calibrated_chips(facts)][:1], read_links()):
         parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]

@@ -39,7 +39,7 @@ def session() -> Iterator[Session]:
     here = cores()
 
     def start(
-        variant: Variant, provider: str = "shm", limits: tuple[float, float] = (5.0, 30.0), **more: int
+        variant: Variant, provider: str = "shm", limits: Any = (5.0, 30.0), **more: int
     ) -> Any:
         module = module_file(STUDY, variant, optimisation="-O1")
         setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
