@@ -15,7 +15,6 @@ from analysis.api.model import (
     JUDGED_WITHIN,
     USES,
     Link,
-    behind,
     predict,
     read_links,
 )
@@ -63,14 +62,13 @@ def predicted_links(facts: StudyFacts) -> PageTable:
     columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
     rows = []
     for (chip, calibrated), link in product([*calibrated_chips(facts)][:1], read_links()):
-        parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            predicted = COPY_BYTES / predict(access, chip.sms, link, parameters)
-            difference = published.rate / predicted - 1
+            seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
+            difference = published.rate * seconds / COPY_BYTES - 1
             verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
-            row = [link.title, COPIED[published.reads], quantity(predicted, "B/s")]
+            row = [link.title, COPIED[published.reads], quantity(COPY_BYTES / seconds, "B/s")]
             row += [quantity(published.rate, "B/s"), signed_percent(difference)]
             row.append("measured here" if link == calibrated else verdict)
             source = Markup('<a href="{}">{}</a>').format(published.address, published.what)

@@ -1,4 +1,4 @@
-"""The table of reads of page tables, from hardware counters."""
+"""Tables of pages: reads of page tables from hardware counters, Engram rows, and questions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Final
 from analysis.api.charts import STALE, PageTable, StudyFacts, walk_reads
 from analysis.api.quantities import digits, quantity, whole
 from analysis.api.study import parse_case
+
+from .engram_tables import engram, sorting_pays
+from .upstream_tables import upstream
 
 
 def page_table_reads(facts: StudyFacts) -> PageTable:
@@ -31,4 +34,9 @@ def page_table_reads(facts: StudyFacts) -> PageTable:
     return PageTable(columns, rows, "No profiler has counted them yet.", columns[3:])
 
 
-TABLES: Final = {"page_table_reads": page_table_reads}
+TABLES: Final = {
+    "page_table_reads": page_table_reads,
+    "sorting_pays": sorting_pays,
+    "engram": engram,
+    "upstream": upstream,
+}

@@ -38,7 +38,10 @@ PIECES = Emulation(
 MIB = {"pool_mib": 1}
 
 EMULATED: Mapping[str, Emulation] = {
-    **dict.fromkeys(("duplex", "idle_stream", "transfers"), PIECES),
+    **dict.fromkeys(("idle_stream", "transfers"), PIECES),
+    "duplex": Emulation(
+        kernels.duplex, [{**case, "behind_mib": 1, "chunk_mib": 1} for case in PIECES.cases]
+    ),
     "h2d_gather": Emulation(
         binds(kernels.RowsByPairs),
         [{"bs": 3, "topk": 7}, {"bs": 1, "topk": 1}, {"bs": 2, "topk": 30}],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.measure.profile.session import normalised
-from analysis.results.model.fit import NAMES
+from analysis.results.model.parameters import NAMES
 from analysis.results.store.records import Counter
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
@@ -41,9 +41,9 @@ def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
     return spread * {"s": whole, "1": 0.8, "B": 2e9, "B/s": 2e10}.get(about.unit, 3.0)
 
 
-def samples(study: Study, variant: Variant) -> list[Sample]:
-    """A sample of each metric in each case of the default grid, in four rounds: of times, and of
-    metrics that the variant's workload names, or none of the study's does."""
+def samples(study: Study, variant: Variant, grid: str) -> list[Sample]:
+    """A sample of each metric in each case of the grid, in four rounds: of times, and of metrics
+    that the variant's workload names, or none of the study's does."""
     names = {one.workload for one in study.variants}
     sources = {name: (study.folder / f"{name}.py").read_text() for name in names}
     naming = {m: {n for n, text in sources.items() if f'"{m}"' in text} for m in study.metrics}
@@ -52,7 +52,7 @@ def samples(study: Study, variant: Variant) -> list[Sample]:
         for metric, found in naming.items()
         if metric in TIMES or not found or variant.workload in found
     ]
-    times = samples_of(study, variant, noise=0.001, grid="default", rounds=4)
+    times = samples_of(study, variant, noise=0.001, grid=grid, rounds=4)
     cases = {case.id: case for case in variant.cases}
     return [
         replace(
@@ -74,14 +74,14 @@ EVENTS = [
 ]
 
 
-def measured(study: Study, root: Path) -> StudyFacts:
-    """The study on a machine that has measured, counted and traced everything."""
+def measured(study: Study, root: Path, grid: str = "default") -> StudyFacts:
+    """The study on a machine that has measured, counted and traced everything of a grid."""
     results = root / "results"
     write_machine(results, "box", study, variants=[])
-    variants = [variant for variant in study.variants if variant.in_grid("default")]
+    variants = [variant for variant in study.variants if variant.in_grid(grid)]
     for variant in variants:
         provenance = provenance_of(study, variant) | {"conditions": [LOOK] * 5}
-        found = samples(study, variant)
+        found = samples(study, variant, grid)
         add_run(results, "box", study.name, variant.name, found, provenance)
     names = {variant.name: dict[str, str]() for variant in variants}
     events = [event for name in names for event in normalised(name, EVENTS)]

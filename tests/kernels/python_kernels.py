@@ -51,6 +51,26 @@ class Pieces:
         return [1e-6] * count
 
 
+class Behind:
+    """duplex: a large and a small copy, each from and to an address."""
+
+    def __init__(self, *copies: Any) -> None:
+        *self.copies, chunk_bytes, has_kernels = copies
+        assert chunk_bytes > 0 and has_kernels in (False, True)
+
+    def launch(self, stream: int) -> None:
+        for to, source, size in self.copies:
+            bytes_at(to, size)[:] = bytes_at(source, size)
+
+    def small_seconds(self, stream: int, is_behind: bool) -> float:
+        return 1e-6
+
+
+def duplex(variant: Variant) -> Any:
+    """The module of duplex."""
+    return SimpleNamespace(bind=Behind if variant.workload == "behind_workload" else Pieces)
+
+
 class RowsByPairs:
     """h2d_gather: row by row, from and to the places of pairs."""
 

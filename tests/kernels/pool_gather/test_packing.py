@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis import ROOT
-from analysis.measure.cores import cores
+from analysis.measure.cpu import cores
 from analysis.toolchain.compile import defines
 from kernels.common import shared_pool
 from tests.compiled import changed_kernels, program, toolchain
