@@ -35,7 +35,7 @@ from analysis.site.facts.inputs import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
-from tests.editing import edit_json as edit_run
+from tests.editing import edit_json
 
 ROOT = Path(__file__).parent / "root"
 STUDIES = discover(ROOT)
@@ -273,7 +273,7 @@ def make_stale(samples: Path, *variants: str) -> None:
         for name in variants or content["variants"]:
             content["variants"][name]["source_sha256"] = "0" * 64
 
-    edit_run(samples.with_suffix(".json"), change)
+    edit_json(samples.with_suffix(".json"), change)
 
 
 def set_capture(
