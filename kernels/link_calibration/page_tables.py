@@ -3,22 +3,23 @@ links, beside published ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
+from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
 
 from analysis.api.charts import Chip, PageTable, StudyFacts
+from analysis.api.files import read_json
 from analysis.api.model import (
     EQUAL_WITHIN,
     JUDGED_WITHIN,
     USES,
     Link,
+    PublishedRate,
     predict,
     read_links,
 )
-from analysis.api.quantities import percent, quantity, signed_percent
+from analysis.api.quantities import binary, percent, quantity, signed_percent
 from analysis.api.study import Access
 
 COPY_BYTES: Final = 2**30
@@ -27,6 +28,21 @@ IN_FLIGHT_BYTES: Final = {"contiguous": 2048, "copy_engine": 0}
 COPIED: Final = {"contiguous": "SMs", "copy_engine": "the copy engine"}
 """Kinds of large copies in words."""
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
+PROBES: Final = Path(__file__).parents[2] / "tools" / "reach"
+"""<machine>/reach.json: outputs of tools/reach.cu with --json."""
+LIMIT_BYTES: Final = 200_000
+"""Maximum size of an output."""
+OTHER_GPUS: Final = {
+    "A100": "PCIe 4.0 x16",
+    "L40S": "PCIe 4.0 x16",
+    "RTX 4090": "PCIe 4.0 x16",
+    "B200": "PCIe 5.0 x16",
+    "GH200": "NVLink-C2C",
+    "GB200": "NVLink-C2C",
+    "GB300": "NVLink-C2C",
+}
+"""GPUs without an output, with their link."""
+NOT_RUN: Final = Markup('<a href="#send-it">send yours</a>')
 NOT_CALIBRATED: Final = "No machine with a known link has been calibrated yet."
 
 
@@ -48,32 +64,73 @@ def judgement(facts: StudyFacts) -> PageTable:
     return PageTable(columns, rows, "No machine has been calibrated yet.", columns[2:6])
 
 
-def calibrated_chips(facts: StudyFacts) -> Iterator[tuple[Chip, Link]]:
-    """Machines with calibrated parameters and a known link."""
+def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
+    """The first machine with calibrated parameters and a known link; None without one."""
     for machine, chip in facts.chips.items():
         about = facts.inputs.machines[machine]
         pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
-        yield from ((chip, link) for link in read_links() if link.pcie == pcie)
+        if link := next((link for link in read_links() if link.pcie == pcie), None):
+            return chip, link
+    return None
 
 
-def predicted_links(facts: StudyFacts) -> PageTable:
-    """Published rates of large copies over links, beside those that the model allows the first
-    calibrated chip behind that link. For the link of the calibrated machine, its figures count."""
-    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
-    rows = []
-    for (chip, calibrated), link in product([*calibrated_chips(facts)][:1], read_links()):
+def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
+    """Every published rate of a large copy over a link, beside the predicted one in B/s, by the
+    calibrated chip behind that link."""
+    if (known := calibrated_chip(facts)) is None:
+        return []
+    (chip, calibrated), found = known, []
+    for link in read_links():
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
             seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
-            difference = published.rate * seconds / COPY_BYTES - 1
-            verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
-            row = [link.title, COPIED[published.reads], quantity(COPY_BYTES / seconds, "B/s")]
-            row += [quantity(published.rate, "B/s"), signed_percent(difference)]
-            row.append("measured here" if link == calibrated else verdict)
-            source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
-            rows.append([*row, source])
+            found.append((link, published, COPY_BYTES / seconds))
+    return found
+
+
+def predicted_links(facts: StudyFacts) -> PageTable:
+    """Rates of large copies that the model allows over links, beside published ones. For the link
+    of the calibrated machine, its figures count."""
+    columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
+    known, rows = calibrated_chip(facts), []
+    for link, published, predicted in predictions(facts):
+        difference = published.rate / predicted - 1
+        verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
+        is_calibrated = known is not None and link == known[1]
+        rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
+        row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
+        source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
+        rows.append([*row, "measured here" if is_calibrated else verdict, source])
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 
 
-TABLES: Final = {"judgement": judgement, "predicted_links": predicted_links}
+def gpus(facts: StudyFacts) -> PageTable:
+    """What is known of GPUs: those measured by the probe, then others with the rates that were
+    published and that the model allows for their link."""
+    columns = ["GPU", "link", "covered without page walks", "scattered rows", "large copies"]
+    columns += ["the model allows"]
+    rows: list[list[object]] = []
+    for path in sorted(PROBES.glob("*/reach.json")):
+        probe = read_json(path, LIMIT_BYTES)
+        pool, rate, *_ = probe["pools"][-1]
+        covered = quantity(probe["reach_bytes"], "B") if probe["reach_bytes"] else "unknown"
+        gathered = f"{quantity(rate, 'B/s')}, {probe['row_bytes']} B from {binary(pool)}"
+        rows.append([probe["gpu"], "", covered, gathered, "", ""])
+    found = predictions(facts)
+    for gpu, link in OTHER_GPUS.items():
+        of_link = [one for one in found if one[0].title == link]
+        published = [rate for _, rate, _ in of_link if gpu in rate.what]
+        sources = Markup(", ").join(
+            Markup('<a href="{}">{}</a>').format(
+                one.address, f"{quantity(one.rate, 'B/s')} by {COPIED[one.reads]}"
+            )
+            for one in published
+        )
+        allowed = {COPIED[rate.reads]: quantity(value, "B/s") for _, rate, value in of_link}
+        text = ", ".join(f"{value} by {how}" for how, value in allowed.items())
+        rows.append([gpu, link, NOT_RUN, NOT_RUN, sources, text])
+    return PageTable(columns, rows, NOT_CALIBRATED)
+
+
+TABLES: Final = {"gpus": gpus, "judgement": judgement, "predicted_links": predicted_links}
