@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -68,10 +69,7 @@ def report(path: Path) -> Iterator[str]:
     where = "the GPU" if on_gpu else "the CPU's stand-in for a GPU"
     for recording in read_snapshot(path):
         # PyTorch's allocator comes last: after an error, it may keep memory.
-        ours = replay_row(OURS, recording.pattern, on_gpu)
-        theirs = f"{TORCH}  not replayed: needs a GPU"
-        if on_gpu:
-            theirs = replay_row(TORCH, recording.pattern, on_gpu)
+        ours, theirs = (replay_row(name, recording.pattern, on_gpu) for name in (OURS, TORCH))
         left_out = ", ".join(f"{n:,} {kind}" for kind, n in sorted(recording.left_out.items()))
         yield (
             f"device {recording.device}: {recording.allocations:,} allocations; "
@@ -94,6 +92,8 @@ def replay_row(name: str, pattern: Pattern, on_gpu: bool) -> str:
     study = find_study("phases")
     try:
         if name == TORCH:
+            if not on_gpu:
+                raise RuntimeError("needs a GPU")
             import torch
 
             torch.cuda.init()
@@ -119,13 +119,11 @@ def modules_of(study: Study, name: str) -> Path:
 
 def has_gpu() -> bool:
     """Whether CUDA can use a GPU."""
-    try:
+    with suppress(ImportError, RuntimeError):
         from cuda.bindings import runtime
 
-        status, count = runtime.cudaGetDeviceCount()
-    except (ImportError, RuntimeError):
-        return False
-    return not int(status) and count > 0
+        return bool(runtime.cudaGetDeviceCount()[1])  # None after an error
+    return False
 
 
 if __name__ == "__main__":

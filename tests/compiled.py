@@ -135,19 +135,11 @@ def module_file(
     study: Study, variant: Variant, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
 ) -> Path:
     """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
-    # The first variant that compiles to the same, maybe this one.
-    twin = next((one for one in study.variants if one.program == variant.program), variant)
 
     def make(folder: Path) -> None:
+        bound = bindings_object(study, optimisation, variant)
         out = module_path(folder, study, variant)
-        if twin.name == variant.name:
-            bound = bindings_object(study, optimisation, variant)
-            compile_module(study, variant, bound, out, arch, optimisation)
-            return
-        out.parent.mkdir()
-        for suffix in (".so", ".ptxas.csv"):
-            made = module_file(study, twin, arch, optimisation).with_suffix(suffix)
-            shutil.copy(made, out.with_suffix(suffix))
+        compile_module(study, variant, bound, out, arch, optimisation)
 
     name = f"{study.name}.{variant.name}.{arch}{optimisation}"
     return module_path(kept(name, module_made_of(study, variant), make), study, variant)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Field, model_validator
 
 from analysis.api.files import read_keys
 from analysis.api.study import FieldError, HotpathError, visible
@@ -37,28 +37,20 @@ class _Part(BaseModel, strict=True):
     """Base of the objects in a snapshot. Other keys than those named are not read."""
 
 
-class Other(_Part):
-    """An event of another kind than a request."""
+class Event(_Part):
+    """An event of an allocation or a free. Of other events, only the action is read."""
 
     action: str
-
-
-class Request(Other):
-    """An event of an allocation or a free."""
-
     addr: Number
     size: Bytes
     stream: Number = 0
 
-
-def _kind(event: Any) -> str:
-    action = event.get("action") if isinstance(event, dict) else ""
-    return "request" if isinstance(action, str) and action in REQUESTS else "other"
-
-
-Event = Annotated[
-    Annotated[Request, Tag("request")] | Annotated[Other, Tag("other")], Discriminator(_kind)
-]
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unread_keys(cls, event: Any) -> Any:
+        if not isinstance(event, dict) or event.get("action") in REQUESTS:
+            return event
+        return {"action": event.get("action"), "addr": 0, "size": 0}
 
 
 class Block(_Part):
@@ -136,22 +128,20 @@ def _snapshot(path: Path) -> Snapshot:
         raise HotpathError(f"{expected}, of at most {MAX_FILE_BYTES} bytes, got none")
     try:
         with path.open("rb") as file:
-            found = _Plain(file).load()
-    except Exception as error:  # a damaged pickle can raise any
+            return read_keys(Snapshot, _Plain(file).load(), str(path))
+    except HotpathError:
+        raise
+    except Exception as error:  # a damaged pickle can raise any, and a long number one of its own
         reason = visible(str(error) or type(error).__name__)
         raise HotpathError(f"{expected}, got none: {reason}") from error
-    try:
-        return read_keys(Snapshot, found, str(path))
-    except ValueError as error:  # a number is too long to be shown
-        raise HotpathError(f"{expected}, got a number of more than 64 bits") from error
 
 
-def _live_at_start(segments: Iterable[Segment], events: Iterable[Other]) -> Live:
+def _live_at_start(segments: Iterable[Segment], events: Iterable[Event]) -> Live:
     """The allocations that were live before `events`, which `segments` follow: those that are freed
     without having been allocated, and those in `segments` that no event names."""
-    first: dict[int, Request] = {}
+    first: dict[int, Event] = {}
     for event in events:
-        if isinstance(event, Request):
+        if event.action in REQUESTS:
             first.setdefault(event.addr, event)
     live = {at: (one.size, one.stream) for at, one in first.items() if one.action != "alloc"}
     for segment in segments:
@@ -165,7 +155,7 @@ def _live_at_start(segments: Iterable[Segment], events: Iterable[Other]) -> Live
     return dict(sorted(live.items()))
 
 
-def _recording(device: int, live: Live, events: Iterable[Other], where: str) -> Recording:
+def _recording(device: int, live: Live, events: Iterable[Event], where: str) -> Recording:
     """The requests of `events`, after the allocations `live`. A free counts where it was requested,
     or else where it was completed. HotpathError for a free of nothing, at a place in `where`."""
     heap, left_out = _Heap(), Counter[str]()
@@ -173,7 +163,7 @@ def _recording(device: int, live: Live, events: Iterable[Other], where: str) -> 
         heap.add(address, size, stream)
     completes: set[int] = set()  # addresses whose free was requested
     for place, event in enumerate(events):
-        if not isinstance(event, Request):
+        if event.action not in REQUESTS:
             if event.action not in DECIDED:
                 left_out[visible(event.action)] += 1
         elif event.action == "alloc":

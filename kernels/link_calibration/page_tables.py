@@ -50,16 +50,12 @@ def judgement(facts: StudyFacts) -> PageTable:
     """The errors of the model where the link clearly binds, by machine and use."""
     columns = ["machine", "use", "points", "judged", WITHIN, "worst judged", "case"]
     rows = []
-    groups = {
-        (str(machine), str(use)): points
-        for (machine, use), points in facts.predictions.groupby(["machine", "use"])
-    }
-    for machine, use in sorted(groups, key=lambda key: (key[0], USES.index(key[1]))):
-        points = groups[machine, use]
+    order = facts.predictions["use"].map(USES.index)
+    for (machine, _, use), points in facts.predictions.groupby(["machine", order, "use"]):
         judged = points[points["judged"]]
         sizes = judged["residual"].abs()
         near = int((sizes <= judged["binding"].map(JUDGED_WITHIN)).sum())
-        row = [facts.inputs.called(machine), use, str(len(points)), str(len(judged))]
+        row = [facts.inputs.called(str(machine)), str(use), str(len(points)), str(len(judged))]
         if len(judged):
             worst = judged.iloc[int(sizes.to_numpy().argmax())]
             row.append(f"{near} ({percent(near / len(judged))})")

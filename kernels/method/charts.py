@@ -6,14 +6,7 @@ from typing import Final
 
 import altair as alt
 
-from analysis.api.charts import (
-    Chart,
-    Select,
-    StudyFacts,
-    band,
-    dot_chart,
-    samples_addresses,
-)
+from analysis.api.charts import Chart, Select, StudyFacts, band, dot_chart, samples_addresses
 from analysis.api.quantities import INTERVAL, SAME_WITHIN, ratio, ratio_interval
 
 CALLED: Final = {

@@ -28,8 +28,7 @@ def agreement(facts: StudyFacts) -> PageTable:
         is_alarm = repeats["verdict"].isin(["faster", "slower"])
         alarms = f"{is_alarm.sum()} ({percent(float(is_alarm.mean()))})"
         ends = f"{ratio(repeats['ratio'].min())} to {ratio(repeats['ratio'].max())}"
-        row = [facts.inputs.called(str(machine)), study, str(len(repeats)), alarms, ends]
-        rows.append(row)
+        rows.append([facts.inputs.called(str(machine)), study, len(repeats), alarms, ends])
     return PageTable(columns, rows, NOT_MEASURED, columns[2:])
 
 
@@ -59,11 +58,10 @@ def measuring(facts: StudyFacts) -> PageTable:
             end, begin = (datetime.fromisoformat(time) for time in (run.end, run.start))
             of_machine = seconds.setdefault(facts.inputs.called(run.machine), {})
             of_machine[run.study] = (end - begin).total_seconds()
-    names = sorted(seconds)
-    table = pd.DataFrame(seconds, columns=names)
-    studies = [one.name for one in facts.inputs.studies.values() if one.name in table.index]
-    table = table.reindex(studies).sort_values(names[:1], ascending=False, kind="stable")
-    table.insert(0, "budget", [facts.inputs.studies[name].budget_s for name in table.index])
+    budgets = {one.name: one.budget_s for one in facts.inputs.studies.values()}
+    table = pd.DataFrame({"budget": budgets, **dict(sorted(seconds.items()))})
+    table = table.dropna(how="all", subset=[*seconds])
+    table = table.sort_values(sorted(seconds)[:1], ascending=False, kind="stable")
     if len(table):
         table.loc["all"] = table.sum()
     rows = [[study, *(quantity(one, "s") for one in times)] for study, *times in table.itertuples()]

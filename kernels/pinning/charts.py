@@ -42,13 +42,12 @@ COLUMNS: Final = {
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """`waits`, `parts` and `chunk_sizes`, as far as measured."""
     parts = part_rows(facts)
+    parts = parts[parts["case"] == facts.study.headline]
     time = alt.X("seconds:Q", title="host time", axis=si_axis("s"))
     what = "time of touching and of registering, stacked."
     return {
         "waits": waits(facts),
-        "parts": part_chart(
-            facts, parts[parts["case"] == facts.study.headline], time, what, figure=""
-        ),
+        "parts": part_chart(facts, parts, time, what, figure=""),
         "chunk_sizes": chunk_sizes(facts),
     }
 

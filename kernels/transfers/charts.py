@@ -237,12 +237,9 @@ def break_even(facts: StudyFacts) -> Chart | None:
     sizes = [binary(size) for size in sorted(set(table["size"]))]
     bare = alt.Axis(domain=False, ticks=False, grid=False, labelAngle=0)
     top = alt.Axis(**bare.to_dict(), orient="top")
-    words = alt.Chart().mark_text()
-    words = words.encode(
-        x=alt.X("size_text:N", sort=sizes, title="copies to break even, by size", axis=top),
-        y=alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=bare),
-        text="label:N",
-    )
+    x = alt.X("size_text:N", sort=sizes, title="copies to break even, by size", axis=top)
+    y = alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=bare)
+    words = alt.Chart().mark_text().encode(x=x, y=y, text="label:N")
     what = "copies after which memory of each kind and size has paid for itself against pageable"
     columns = {
         "memory": "memory",

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from markupsafe import Markup
 from pydantic import ConfigDict, Field
@@ -52,12 +52,11 @@ def is_current(output: Path, source: Path = SOURCE) -> bool:
     return digests.exists() and f"{now}  {output.name}" in digests.read_text().splitlines()
 
 
-def probes(folder: Path) -> Mapping[Path, Mapping[str, Any]]:
+def probes(folder: Path) -> Mapping[Path, ReachKeys]:
     """The outputs for programs in a folder, smallest pool first. FieldError for a wrong one."""
-    contents = {path: read_json(path, LIMIT_BYTES) for path in folder.glob("*.json")}
-    for path, content in contents.items():
-        read_keys(ReachKeys, content, path.name)
-    return dict(sorted(contents.items(), key=lambda each: int(each[1]["pool_bytes"])))
+    files = folder.glob("*.json")
+    found = {one: read_keys(ReachKeys, read_json(one, LIMIT_BYTES), one.name) for one in files}
+    return dict(sorted(found.items(), key=lambda each: each[1].pool_bytes))
 
 
 def of_study(facts: StudyFacts) -> Mapping[tuple[str, str], float]:
@@ -81,10 +80,10 @@ def reach(facts: StudyFacts, outputs: Path = OUTPUTS) -> PageTable:
     known, rows = of_study(facts), []
     for machine in facts.inputs.machines:
         for path, probe in probes(outputs / machine).items():
-            start = [facts.inputs.called(machine), f"{probe['pool_bytes'] / 2**30:g} GiB"]
+            start = [facts.inputs.called(machine), f"{probe.pool_bytes / 2**30:g} GiB"]
             note = "" if is_current(path) else "by an earlier version of the file"
-            rates = {_gather(probe["row_bytes"], pool): rate for pool, rate, *_ in probe["pools"]}
-            for name, found in ({HELD: probe["held"]} | rates).items():
+            rates = {_gather(probe.row_bytes, pool): rate for pool, rate, *_ in probe.pools}
+            for name, found in ({HELD: probe.held} | rates).items():
                 if found and (expected := known.get((machine, name))):
                     unit, difference = {HELD: "1"}.get(name, "B/s"), found / expected - 1
                     figures = quantity(expected, unit), quantity(found, unit)

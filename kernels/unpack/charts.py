@@ -57,8 +57,8 @@ def first_and_last(facts: StudyFacts) -> Chart | None:
     events = events[events["variant"].isin([FIRST, LAST])]
     # Each chunk of the first step has a new stream; one lane shows them all.
     device = events["lane"].where(events["lane"] == HOST, "GPU")
-    events = events.assign(lane=events["variant"].map({FIRST: "first", LAST: "last"}))
-    events = events.assign(lane=events["lane"] + " step, " + device)
+    step = events["variant"].map({FIRST: "first", LAST: "last"})
+    events = events.assign(lane=step + " step, " + device)
     lanes = [f"{step} step, {lane}" for step in ("first", "last") for lane in (HOST, "GPU")]
     what = "host calls and GPU work of the first and the last step over one time axis."
     return Chart(event_bars(events, lanes), events, what, EVENT_COLUMNS)

@@ -25,6 +25,10 @@ def rows_at(pointer: int, numbers: np.ndarray, size: int) -> np.ndarray:
     return bytes_at(pointer, (int(numbers.max()) + 1) * size).reshape(-1, size)
 
 
+def copy(to: int, source: int, size: int) -> None:
+    bytes_at(to, size)[:] = bytes_at(source, size)
+
+
 class Pieces:
     """Moves of pieces: transfers, duplex, idle_stream."""
 
@@ -39,10 +43,9 @@ class Pieces:
             places = bytes_at(p.places, 16 * p.count).view(np.int64).reshape(-1, 2).tolist()
         for on_host, on_device in places:
             host, device = self.host + on_host, self.device + on_device
-            target, source = (device, host) if p.to_device else (host, device)
-            bytes_at(target, p.size)[:] = bytes_at(source, p.size)
+            copy(*((device, host) if p.to_device else (host, device)), p.size)
             if p.landing:
-                bytes_at(p.landing + on_host, p.size)[:] = bytes_at(p.source + on_device, p.size)
+                copy(p.landing + on_host, p.source + on_device, p.size)
 
     def cpu_times(self, stream: int, count: int) -> list[float]:
         return [1e-6] * count
@@ -191,8 +194,7 @@ class RowsInOrder:
 
     def launch(self, stream: int) -> None:
         for i, start in enumerate(self.starts.tolist()):
-            row = bytes_at(self.pool + 16 * start, self.size)
-            bytes_at(self.dst + i * self.size, self.size)[:] = row
+            copy(self.dst + i * self.size, self.pool + 16 * start, self.size)
 
 
 def fills(variant: Variant) -> Any:
@@ -270,8 +272,7 @@ class Transport:
             places = np.arange(part.begin, part.begin + part.rows)
             sources = part.sources[number] + places - part.begin
         if part.rows:
-            arrived = rows_at(part.dst, places, size)
-            arrived[places] = rows_at(part.pool, sources, size)[sources]
+            rows_at(part.dst, places, size)[places] = rows_at(part.pool, sources, size)[sources]
 
     def rejoin(self, stream: int) -> None:
         self.rejoined += 1
@@ -294,7 +295,7 @@ class Fragments:
         for block in self.blocks:
             for source, length, at in block["descriptors"][: block["count"]].tolist():
                 assert source + length <= self.bounce_bytes and at + length <= self.dst_bytes
-                bytes_at(self.dst + at, length)[:] = bytes_at(self.bounce + source, length)
+                copy(self.dst + at, self.bounce + source, length)
 
     def waits(self) -> bool:
         return True

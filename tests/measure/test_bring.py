@@ -25,8 +25,9 @@ from analysis.measure.bring import LIMIT_BYTES, bring
 from analysis.measure.machine import Commit
 from analysis.results.check import faults, require_same_kind
 from analysis.study.config import Config, Machine, load_config
+from tests.editing import edit_json
 from tests.measure.studies import contents
-from tests.synthetic import CALLS, RUN, STUDIES, edit_run, files_of, host_of, name_of, write_machine
+from tests.synthetic import CALLS, RUN, STUDIES, files_of, host_of, name_of, write_machine
 
 LATER = "2026-02-02T03:04:05Z"
 
@@ -49,7 +50,7 @@ def pack(folder: Path) -> Path:
 
 
 def other_gpu(path: Path, **facts: Any) -> None:
-    edit_run(path.with_suffix(".json"), lambda run: run["host"]["gpus"][0].update(facts))
+    edit_json(path.with_suffix(".json"), lambda run: run["host"]["gpus"][0].update(facts))
 
 
 def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_runs_of_two_hosts_become_one_machine_and_come_once(tmp_path: Path) -> N
     assert len(before) == 2 * len([*(tmp_path / "one").rglob("2026*.*")])
     assert bring(pack(tmp_path / "one"), results) == ["nothing new"]
     (same,) = (tmp_path / "one").rglob(f"{name_of(RUN)}.json")
-    edit_run(same, lambda run: run.update(commit="1" * 40))
+    edit_json(same, lambda run: run.update(commit="1" * 40))
     with pytest.raises(HotpathError, match=r"the content of .*, or another name, see --as"):
         bring(pack(tmp_path / "one"), results)
     assert contents(results) == before

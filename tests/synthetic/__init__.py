@@ -6,7 +6,6 @@ The folder `root` holds its studies, their pages and what was published of them.
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,6 +35,7 @@ from analysis.site.facts.inputs import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.keys import CaptureKind
 from analysis.study.source import fingerprint
+from tests.editing import edit_json
 
 ROOT = Path(__file__).parent / "root"
 STUDIES = discover(ROOT)
@@ -266,13 +266,6 @@ def host_of(machine: Mapping[str, Any], run: str = RUN) -> HostKeys:
     return HostKeys.model_validate({**own, "id": host, "gpus": [gpu] * count})
 
 
-def edit_run(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the content of a run's description."""
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-
-
 def make_stale(samples: Path, *variants: str) -> None:
     """Have a run's file name other code for these variants, by default all."""
 
@@ -280,7 +273,7 @@ def make_stale(samples: Path, *variants: str) -> None:
         for name in variants or content["variants"]:
             content["variants"][name]["source_sha256"] = "0" * 64
 
-    edit_run(samples.with_suffix(".json"), change)
+    edit_json(samples.with_suffix(".json"), change)
 
 
 def set_capture(

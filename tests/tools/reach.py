@@ -18,7 +18,6 @@ from tests.kernels.stubbed import launches_as_calls, on_cpu, runtime
 TOOLS = ROOT / "tools"
 SOURCE = TOOLS / "reach.cu"
 HERE = Path(__file__).parent
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ON_HOST = [
     (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
     (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),

@@ -39,18 +39,13 @@ def session() -> Iterator[Session]:
     here = cores()
 
     def start(
-        variant: Variant,
-        *,
-        devices: int = 2,
-        provider: str = "shm",
-        timeout_s: float = 5.0,
-        idle_s: float = 30.0,
-        **more: Any,
+        variant: Variant, provider: str = "shm", limits: Any = (5.0, 30.0), **more: int
     ) -> Any:
         module = module_file(STUDY, variant, optimisation="-O1")
         setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
-        setup |= {"timeout_s": timeout_s, "idle_s": idle_s}
-        sizes = {"devices": devices, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
+        setup |= dict(zip(("timeout_s", "idle_s"), limits, strict=True))
+        sizes = {"devices": 2, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
+        devices = sizes["devices"]
         both = [here[i % len(here)] for i in range(2 * devices)]  # with few: slow, but correct
         return PEERS.session(peers, module, setup, both[:devices], both[devices:], **sizes)
 
@@ -156,11 +151,9 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("provider", ["shm", "tcp"])
 def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: str) -> None:
-    sizes: dict[str, Any] = {"page_bytes": 256, "pages": 65536, "timeout_s": 1.0, "idle_s": 1.5}
-    with (
-        pytest.raises(RuntimeError),  # the session ends with an error
-        session(SHARED, provider=provider, **sizes) as transfer,
-    ):
+    sizes = {"page_bytes": 256, "pages": 65536}
+    ends_with_an_error = pytest.raises(RuntimeError)
+    with ends_with_an_error, session(SHARED, provider, (1.0, 1.5), **sizes) as transfer:
         for seed in range(1, 20):
             transfer.client.say(str(seed))
         transfer.server.hear("writes")
@@ -171,10 +164,8 @@ def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: s
 
 
 def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
-    with (
-        pytest.raises(PEERS.PeerError, match="client: "),
-        session(SHARED, timeout_s=1.0) as transfer,
-    ):
+    is_lost = pytest.raises(PEERS.PeerError, match="client: ")
+    with is_lost, session(SHARED, limits=(1.0, 30.0)) as transfer:
         assert transfer.fill(1)[1] == ""
         transfer.server.kill()
         transfer.fill(2)

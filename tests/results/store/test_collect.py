@@ -18,12 +18,12 @@ from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import RunFile
 from analysis.results.store.runs import Run, codes_of, discard_superfluous, superfluous
 from analysis.results.tables.summary import round_table
+from tests.editing import edit_json
 from tests.synthetic import (
     CALLS,
     COPY,
     STUDIES,
     add_run,
-    edit_run,
     files_of,
     host_id_of,
     make_stale,
@@ -45,7 +45,7 @@ def test_a_result_is_fresh_by_variant_and_method(tmp_path: Path) -> None:
     make_stale(path, "kernel")
     samples = collect(tmp_path, STUDIES).samples
     assert set(samples[samples["stale"]]["variant"]) == {"kernel", "removed"}
-    edit_run(path.with_suffix(".json"), lambda run: run.update(method_version=1))
+    edit_json(path.with_suffix(".json"), lambda run: run.update(method_version=1))
     for known in (STUDIES, {}):
         assert collect(tmp_path, known).samples["stale"].all()
 
