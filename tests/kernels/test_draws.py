@@ -36,9 +36,9 @@ def of_pool(rng: Rng, layout: str) -> Any:
     return POOL.draw_sets(case(rows=2**14, layout=layout), 2**17, rng)
 
 
-def walks(rng: Rng, order: str) -> Any:
-    about = case(rows=1500, pool_mib=1, row_bytes=656, order=order)
-    return WALKS.Walk(about, rng).places.reshape(-1, 1500)
+def walks(rng: Rng, order: str, rows: int = 300) -> Any:
+    about = case(rows=rows, pool_mib=1, row_bytes=656, order=order)
+    return WALKS.Walk(about, rng).places.reshape(-1, rows)
 
 
 DISTINCT, ASCENDING = "distinct", "ascending"
@@ -52,6 +52,7 @@ DRAWN: dict[str, tuple[Callable[[Rng], Any], int, int | str]] = {
     "pool, pages_2": (lambda rng: of_pool(rng, "pages_2"), 2**17, 2),
     "pool, pages_64": (lambda rng: of_pool(rng, "pages_64"), 2**17, 64),
     "walks, random": (lambda rng: walks(rng, "random"), 1598, DISTINCT),
+    "walks, most of a pool": (lambda rng: walks(rng, "random", 1500), 1598, DISTINCT),
     "walks, ascending": (lambda rng: walks(rng, "ascending"), 1598, ASCENDING),
     "places, scattered": (lambda rng: draw_places(2, 960, 5000, "scattered", rng), 5000, DISTINCT),
     "places, pages_16": (lambda rng: draw_places(2, 960, 5000, "pages_16", rng), 5000, 16),
