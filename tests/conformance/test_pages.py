@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,8 +35,8 @@ OF_MORE = {
     *("agreement", "repeatability", "measuring"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
-OF_FULL = {"engram", "sorting_pays", "upstream"}
-"""Tables of cases that only the full grid has."""
+OF_FULL = {"engram": "row_bytes", "sorting_pays": "row_bytes", "upstream": "row_bytes"}
+"""Tables of cases that only the full grid has, and a key of these cases."""
 CALIBRATED = "model"
 """The chart that takes another study's results, those of the calibration."""
 UNSHOWN = {"pool_gather": {"pool_sizes"}}
@@ -87,8 +87,20 @@ def shown(study: str, macro: str) -> set[str]:
 
 
 @cache
-def facts_of(name: str, grid: str = "default") -> StudyFacts:
-    return measured(STUDIES[name], Path(FOLDER.name, grid, name), grid)
+def facts_of(name: str) -> StudyFacts:
+    return measured(STUDIES[name], Path(FOLDER.name, name))
+
+
+@cache
+def facts_with(name: str, key: str) -> StudyFacts:
+    """The study as if it had only the cases with this key, all of them measured."""
+    study = STUDIES[name]
+    cases = {v.name: tuple(c for c in v.cases if key in c.values) for v in study.variants}
+    variants = [
+        replace(v, cases=cases[v.name], after=None) for v in study.variants if cases[v.name]
+    ]
+    only = replace(study, variants=tuple(variants), claims=())
+    return measured(only, Path(FOLDER.name, f"{name}-{key}"), "full")
 
 
 @cache
@@ -136,7 +148,8 @@ def test_every_table_and_form_has_rows_as_wide_as_its_columns(name: str) -> None
     facts = facts_of(name)
     assert tables_of(name).keys() <= shown(name, "table")
     for table_name, table in tables_of(name).items():
-        made = table(facts_of(name, "full") if table_name in OF_FULL else facts)
+        key = OF_FULL.get(table_name)
+        made = table(facts_with(name, key) if key else facts)
         assert made.rows or table_name in OF_MORE, f"{table_name}: no rows"
         assert {len(row) for row in made.rows} <= {len(made.columns)}
         assert {*made.numeric} <= {*made.columns}
