@@ -36,7 +36,7 @@ def shipped_table(
                 rows.append([*row, *times, *held, _least_runs(facts, machine, name, pairs)])
     columns = ["machine", "allocator", *pairs.values(), *held_in.values(), "runs"]
     empty = "No machine has measured a shipped allocator yet."
-    return PageTable(columns, rows, empty, columns[2:-1], may_be_empty=True)
+    return PageTable(columns, rows, empty, columns[2:-1])
 
 
 def _pair(facts: StudyFacts, machine: str, name: str, ours: str, pattern: str) -> str:

@@ -151,7 +151,7 @@ QUESTIONS: Final = (
 def upstream(facts: StudyFacts) -> PageTable:
     """A row for each question and machine with a part of its answer, or one that says that there is
     none. Questions of studies that the site lacks have no row."""
-    rows: list[list[object]] = []
+    rows = []
     for question in QUESTIONS:
         if question.study not in facts.inputs.studies:
             continue
@@ -159,10 +159,10 @@ def upstream(facts: StudyFacts) -> PageTable:
         link = Markup('<a href="https://github.com/{}">{}</a>')
         about = [link.format(question.thread, question.asked), question.measured]
         answers = [_answer(of, machine, question) for machine in machines_by_evidence(of)]
-        found = [[*about, *answer] for answer in answers if answer]
-        rows += found or [[*about, "", "not measured yet", ""]]
+        found = [answer for answer in answers if answer] or [["", "not measured yet", ""]]
+        rows += [[*about, *answer] for answer in found]
     columns = ["question", "measured", "machine", "answer", "runs"]
-    return PageTable(columns, rows, "No machine has measured an answer yet.", may_be_empty=True)
+    return PageTable(columns, rows, "No machine has measured an answer yet.")
 
 
 def _answer(facts: StudyFacts, machine: str, question: Question) -> list[str]:
@@ -173,11 +173,10 @@ def _answer(facts: StudyFacts, machine: str, question: Question) -> list[str]:
         row = facts.find(machine, part.variant, part.case, part.metric)
         if row is None or row.stale:
             continue
-        size = facts.study.payloads[part.variant, part.case]
-        value = (
-            quantity(size / row.median, "B/s") if part.is_rate else quantity(row.median, row.unit)
-        )
-        texts.append(f"{part.words}: {value}")
+        value, unit = row.median, row.unit
+        if part.is_rate:
+            value, unit = facts.study.payloads[part.variant, part.case] / value, "B/s"
+        texts.append(f"{part.words}: {quantity(value, unit)}")
         runs.append((row.runs, row.hosts))
     if not texts:
         return []

@@ -32,7 +32,7 @@ COMMON = {"model", "agreement", "timeline", "cases", "steps"}
 """Charts and tables that every study may have."""
 OF_MORE = {
     *("page_table_reads", "reach", "predicted_links"),
-    *("agreement", "repeatability", "measuring"),
+    *("agreement", "repeatability", "measuring", "upstream"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
 OF_FULL = {"engram": "row_bytes", "sorting_pays": "row_bytes", "upstream": "row_bytes"}
@@ -95,10 +95,8 @@ def facts_of(name: str) -> StudyFacts:
 def facts_with(name: str, key: str) -> StudyFacts:
     """The study as if it had only the cases with this key, all of them measured."""
     study = STUDIES[name]
-    cases = {v.name: tuple(c for c in v.cases if key in c.values) for v in study.variants}
-    variants = [
-        replace(v, cases=cases[v.name], after=None) for v in study.variants if cases[v.name]
-    ]
+    cases = {v: tuple(case for case in v.cases if key in case.values) for v in study.variants}
+    variants = (replace(v, cases=of, after=None) for v, of in cases.items() if of)
     only = replace(study, variants=tuple(variants), claims=())
     return measured(only, Path(FOLDER.name, f"{name}-{key}"), "full")
 
