@@ -68,10 +68,10 @@ def report(path: Path) -> Iterator[str]:
     where = "the GPU" if on_gpu else "the CPU's stand-in for a GPU"
     for recording in read_snapshot(path):
         # PyTorch's allocator comes last: after an error, it may keep memory.
-        ours = replay_row(OURS, recording.pattern(), on_gpu)
+        ours = replay_row(OURS, recording.pattern, on_gpu)
         theirs = f"{TORCH}  not replayed: needs a GPU"
         if on_gpu:
-            theirs = replay_row(TORCH, recording.pattern(), on_gpu)
+            theirs = replay_row(TORCH, recording.pattern, on_gpu)
         left_out = ", ".join(f"{n:,} {kind}" for kind, n in sorted(recording.left_out.items()))
         yield (
             f"device {recording.device}: {recording.allocations:,} allocations; "

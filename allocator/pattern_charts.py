@@ -1,63 +1,65 @@
-"""Charts of allocators by pattern: memory and time of each variant, relative to a reference."""
+"""Charts of allocators by pattern: memory and time of some variants, relative to a reference."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from statistics import geometric_mean
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
-from analysis.api.charts import (
-    Chart,
-    StudyFacts,
-    fresh_figures,
-    map_chart,
-    present,
-    two_digits,
-    worse_to_better,
-)
+from analysis.api.charts import Chart, StudyFacts, colour, fresh_figures, log_scale, present
 from analysis.api.quantities import INTERVAL, ratio, ratio_interval
 
-MEAN: Final = "geometric mean"
 METRIC: Final = "op_time"
 REFERENCE: Final = "torch_caching"
+BAR_PX: Final = 6
+GAP_PX: Final = 4
+"""Between the bars of two patterns."""
+COLUMNS: Final = alt.ExprRef("width < 450 ? 1 : 5")
+"""Of the legend, which begins beside the names of patterns."""
 
 
 def by_pattern(
-    facts: StudyFacts,
     table: pd.DataFrame,
-    scale: alt.Scale,
+    names: Sequence[str],
     title: str,
     description: str,
     columns: Mapping[str, str],
 ) -> Chart | None:
-    """A cell for each row of `table`, by its `pattern` and `variant`, with its `value` in two
-    digits, in a colour of `scale` with a legend of this title; None without rows."""
+    """Bars from 1 to the `value` of each row of `table`, by its `pattern` and its `variant`, one of
+    `names`; the patterns with the largest differences first. None without rows."""
+    table = table[table["variant"].isin(names)]
     if table.empty:
         return None
-    names = present(facts.study.variant_names, table["variant"])
-    cases = (case for variant in facts.study.variants for case in variant.cases)
-    patterns = [*dict.fromkeys(str(case["pattern"]).rpartition(".")[2] for case in cases), MEAN]
-    axis = alt.Axis(orient="top", labelAngle=-90, labelLimit=130)
-    legend = alt.Legend(title=title, orient="bottom", format="~g", columns=1)
-    return map_chart(
-        alt.X("variant:N", sort=names, title=None, axis=axis),
-        alt.Y("pattern:N", sort=patterns, title=None, axis=alt.Axis(labelLimit=110)),
-        alt.Color("value:Q", scale=scale, legend=legend),
-        table.assign(figure=table["value"].map(two_digits), label=table["value"].map(ratio)),
-        description,
-        {"pattern": "pattern", "variant": "variant", **columns},
+    shown = present(names, table["variant"])
+    distance = abs(np.log(table["value"])).groupby(table["pattern"]).max()
+    patterns = list(distance.sort_values(ascending=False).index)
+    axis = alt.Axis(format="~g", values=[0.01, 0.1, 0.5, 1, 2, 3, 5, 7, 10])
+    words = alt.Axis(labelLimit=130, labelOverlap=False)
+    marks = alt.Chart().encode(
+        x=alt.X("value:Q", title=title, scale=log_scale(), axis=axis),
+        y=alt.Y("pattern:N", sort=patterns, title=None, axis=words),
+        yOffset=alt.YOffset("variant:N", sort=shown),
+        color=colour("variant", names, alt.Legend(title=None, columns=COLUMNS, values=shown)),
+    )
+    bars = marks.mark_bar(height=BAR_PX - 1).encode(x2=alt.X2Datum(1))
+    # A bar without a length has an end all the same, as it was measured.
+    ends = marks.mark_tick(height=BAR_PX - 1, thickness=2, opacity=1)
+    height = alt.Step(BAR_PX * len(shown) + GAP_PX, **{"for": "position"})
+    drawing = alt.layer(bars, ends).properties(height=height)
+    table = table.assign(label=table["value"].map(ratio))
+    return Chart(
+        drawing, table, description, {"pattern": "pattern", "variant": "variant", **columns}
     )
 
 
-def heat(facts: StudyFacts) -> Chart | None:
-    """Time of PyTorch's allocator over that of each other one, by pattern, paired by rounds; of the
-    cases replayed in C++."""
-    subjects = [variant.name for variant in facts.study.subjects]
+def speeds(facts: StudyFacts, names: Sequence[str]) -> Chart | None:
+    """Time of PyTorch's allocator over that of each of `names`, by pattern, paired by rounds; of
+    the cases replayed in C++."""
     rows = fresh_figures(facts, METRIC)
-    rows = rows[rows["variant"].isin(subjects) & ~rows["case"].str.contains(".", regex=False)]
+    rows = rows[~rows["case"].str.contains(".", regex=False)]
     key = ["machine", "case"]
     theirs = rows[rows["variant"] == REFERENCE].set_index(key)["short"]
     paired = [
@@ -67,16 +69,10 @@ def heat(facts: StudyFacts) -> Chart | None:
     ]
     ratios = pd.DataFrame(paired, columns=[*key, "variant", "value", "interval"])
     rows = rows.drop(columns="interval").join(theirs.rename("time_over"), on=key)
-    table = rows.merge(ratios, on=[*key, "variant"])
-    # The mean of a variant that lacks a pattern would be of other patterns than the rest.
-    groups = table.groupby(["machine", "variant"], as_index=False)
-    means = groups.agg(value=("value", geometric_mean), count=("pattern", "nunique"))
-    means = means[means["count"] == table["pattern"].nunique()].assign(pattern=MEAN, interval="")
     return by_pattern(
-        facts,
-        pd.concat([table, means], ignore_index=True),
-        worse_to_better(0.01, 1, 30),
-        "speed relative to PyTorch",
+        rows.merge(ratios, on=[*key, "variant"]),
+        names,
+        "times as fast as PyTorch's allocator",
         "speed of each variant relative to PyTorch, by pattern.",
         {
             "label": "times as fast as PyTorch",

@@ -22,22 +22,21 @@ import pytest
 from filelock import FileLock
 
 from analysis import ROOT
-from analysis.measure import cpu_cache
+from analysis.measure import cpu
 from analysis.study import Study, Variant
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain import compile as compiling
-from analysis.toolchain import study_settings
+from analysis.toolchain import modules
 from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import Toolchain, find_toolchain, resolve_arch
-from analysis.toolchain.modules import load_module, module_path
-from analysis.toolchain.study_settings import variant_settings
+from analysis.toolchain.modules import bindings_settings, load_module, module_path, variant_settings
 
 KEPT = ROOT / "build" / "tests" / "compiled"
 COMMON = ROOT / "kernels" / "common"
 ARCH = "sm_90"
 QUICK = "-O0"
 """For tests of neither speed nor optimisation."""
-COMPILING_CODE = [Path(compiling.__file__), Path(study_settings.__file__)]
+COMPILING_CODE = [Path(compiling.__file__), Path(modules.__file__)]
 """Files that decide how sources are compiled."""
 
 
@@ -86,7 +85,7 @@ def headers(folder: Path) -> list[Path]:
 
 def bindings_made_of(study: Study, variant: Variant | None = None) -> list[Path | str]:
     """Inputs of the compilation of the study's shared bindings, or of those of `variant`."""
-    settings = study_settings.bindings_settings(study, variant).to_json()
+    settings = bindings_settings(study, variant).to_json()
     return [*COMPILING_CODE, *bindings_files(study), settings]
 
 
@@ -114,7 +113,7 @@ def compile_bindings(
     variant: Variant | None = None,
 ) -> None:
     """Compile the study's shared bindings, or those of `variant`, into the object `out`."""
-    settings = study_settings.bindings_settings(study, variant)
+    settings = bindings_settings(study, variant)
     source = study.folder / "bindings.cpp"
     compiling.compile_object(source, settings, toolchain(), ARCH, out, optimisation)
 
@@ -214,5 +213,5 @@ def use_built_library(monkeypatch: pytest.MonkeyPatch) -> None:
     source = ROOT / "analysis" / "measure" / "cpu_cache.cpp"
     flags = ("-std=c++20", "-O2", "-Werror", "-fPIC", "-shared")
     built = program("cpu_cache.so", [source], source.parent, flags)
-    monkeypatch.setattr(cpu_cache, "LIBRARY", built)
-    monkeypatch.setattr(cpu_cache, "_library", cpu_cache._library.__wrapped__)
+    monkeypatch.setattr(cpu, "LIBRARY", built)
+    monkeypatch.setattr(cpu, "_library", cpu._library.__wrapped__)

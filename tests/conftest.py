@@ -18,7 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 from analysis import ROOT
 from analysis.base import processes
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.measure.machine_lock import FOLDER_VARIABLE
+from analysis.measure.machine import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
     from analysis.site.facts.inputs import Inputs

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis import ROOT
-from analysis.results.model.terms import Parameters, predicted_seconds, work_of
-from analysis.results.model.translation import UNCALIBRATED
+from analysis.results.model.parameters import Parameters
+from analysis.results.model.terms import predicted_seconds, work_of
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
 from tests.repository import STUDIES, copy_studies
@@ -33,7 +33,6 @@ TRUE = Parameters(
     start_up=4e-6,
     index_latency=0.6e-6,
     copy_engine_start_up=2e-6,
-    **asdict(UNCALIBRATED),
 )
 KNOWN = replace(
     TRUE,

@@ -1,4 +1,4 @@
-"""Charts of this study: memory over need and time against PyTorch, by pattern."""
+"""Charts of this study: reserved over requested memory, and speed against PyTorch, by pattern."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import Final
 
 import pandas as pd
 
-from allocator.pattern_charts import by_pattern, heat
-from analysis.api.charts import Chart, StudyFacts, fresh_figures, worse_to_better
+from allocator.pattern_charts import REFERENCE, by_pattern, speeds
+from analysis.api.charts import Chart, StudyFacts, fresh_figures
 
 BYTES: Final = ("reserved", "active", "requested")
 SEGMENT_BYTES: Final = 2 << 20
 """Smallest segment of any allocator."""
+CHOICES: Final = (REFERENCE, "torch_expandable", "p7_ordered")
+"""PyTorch's default, and what a user can choose in its place."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`kept`: peak reserved over peak requested; `heat`: PyTorch's time over that of each."""
-    scale, title = worse_to_better(8, 1.4, 1), "reserved over requested"
-    what = "peak of reserved over peak of requested bytes, by pattern."
+    """`kept`: peak reserved over peak requested; `speeds`: PyTorch's time over that of each."""
+    title = "reserved bytes over requested bytes"
     columns = {"label": title, **{f"{name}_label": name for name in BYTES}}
-    kept = by_pattern(facts, kept_table(facts), scale, title, what, columns)
-    return {"kept": kept, "heat": heat(facts)}
+    what = "peak of reserved over peak of requested bytes, by pattern."
+    kept = by_pattern(kept_table(facts), CHOICES, title, what, columns)
+    return {"kept": kept, "speeds": speeds(facts, CHOICES)}
 
 
 def kept_table(facts: StudyFacts) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pickle
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -92,42 +92,18 @@ Live = dict[int, tuple[int, int]]
 
 @dataclass
 class Recording:
-    """The requests to a `device`: number of the allocation, from 0 on; its bytes, or None for its
-    free; and its stream.
+    """The requests to a `device` as a tape, at whose end allocations that outlive it are freed.
 
-    The first `live` are allocations from before the recording. `left_out` counts events of other
-    kinds.
+    The first `live` of its `allocations` are from before the recording. `peak_bytes` is the largest
+    sum of requested bytes that are live at a time. `left_out` counts events of other kinds.
     """
 
     device: int
     live: int
-    requests: list[tuple[int, int | None, int]] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def allocations(self) -> int:
-        return sum(size is not None for _, size, _ in self.requests)
-
-    @property
-    def peak_bytes(self) -> int:
-        """The largest sum of requested bytes that are live at a time."""
-        live: dict[int, int] = {}
-        peak = total = 0
-        for number, size, _ in self.requests:
-            total += live.setdefault(number, size) if size is not None else -live.pop(number)
-            peak = max(peak, total)
-        return peak
-
-    def pattern(self) -> Pattern:
-        """The requests as a tape. Allocations that outlive it are freed at its end."""
-        tape, slots, streams = Recorder(), dict[int, int](), {0: 0}
-        for number, size, stream in self.requests:
-            if size is None:
-                tape.free(slots.pop(number))
-            else:
-                index = streams.setdefault(stream, len(streams))
-                slots[number] = tape.allocate(size, index)
-        return Pattern([tape.tape()], streams=len(streams))
+    allocations: int
+    peak_bytes: int
+    pattern: Pattern
+    left_out: Counter[str]
 
 
 def read_snapshot(path: Path) -> list[Recording]:
@@ -137,9 +113,8 @@ def read_snapshot(path: Path) -> list[Recording]:
         where = f"{path}: device_traces.{device}"
         segments = [segment for segment in snapshot.segments if segment.device == device]
         recording = _recording(device, _live_at_start(segments, events), events, where)
-        streams = len({0, *(stream for _, _, stream in recording.requests)})
-        if streams > MAX_STREAMS:
-            raise FieldError(where, f"at most {MAX_STREAMS} streams", streams)
+        if recording.pattern.streams > MAX_STREAMS:
+            raise FieldError(where, f"at most {MAX_STREAMS} streams", recording.pattern.streams)
         if recording.allocations > recording.live:
             recordings.append(recording)
     if not recordings:
@@ -193,52 +168,57 @@ def _live_at_start(segments: Iterable[Segment], events: Iterable[Other]) -> Live
 def _recording(device: int, live: Live, events: Iterable[Other], where: str) -> Recording:
     """The requests of `events`, after the allocations `live`. A free counts where it was requested,
     or else where it was completed. HotpathError for a free of nothing, at a place in `where`."""
-    found, heap = Recording(device, len(live)), _Heap()
+    heap, left_out = _Heap(), Counter[str]()
     for address, (size, stream) in live.items():
-        found.requests.append((heap.add(address, size), size, stream))
+        heap.add(address, size, stream)
     completes: set[int] = set()  # addresses whose free was requested
     for place, event in enumerate(events):
         if not isinstance(event, Request):
             if event.action not in DECIDED:
-                found.left_out[visible(event.action)] += 1
+                left_out[visible(event.action)] += 1
         elif event.action == "alloc":
-            freed = heap.remove_within(event.addr, max(event.size, 1))
-            found.requests += ((number, None, 0) for number in freed)
+            heap.free_within(event.addr, max(event.size, 1))
             completes.discard(event.addr)
-            found.requests.append((heap.add(event.addr, event.size), event.size, event.stream))
+            heap.add(event.addr, event.size, event.stream)
         elif event.action == "free_completed" and event.addr in completes:
             completes.remove(event.addr)
         elif event.addr not in heap.held:
             expected = f"a live allocation to free at {event.addr:#x}"
             raise FieldError(f"{where}.{place}", expected, "none")
         else:
-            found.requests += ((number, None, 0) for number in heap.remove_within(event.addr, 1))
+            heap.free_within(event.addr, 1)
             if event.action == "free_requested":
                 completes.add(event.addr)
-    return found
+    pattern = Pattern([heap.tape.tape()], streams=len(heap.streams))
+    return Recording(device, len(live), heap.allocations, heap.peak_bytes, pattern, left_out)
 
 
 class _Heap:
-    """The live allocations by address, each `held` with a number and its size."""
+    """The live allocations by address, each `held` with its slot and size, and the `tape` of all.
+    `streams` are numbers by handle."""
 
     def __init__(self) -> None:
+        self.tape, self.streams = Recorder(), {0: 0}
         self.held: dict[int, tuple[int, int]] = {}
+        self.allocations = self.peak_bytes = self._live_bytes = 0
         self._starts: list[int] = []
-        self._count = 0
 
-    def add(self, address: int, size: int) -> int:
-        """The number of a new allocation."""
-        number, self._count = self._count, self._count + 1
+    def add(self, address: int, size: int, stream: int) -> None:
+        index = self.streams.setdefault(stream, len(self.streams))
         insort(self._starts, address)
-        self.held[address] = number, size
-        return number
+        self.held[address] = self.tape.allocate(size, index), size
+        self.allocations += 1
+        self._live_bytes += size
+        self.peak_bytes = max(self.peak_bytes, self._live_bytes)
 
-    def remove_within(self, address: int, size: int) -> list[int]:
-        """The numbers of the allocations that reach into a range, which are gone."""
+    def free_within(self, address: int, size: int) -> None:
+        """Free the allocations that reach into a range."""
         first = bisect_left(self._starts, address)
         if first and (start := self._starts[first - 1]) + self.held[start][1] > address:
             first -= 1
         end = bisect_left(self._starts, address + size)
-        numbers = [self.held.pop(start)[0] for start in self._starts[first:end]]
+        for start in self._starts[first:end]:
+            slot, freed = self.held.pop(start)
+            self.tape.free(slot)
+            self._live_bytes -= freed
         del self._starts[first:end]
-        return numbers

@@ -5,14 +5,16 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from allocator.pattern_charts import heat
+from allocator.pattern_charts import speeds
 from analysis.api.charts import Chart, StudyFacts, dot_chart, log_scale
 from analysis.api.quantities import ratio
 
+PHASES = ("p1_exact_cache", "p3_block_pool", "p4_final", "p5_dropin")
+
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`heat` and `journey`, as far as measured."""
-    return {"heat": heat(facts), "journey": journey(facts)}
+    """`speeds` and `journey`, as far as measured."""
+    return {"speeds": speeds(facts, PHASES), "journey": journey(facts)}
 
 
 def journey(facts: StudyFacts) -> Chart | None:

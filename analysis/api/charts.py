@@ -3,7 +3,7 @@
 from analysis.site.charts.lines import line_chart
 from analysis.site.charts.parts import PART_WORDS, part_chart, part_rows
 from analysis.site.charts.patterns import map_chart, two_digits, worse_to_better
-from analysis.site.charts.rows import MARK_PX, dot_chart, row_chart
+from analysis.site.charts.rows import dot_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
@@ -13,7 +13,6 @@ from analysis.site.charts.theme import (
     band,
     colour,
     even_rule,
-    faded_if_stale,
     log_scale,
     present,
     si_axis,

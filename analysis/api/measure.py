@@ -2,6 +2,5 @@
 
 from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Launcher, Operation, PythonLauncher, PythonOperation, Skip
-from analysis.measure.cores import cores, threads
-from analysis.measure.cpu_cache import flush, flush_rows
+from analysis.measure.cpu import cores, flush, flush_rows, threads
 from analysis.measure.tracing import copy_seconds

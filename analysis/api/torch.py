@@ -1,3 +1,3 @@
-"""PyTorch's current stream; imports PyTorch."""
+"""PyTorch's current stream."""
 
-from analysis.measure.torch_stream import use
+from analysis.measure.memory import use

@@ -1,4 +1,8 @@
-"""CSV files whose rows are a dataclass: a column a field, in the order of the fields."""
+"""CSV files whose rows are a dataclass: a column a field, in the order of the fields.
+
+A field `values` is a mapping from metrics, (name, unit), to samples: it has a column for each
+metric, `<metric> [<unit>]`, with the samples in their order, separated by spaces.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_type_hints
 
 from analysis.base import keys
 from analysis.base.errors import FieldError, HotpathError
@@ -21,14 +24,16 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Record = TypeVar("Record", bound="DataclassInstance")
+VALUES, METRICS = "values", "<metric> [<unit>]"
+_METRIC: Final = re.compile(rf"({keys.NAME.pattern}) \[([A-Za-z0-9/%^]{{1,16}})\]")
 
 
 def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
-    """The columns of a file with such rows."""
-    return tuple(record.__dataclass_fields__)  # asked for every row, for which fields() is slow
+    """The columns of a file with such rows; METRICS stands for one per metric."""
+    return tuple(METRICS if n == VALUES else n for n in record.__dataclass_fields__)
 
 
-def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str = "") -> str:
+def to_text(header: Sequence[str], rows: Iterable[Iterable[object]], number: str = "") -> str:
     """The text of a CSV file; `number` is the format of floats, None becomes an empty cell."""
 
     def cell(value: object) -> str:
@@ -46,7 +51,13 @@ def to_text(header: Sequence[str], rows: Iterable[Sequence[object]], number: str
 
 def records_text(record: type[Record], records: Iterable[Record], number: str = "") -> str:
     """The text of a file of `records`; `number` is the format of floats."""
-    return to_text(columns(record), map(astuple, records), number)
+    rows = [{name: getattr(one, name) for name in record.__dataclass_fields__} for one in records]
+    for row in rows:
+        for (name, unit), samples in row.pop(VALUES, {}).items():
+            row[f"{name} [{unit}]"] = " ".join(f"{value:{number}}" for value in samples)
+    metrics = dict.fromkeys(name for row in rows for name in row if name.endswith("]"))
+    header = _header(record, metrics)
+    return to_text(header, ([row.get(name) for name in header] for row in rows), number)
 
 
 def write_records(
@@ -65,20 +76,27 @@ def read_records(path: Path, record: type[Record]) -> list[Record]:
 def parse_records(path: Path, text: str, record: type[Record]) -> list[Record]:
     """Every row in `text`, the content of the file; errors as of `read_records`."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    found = []
     try:
-        if tuple(next(rows, ())) != columns(record):
-            raise ValueError(f"expected the columns {','.join(columns(record))}")
-        return [parse_record(record, cells(record, row)) for row in rows]
+        header = next(rows, [])
+        metrics = {name: match.groups() for name in header if (match := _METRIC.fullmatch(name))}
+        names = {name for name, _ in metrics.values()}
+        if header != _header(record, metrics) or len(names) < len(metrics):
+            raise ValueError(f"expected the columns {','.join(columns(record))}, each once")
+        for row in rows:
+            if len(row) != len(header):
+                raise ValueError(f"expected {len(header)} fields, got {len(row)}")
+            cells = dict(zip(header, row, strict=True))
+            values = {metric: cells.pop(name) for name, metric in metrics.items()}
+            found.append(parse_record(record, cells | {VALUES: values}))
     except (HotpathError, ValueError, csv.Error) as fault:
         raise HotpathError(f"{path}: line {max(rows.line_num, 1)}: {fault}") from fault
+    return found
 
 
-def cells(record: type[DataclassInstance], row: Sequence[str]) -> dict[str, str]:
-    """The texts of a row by column; ValueError where it has another length."""
-    names = columns(record)
-    if len(row) != len(names):
-        raise ValueError(f"expected {len(names)} fields, got {len(row)}")
-    return dict(zip(names, row, strict=True))
+def _header(record: type[DataclassInstance], metrics: Iterable[str]) -> list[str]:
+    """The columns of a file with samples of these metrics, which are columns."""
+    return [c for name in columns(record) for c in (metrics if name == METRICS else [name])]
 
 
 def parse_record(record: type[Record], texts: Mapping[str, Any]) -> Record:

@@ -56,7 +56,7 @@ def main() -> None:
         )
         found = compare(a, b, arguments.margin, arguments.only)
         print(as_json(found) if arguments.json else as_text(found))
-        if not found.judged:
+        if found.judged.empty:
             expected = "rows of both sides, from different runs"
             raise HotpathError(f"expected {expected}, got {found.same_runs} of the same runs")
     except (HotpathError, OSError) as error:

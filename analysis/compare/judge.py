@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import special
 
 from analysis.base.statistics import CONFIDENCE
@@ -42,42 +42,23 @@ SINGLE_SCALE: Final = 4.5
 MAX_EFFECT: Final = 100.0
 """Logarithm beyond which the end of an interval says nothing."""
 
+COLUMNS: Final = (*("row", "a", "b", "runs", "ratio", "low", "high", "p", "verdict", "direction"),)
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A row: times of A and B in seconds, `ratio` of B to A with its CONFIDENCE interval, `p` of
-    the whole table (Holm), and the `verdict`."""
-
-    row: Row
-    a: float
-    b: float
-    runs: tuple[int, int]
-    ratio: float
-    low: float
-    high: float
-    p: float
-    verdict: str
-
-    @property
-    def direction(self) -> str:
-        """`slower` or `faster` if B is DIFFERENT; else empty."""
-        if self.verdict != DIFFERENT:
-            return ""
-        return "slower" if self.ratio > 1 else "faster"
 
 
 def judge(
     rows: Mapping[Row, tuple[Sequence[Run], Sequence[Run]]],
     margin: float = EQUAL_WITHIN,
-) -> list[Judged]:
-    """Every row, the largest effect first. DIFFERENT times differ by at least `margin`; the
-    probability that any of them differs by chance is at most FALSE_ALARMS. EQUAL ones are within
-    `margin` with CONFIDENCE for this row alone. All else is UNDECIDED: a lack of difference shows
-    nothing."""
+) -> pd.DataFrame:
+    """Every row, the largest effect first: its name, `row`; times of A and B in seconds and their
+    numbers of `runs`; the `ratio` of B to A with its CONFIDENCE interval, `low` to `high`; `p` of
+    the whole table (Holm); and the `verdict`, of a different one with the `direction` of B.
+
+    DIFFERENT times differ by at least `margin`; the probability that any of them differs by chance
+    is at most FALSE_ALARMS. EQUAL ones are within `margin` with CONFIDENCE for this row alone. All
+    else is UNDECIDED: a lack of difference shows nothing."""
     if not rows:
-        return []
+        return pd.DataFrame(columns=COLUMNS)
     logs = [[np.log([run.seconds for run in side]) for side in pair] for pair in rows.values()]
     means: Floats = np.array([[side.mean() for side in pair] for pair in logs])
     effects = means[:, 1] - means[:, 0]
@@ -96,14 +77,12 @@ def judge(
     is_different = (p <= FALSE_ALARMS) & (abs(effects) >= limit)
     is_equal = abs(effects) + reach <= limit
     verdicts = np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, UNDECIDED))
+    directions = np.where(is_different, np.where(effects > 0, "slower", "faster"), "")
     ends = np.exp(np.clip([effects - reach, effects + reach], -MAX_EFFECT, MAX_EFFECT))
-    columns = [*np.exp(means).T, counts, np.exp(effects), *ends, p, verdicts]
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    judged = [
-        Judged(row, a, b, (*runs,), *rest)
-        for row, (a, b, runs, *rest) in zip(rows, values, strict=True)
-    ]
-    return sorted(judged, key=lambda row: (-abs(math.log(row.ratio)), row.row))
+    figures = *np.exp(means).T, map(tuple, counts.tolist()), np.exp(effects), *ends, p
+    columns = zip(COLUMNS, ([*rows], *map(list, figures), verdicts, directions), strict=True)
+    size_first = sorted(zip(-abs(effects), rows, range(len(rows)), strict=True))
+    return pd.DataFrame(dict(columns)).iloc[[place for *_, place in size_first]]
 
 
 def holm(p: Floats) -> Floats:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
 
 from analysis.base.quantities import quantity
 from analysis.compare.judge import (
@@ -15,7 +17,6 @@ from analysis.compare.judge import (
     EQUAL_WITHIN,
     FALSE_ALARMS,
     UNDECIDED,
-    Judged,
     judge,
 )
 from analysis.compare.side import Row, Side, empty_common_parts
@@ -28,12 +29,12 @@ NO_VERDICT: Final = "no verdict"
 
 @dataclass(frozen=True)
 class Comparison:
-    """`judged` rows of both sides. `unjudged` has all others by what is said of them, each with its
-    reason. `same_runs` counts rows that have the same runs on both sides."""
+    """`judged` has the rows of both sides, by `judge`; `unjudged` all others by what is said of
+    them, each with its reason. `same_runs` counts rows that have the same runs on both sides."""
 
     a: Side
     b: Side
-    judged: Sequence[Judged]
+    judged: pd.DataFrame
     unjudged: Mapping[str, Mapping[Row, str]]
     same_runs: int
     margin: float
@@ -43,11 +44,11 @@ class Comparison:
         """REGRESSION; CANNOT_TELL if B may be slower by more than the margin somewhere; or 0."""
         known = {*self.a.runs, *(row[:-1] for row in self.a.runs)}
         fails = any(r in known and why.startswith("failed") for r, why in self.b.absent.items())
-        if fails or any(row.direction == "slower" for row in self.judged):
+        if fails or self.judged["direction"].eq("slower").any():
             return REGRESSION
-        may_be = (r.verdict == UNDECIDED and r.high > 1 + self.margin for r in self.judged)
-        lacks = self.unjudged["only in A"] or self.unjudged[NO_VERDICT] or not self.judged
-        return CANNOT_TELL if lacks or any(may_be) else 0
+        undecided = self.judged[self.judged["verdict"] == UNDECIDED]
+        lacks = self.unjudged["only in A"] or self.unjudged[NO_VERDICT] or self.judged.empty
+        return CANNOT_TELL if lacks or (undecided["high"] > 1 + self.margin).any() else 0
 
 
 def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] = ()) -> Comparison:
@@ -91,7 +92,7 @@ def as_json(found: Comparison) -> str:
         "margin": found.margin,
         "false_alarms": FALSE_ALARMS,
         "exit_code": found.exit_code,
-        "rows": [asdict(row) for row in found.judged],
+        "rows": found.judged.drop(columns="direction").to_dict("records"),
         "rows_with_the_same_runs": found.same_runs,
         "notes_a": found.a.notes,
         "notes_b": found.b.notes,
@@ -101,7 +102,7 @@ def as_json(found: Comparison) -> str:
 
 def as_text(found: Comparison) -> str:
     """A table with all that was judged, and facts beside it."""
-    table = [HEAD, *map(_cells, found.judged)] if found.judged else []
+    table = [HEAD, *map(_cells, found.judged.itertuples())] if len(found.judged) else []
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -110,7 +111,7 @@ def as_text(found: Comparison) -> str:
     return "\n".join([*lines, "", *_facts(found)])
 
 
-def _cells(row: Judged) -> tuple[str, ...]:
+def _cells(row: Any) -> tuple[str, ...]:
     verdict = ", ".join(filter(None, (row.verdict, row.direction)))
     interval = f"{_change(row.low)} to {_change(row.high)}"
     times, runs = (quantity(row.a, "s"), quantity(row.b, "s")), f"{row.runs[0]}, {row.runs[1]}"
@@ -127,7 +128,7 @@ def _name(row: Row) -> str:
 
 def _facts(found: Comparison) -> Iterator[str]:
     """Facts beside the table, a line each."""
-    count = Counter(word for row in found.judged for word in (row.verdict, row.direction))
+    count = Counter([*found.judged["verdict"], *found.judged["direction"]])
     yield (
         f"{len(found.judged)} rows: {count[DIFFERENT]} different ({count['slower']} slower,"
         f" {count['faster']} faster), {count[EQUAL]} equal within {found.margin * 100:g} %,"

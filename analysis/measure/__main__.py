@@ -22,13 +22,11 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.files import require_room
 from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in
-from analysis.measure.journal import Journal
-from analysis.measure.machine import describe
-from analysis.measure.machine_lock import whole_machine
+from analysis.measure.journal import Host, Journal, publish
+from analysis.measure.machine import describe, whole_machine
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import Plan, StudyError, plan_again, plan_pending, wrong_variants
-from analysis.measure.publish import publish
-from analysis.measure.run import Host, import_once, run_rounds
+from analysis.measure.run import import_once, run_rounds
 from analysis.results.check import require_same_kind
 from analysis.study import Study
 from analysis.study.config import Config, changed, load_config

@@ -24,8 +24,8 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.expression import evaluate
 from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.cell import Cell, Operation
-from analysis.measure.cores import use_cpus
-from analysis.measure.machine_lock import whole_machine
+from analysis.measure.cpu import use_cpus
+from analysis.measure.machine import whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import Case, Study, Variant, discover

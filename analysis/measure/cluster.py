@@ -1,11 +1,11 @@
 """Measure machines of a cluster: each run has a node and a tree to itself.
 
-python -m analysis.measure.cluster measure MACHINE RUN --config JSON
-python -m analysis.measure.cluster merge MACHINE --config JSON
+python -m analysis.measure.cluster measure MACHINE CONFIG RUN
+python -m analysis.measure.cluster merge MACHINE CONFIG
 
-`measure` is for the node. It runs the ordinary pipeline in a copy of the sources: nodes share no
-file. Run `n` measures what has fewer than `n` fresh runs. `merge` copies the runs of a machine into
-the results.
+CONFIG is JSON with overrides of config.yaml. `measure` is for the node. It runs the ordinary
+pipeline in a copy of the sources: nodes share no file. Run `n` measures what has fewer than `n`
+fresh runs. `merge` copies the runs of a machine into the results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import BUILD, ROOT
-from analysis.base.cli import at_least, fail_in_one_line, program, settings
+from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove, write_whole
 from analysis.measure.bring import copy_runs
@@ -85,20 +85,14 @@ def merge(config: Config, machine: Machine) -> Iterator[str]:
         discard_superfluous(config.results / machine.name / study.name, study)
 
 
-def main() -> None:
-    parser = program("analysis.measure.cluster", __doc__)
-    parser.add_argument("what", choices=["measure", "merge"], help="on the node, or afterwards")
-    parser.add_argument("machine", help="its name in the configuration")
-    parser.add_argument("run", nargs="?", type=at_least(1), default=1, help="the number of the run")
-    parser.add_argument("--config", type=settings, default={}, help="overrides, as JSON")
-    arguments = parser.parse_args()
-    config = load_config(arguments.config)
-    machine = next(machine for machine in config.machines if machine.name == arguments.machine)
-    if arguments.what == "measure":
-        measure(config, arguments.config, machine, arguments.run)
+def main(what: str, name: str, overrides: str, run: str = "") -> None:
+    config = load_config(given := json.loads(overrides))
+    machine = next(machine for machine in config.machines if machine.name == name)
+    if what == "measure":
+        measure(config, given, machine, int(run))
     else:
         print("\n".join(merge(config, machine)))
 
 
 if __name__ == "__main__":
-    fail_in_one_line(main)
+    fail_in_one_line(lambda: main(*sys.argv[1:]))

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 
 from analysis.base.limits import throttled_periods
-from analysis.measure.cpu_cache import core_clock_hz
+from analysis.measure.cpu import core_clock_hz
 from analysis.results.store.keys import Look
 
 SPIN_TURNS: Final = 200_000

@@ -1,4 +1,5 @@
-"""Description of a run's host, of its GPUs and their connections, and of the measured commit."""
+"""This machine: its description with its GPUs and their connections, the measured commit, and the
+lock that lets one measurement run at a time, whoever starts it and from whichever checkout."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import platform
 import re
 import resource
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from itertools import combinations
@@ -19,10 +20,12 @@ from typing import Any, Final, NamedTuple
 import psutil
 import pynvml
 
-from analysis.base.errors import FieldError
+from analysis import ROOT
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute, cuda_device
 from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
+from analysis.base.locks import take
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 
@@ -45,6 +48,10 @@ PATHS: Final[Mapping[int, str]] = {
 """The PCIe path between two GPUs."""
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
+FOLDERS: Final = ("/run/lock", "/tmp")
+"""Folders in which every user may create a file; the first writable one is used."""
+FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
+"""Environment variable with another folder, as one that the containers of a machine share."""
 
 
 def slug(name: str) -> str:
@@ -60,9 +67,11 @@ def utc_now(timespec: str = "milliseconds") -> str:
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
     """CPU, memory, system and library versions, the GPUs, and how several are connected."""
     cpu = _cpu()
+    # A hypervisor that hides the model's name shows these.
+    ids = [cpu.get(key, "") for key in ("cpu family", "model", "stepping")]
     host: dict[str, Any] = {
         "cpu": cpu.get("model name") or platform.processor() or platform.machine(),
-        "cpu_id": _cpu_id(cpu),
+        "cpu_id": f"{cpu.get('vendor_id')} {'-'.join(ids)}" if all(ids) else None,
         "cpu_caches": _cpu_caches(),
         "cores": os.cpu_count(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
@@ -165,17 +174,6 @@ def _cpu() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in lines}
 
 
-def _cpu_id(cpu: Mapping[str, str]) -> str | None:
-    """Vendor, family, model and stepping, as `GenuineIntel 6-143-8`: a hypervisor that hides the
-    model's name shows them. None if the system does not give them."""
-    x86 = ("vendor_id", "cpu family", "model", "stepping")
-    for names in (x86, ("CPU implementer", "CPU architecture", "CPU part")):
-        vendor, *numbers = (cpu.get(name, "") for name in names)
-        if vendor and all(numbers):
-            return f"{vendor} {'-'.join(numbers)}"
-    return None
-
-
 def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int] | None:
     """Sizes of the first core's caches, as `L2_unified_bytes`; a shared cache counts in whole."""
     found = {}
@@ -190,8 +188,14 @@ def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
     """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
     NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
     pairs = [(f"{i}-{j}", gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)]
-    queries = {"peer_access": peer_access, "nvlinks": _nvlinks, "pcie_path": _path} if pairs else {}
-    return {key: {name: ask(*pair) for name, *pair in pairs} for key, ask in queries.items()}
+    if not pairs:
+        return {}
+    ancestor = pynvml.nvmlDeviceGetTopologyCommonAncestor
+    return {
+        "peer_access": {name: peer_access(gpu, peer) for name, gpu, peer in pairs},
+        "nvlinks": {name: _nvlinks(gpu, peer) for name, gpu, peer in pairs},
+        "pcie_path": {name: PATHS.get(gpu.ask(ancestor, peer.handle)) for name, gpu, peer in pairs},
+    }
 
 
 def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:
@@ -230,10 +234,6 @@ def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
     return min(counts)
 
 
-def _path(gpu: Gpu, peer: Gpu) -> str | None:
-    return PATHS.get(gpu.ask(pynvml.nvmlDeviceGetTopologyCommonAncestor, peer.handle))
-
-
 class Commit(NamedTuple):
     """The commit of a tree and whether anything but results differs from it; None if unknown."""
 
@@ -260,3 +260,24 @@ def commit_of(root: Path) -> Commit:
         head = git("rev-parse", "HEAD")
         return Commit(head, bool(git("status", "--porcelain", "--", ".", ":!results")))
     return Commit()
+
+
+@contextmanager
+def whole_machine(busy: str, what: str) -> Iterator[None]:
+    """Hold this machine's lock; `what` describes the work to other processes. If another one holds
+    it, `busy` decides: `wait` names the holder and waits, `refuse` raises HotpathError."""
+
+    def held(holder: str) -> None:
+        in_use = f"this machine is in use by {holder}"
+        if busy == "refuse":
+            raise HotpathError(f"config: busy: {in_use}; with busy=wait, this run waits")
+        print(f"waiting: {in_use}", flush=True)
+
+    writable = (folder for folder in FOLDERS if os.access(folder, os.W_OK))
+    folder = os.environ.get(FOLDER_VARIABLE) or next(writable, FOLDERS[-1])
+    me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
+    lock = take(Path(folder, "hotpath.lock"), f"{me}, since {utc_now('seconds')}", held)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -104,6 +104,20 @@ def new_stream() -> int:
     return int(cuda(cudart.cudaStreamCreate()))
 
 
+_torch_stream = 0
+
+
+def use(stream: int) -> None:
+    """Make PyTorch enqueue its operations on `stream`, a cudaStream_t; 0 is its default stream."""
+    global _torch_stream
+    if stream != _torch_stream:
+        import torch
+
+        external = torch.cuda.ExternalStream(stream) if stream else torch.cuda.default_stream()
+        torch.cuda.set_stream(external)
+        _torch_stream = stream
+
+
 def device_seconds(operation: Operation, stream: int, launches: int) -> float:
     """Seconds of a launch between two events: of one span of `launches`, as the write-ups measure;
     the mean of one span each if a reset must come before a launch."""

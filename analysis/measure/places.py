@@ -16,8 +16,7 @@ from analysis.results.store.runs import Refuse, Run, ignore, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
 from analysis.toolchain.compilers import find_toolchain, require_supported
-from analysis.toolchain.libfabric import MISSING, find_libfabric
-from analysis.toolchain.packages import PACKAGES
+from analysis.toolchain.packages import NO_LIBFABRIC, PACKAGES, libfabric_flags
 from analysis.toolchain.peers import unusable
 
 
@@ -62,7 +61,7 @@ class Place:
         if need == "managed":
             return None if self.managed else "managed memory is opt-in: managed=true"
         if need == "libfabric":
-            return None if self.libfabric else MISSING
+            return None if self.libfabric else NO_LIBFABRIC
         if need.startswith("cuda"):
             is_old = _numbers(self.cuda or "") < _numbers(need)
             wanted = need.removeprefix("cuda>=")
@@ -124,5 +123,5 @@ def _place(config: Config, gpus: Sequence[Gpu]) -> Place:
         toolchain = find_toolchain(config.nvcc)
         require_supported(config.arch, gpus[0].arch, toolchain)
         cuda = toolchain.version
-    libfabric = find_libfabric(config.libfabric) is not None
+    libfabric = libfabric_flags(config.libfabric) is not None
     return Place(root, machine, host_id(gpus), gpus, cuda, config.managed, libfabric, apart(gpus))

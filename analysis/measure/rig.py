@@ -51,9 +51,9 @@ class Rig:
         """Bind the variant to this case's inputs, for launches on `stream`; one without a GPU gets
         stream 0. Only the last result may be used. Skip if this machine cannot run the case."""
         if "torch" in sys.modules:
-            from analysis.measure import torch_stream
+            from analysis.measure.memory import use  # imports CUDA
 
-            torch_stream.use(0)  # the last stream is gone; inputs may use PyTorch
+            use(0)  # the last stream is gone; inputs may use PyTorch
         inputs = self._prepare(variant, case)
         operation = inputs.bind(variant, self._module(variant))
         kept = inputs, self._workloads

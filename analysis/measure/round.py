@@ -24,7 +24,7 @@ from analysis.base.errors import FieldError, HotpathError, os_error_message, req
 from analysis.base.gpu import Gpu, open_gpus, show_only
 from analysis.base.processes import end_with_parent
 from analysis.measure.cell import Cell, PythonLauncher, Skip, TimeDevice
-from analysis.measure.cores import use_cpus
+from analysis.measure.cpu import use_cpus
 from analysis.measure.machine import utc_now
 from analysis.measure.rig import Bound, Rig
 from analysis.results.disturbance import reasons

@@ -8,8 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import psutil
@@ -19,7 +17,7 @@ from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
 from analysis.base.records import records_text
 from analysis.measure.conditions import conditions
-from analysis.measure.journal import Journal, RoundRecord
+from analysis.measure.journal import Host, Journal, RoundRecord
 from analysis.measure.machine import utc_now
 from analysis.measure.plan import Plan, StudyError
 from analysis.measure.round import RoundJob, Visit, run_round
@@ -27,7 +25,6 @@ from analysis.measure.telemetry import readings_of, recording
 from analysis.results.disturbance import disturbances, reasons
 from analysis.results.store.keys import Look, Stages
 from analysis.results.store.records import Reading
-from analysis.toolchain.compilers import Toolchain
 
 ROUND_MODULES: Final = (
     *("analysis.measure.round", "analysis.measure.nvbench"),
@@ -38,19 +35,6 @@ LOOK_S: Final = 0.5
 """Time between two looks whether the process of a round that sends nothing is alive."""
 DUMP_S: Final = 0.3
 """Time beyond its limit for a round's process to write the stacks of its threads."""
-
-
-@dataclass(frozen=True)
-class Host:
-    """What a run needs to know of this host: compilers, built modules, the time limit of a round,
-    the command that asks for it, and the other users of its GPUs."""
-
-    toolchain: Toolchain
-    arch: str
-    modules: Path
-    round_limit_s: float
-    command: str = ""
-    others: Sequence[int] = ()
 
 
 class RoundError(StudyError):

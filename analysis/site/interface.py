@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis.base import statistics
+from analysis.base.records import columns
 from analysis.compare import judge
 from analysis.results import disturbance, store
 from analysis.results.model import fit
@@ -39,11 +40,11 @@ CONSTANTS: Final[Mapping[str, Any]] = {
 """Those that pages speak of."""
 
 FILES: Final[Mapping[str, Sequence[str]]] = {
-    "<run>.csv": samples.FILE_COLUMNS,
-    "<run>.telemetry.csv": records.READING_COLUMNS,
-    "<run>.counters.csv": records.COUNTER_COLUMNS,
-    "<run>.timeline.csv": records.EVENT_COLUMNS,
-    "published/<study>.csv": published.FILE_COLUMNS,
+    "<run>.csv": columns(samples.Row),
+    "<run>.telemetry.csv": columns(records.Reading),
+    "<run>.counters.csv": columns(records.Counter),
+    "<run>.timeline.csv": columns(records.Event),
+    "published/<study>.csv": columns(published.PrintedRow),
     **{f"{name}.csv": [*types] for name, types in rows.TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
     "machine_code.csv": sass.COLUMNS,

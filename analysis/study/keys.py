@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
@@ -24,12 +23,10 @@ CAPTURE_KINDS: Final = get_args(CaptureKind)
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 PEERS: Final = "peers: "
 """Prefix of a need of several GPUs that can access each other's memory."""
-NEED: Final = re.compile(
-    r"(gpu)|sm_(\d{2,3})[af]?|cuda>=(\d{1,3})\.(\d{1,3})"
-    rf"|(torch|rmm|cupy)|(managed)|(libfabric)|({PEERS}\d+)"
+NEED: Final = (
+    r"gpu|sm_\d{2,3}[af]?|cuda>=\d{1,3}\.\d{1,3}|torch|rmm|cupy|managed|libfabric"
+    rf"|{PEERS}\d+"
 )
-"""A need as text; its groups are gpu, the architecture, the two parts of the CUDA version, a
-package, managed, libfabric and peers."""
 _NEEDS: Final = (
     "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or peers: <2 or more>"
 )
@@ -38,8 +35,7 @@ _WORD: Final = "[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*"
 
 def is_package(need: str) -> bool:
     """Whether a need is a Python package."""
-    found = NEED.fullmatch(need)
-    return found is not None and found[5] is not None
+    return need in ("torch", "rmm", "cupy")
 
 
 def _need(value: Any) -> Any:
@@ -73,7 +69,7 @@ Expression = Annotated[
 ]
 Need = Annotated[
     str,
-    Field(pattern=f"^({NEED.pattern})$"),
+    Field(pattern=f"^({NEED})$"),
     BeforeValidator(_need),
     expects(_NEEDS),
     Field(

@@ -1,5 +1,7 @@
 """Compile a C++ or CUDA file into an object, or with its bindings into a Python module.
 
+python -m analysis.toolchain.compile NVCC LIBFABRIC ARCH SOURCE SETTINGS OUT [BINDINGS]
+
 The pipeline runs this program several hundred times. It therefore imports little, and takes the
 settings of study.yaml as an argument.
 """
@@ -16,12 +18,11 @@ from pathlib import Path
 
 import pybind11
 
-from analysis.base.cli import fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
-from analysis.toolchain.compilers import DEFAULT_ARCH, Toolchain, find_toolchain, output_of
-from analysis.toolchain.libfabric import MISSING
-from analysis.toolchain.packages import Flags, package_flags
+from analysis.toolchain.compilers import Toolchain, find_toolchain, output_of
+from analysis.toolchain.packages import NO_LIBFABRIC, Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 OPTIMISATION = "-O3"
@@ -47,13 +48,12 @@ class CompileSettings:
         """Flags for either compiler, and for nvcc as the linker. HotpathError if libfabric is
         needed and not installed."""
         includes, link = package_flags(self.needs)
-        flags = [*defines(self.macros), *includes, *self.flags]
         if "libfabric" in self.needs:
             if toolchain.libfabric is None:
-                raise HotpathError(MISSING)
-            flags += toolchain.libfabric.compile_flags
-            link += toolchain.libfabric.link_flags
-        return flags, link
+                raise HotpathError(NO_LIBFABRIC)
+            includes += toolchain.libfabric[0]
+            link += toolchain.libfabric[1]
+        return [*defines(self.macros), *includes, *self.flags], link
 
 
 def defines(macros: Mapping[str, int | str]) -> list[str]:
@@ -121,23 +121,15 @@ def run(command: Sequence[str]) -> str:
     return printed
 
 
-def main() -> None:
-    parser = program("analysis.toolchain.compile", __doc__)
-    parser.add_argument("source", type=Path)
-    parser.add_argument("--settings", type=json.loads, required=True, help="as JSON")
-    parser.add_argument("--bindings", type=Path, help="object to link with into a module")
-    parser.add_argument("--nvcc", required=True)
-    parser.add_argument("--libfabric", required=True)
-    parser.add_argument("--arch", default=DEFAULT_ARCH)
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    given = parser.parse_args()
-    toolchain = find_toolchain(given.nvcc, given.libfabric)
-    common = given.source, CompileSettings(**given.settings), toolchain, given.arch
-    if given.bindings:
-        compile_module(*common, given.bindings, given.out)
+def main(
+    nvcc: str, libfabric: str, arch: str, source: str, settings: str, out: str, bindings: str = ""
+) -> None:
+    toolchain, of_file = find_toolchain(nvcc, libfabric), CompileSettings(**json.loads(settings))
+    if bindings:
+        compile_module(Path(source), of_file, toolchain, arch, Path(bindings), Path(out))
     else:
-        compile_object(*common, given.out)
+        compile_object(Path(source), of_file, toolchain, arch, Path(out))
 
 
 if __name__ == "__main__":
-    fail_in_one_line(main)
+    fail_in_one_line(lambda: main(*sys.argv[1:]))

@@ -2,17 +2,20 @@
 
 A study's folder has `resources.csv` and `machine_code.csv`, what its kernels ask for, and
 `made_of.json`: the code that they are of.
+
+python -m analysis.toolchain.compiled STUDY NEW KEPT    replace the tables in the folder KEPT
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from analysis.base.cli import fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line
 from analysis.base.files import write_whole
 from analysis.study import Study, find_study
 from analysis.study.source import compiled_fingerprint
@@ -47,14 +50,6 @@ def keep(study: Study, code: Path, out: Path) -> None:
     write_whole(out / MADE_OF, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
-def main() -> None:
-    parser = program("analysis.toolchain.compiled", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("--code", type=Path, required=True)
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    given = parser.parse_args()
-    keep(find_study(given.study), given.code, given.out)
-
-
 if __name__ == "__main__":
-    fail_in_one_line(main)
+    name, new, kept = sys.argv[1:]
+    fail_in_one_line(lambda: keep(find_study(name), Path(new), Path(kept)))

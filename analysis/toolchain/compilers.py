@@ -17,7 +17,7 @@ from typing import Final
 from analysis import BUILD
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.toolchain.libfabric import Libfabric, find_libfabric
+from analysis.toolchain.packages import Flags, libfabric_flags
 
 AUTO: Final = "auto"
 DEFAULT_ARCH: Final = "sm_90"
@@ -30,7 +30,7 @@ class UnsupportedGpu(HotpathError):
 @dataclass(frozen=True)
 class Toolchain:
     """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler;
-    libfabric where it is installed."""
+    the flags of libfabric where it is installed."""
 
     nvcc: Path
     version: str
@@ -38,16 +38,16 @@ class Toolchain:
     libraries: tuple[Path, ...]
     cxx: str
     cxx_version: str
-    libfabric: Libfabric | None = None
+    libfabric: Flags | None = None
 
 
 def find_toolchain(nvcc: str = AUTO, libfabric: str = AUTO) -> Toolchain:
     """The toolchain of the compiler that find_nvcc finds; HotpathError if there is none.
-    `libfabric` as find_libfabric takes it."""
+    `libfabric` as libfabric_flags takes it."""
     if (path := find_nvcc(nvcc)) is None:
         where = "in this environment, CUDACXX, CUDA_HOME or PATH"
         raise HotpathError(f"nvcc: none {where}; HOTPATH_COMPILER=1 env/run true installs one")
-    return replace(_describe(path), libfabric=find_libfabric(libfabric))
+    return replace(_describe(path), libfabric=libfabric_flags(libfabric))
 
 
 def find_nvcc(nvcc: str = AUTO) -> Path | None:

@@ -1,6 +1,7 @@
-"""Python packages with C++ headers and libraries: a variant that needs one is linked with it.
+"""Libraries that a variant is linked with if it needs them: PyTorch and RMM, which are Python
+packages, and libfabric.
 
-Such a variant must build where the package is not installed, too: it asks with __has_include.
+A variant that needs a package must also build without it: it asks with __has_include.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
+
+from analysis import BUILD
+from analysis.base.errors import FieldError
 
 Flags = tuple[list[str], list[str]]
 """Flags for compiling, and for linking with nvcc."""
@@ -101,3 +106,39 @@ def package_flags(needs: Iterable[str]) -> Flags:
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:
     """Versions of the packages among `needs`. A new version rebuilds a variant."""
     return {need: PACKAGES[need].version for need in needs if need in PACKAGES}
+
+
+NO_LIBFABRIC: Final = (
+    "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
+)
+HEADER: Final = Path("include", "rdma", "fabric.h")
+PREFIXES: Final = (
+    BUILD / "libfabric",  # where env/libfabric unpacks it
+    *(Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa")),
+)
+
+
+def libfabric_flags(where: str = "auto") -> Flags | None:
+    """Flags of libfabric in the folder `where`, or with `auto` of the first that is installed; None
+    without one.
+
+    The folder is a prefix with include/ and lib/, or what `dpkg -x` makes of packages, which have
+    their files under usr/. One with headers alone is used with the system's library. FieldError
+    where a named folder has no headers or no library is found.
+    """
+    asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
+    prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
+    if prefix := next((path for path in prefixes if (path / HEADER).is_file()), None):
+        places = product((prefix, *prefixes, *PREFIXES), ("lib*", "lib/x86_64-linux-gnu"))
+        libraries = (sorted(place.glob(f"{names}/libfabric.so*")) for place, names in places)
+        if found := next(filter(None, libraries), None):
+            folder = found[0].parent
+            # The search path is the old kind, which libraries of the library inherit.
+            path = ["-Xlinker", "--disable-new-dtags", "-Xlinker", f"-rpath={folder}"]
+            # Not -isystem: for /usr/include that would put the C headers before those of C++.
+            includes = [f"-idirafter{prefix / 'include'}"]
+            return includes, [f"-L{folder}", f"-l:{found[0].name}", *path]
+    if where == "auto":
+        return None
+    expected = f"`auto` or a folder with {HEADER} and lib/libfabric.so"
+    raise FieldError("config: libfabric", expected, where)

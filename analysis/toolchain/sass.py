@@ -1,4 +1,7 @@
-"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight."""
+"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight.
+
+python -m analysis.toolchain.sass STUDY VARIANT MODULE OUT
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -14,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from analysis.base.cli import fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.records import to_text
 
@@ -142,19 +146,14 @@ def read_code(path: Path) -> dict[tuple[str, str], list[KernelCode]]:
     return found
 
 
-def main() -> None:
-    parser = program("analysis.toolchain.sass", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("variant")
-    parser.add_argument("--module", type=Path, required=True)
-    parser.add_argument("-o", "--out", type=Path, required=True)
-    given = parser.parse_args()
+def main(study: str, variant: str, module: str, out: str) -> None:
+    """Write the accesses of a variant's kernels, or why they cannot be read."""
     try:
-        kernels = parse_sass(cuobjdump(given.module, "-sass"))
+        kernels = parse_sass(cuobjdump(Path(module), "-sass"))
     except HotpathError as error:
         kernels = [KernelCode(reason=str(error))]
-    write_code(given.out, given.study, given.variant, kernels)
+    write_code(Path(out), study, variant, kernels)
 
 
 if __name__ == "__main__":
-    fail_in_one_line(main)
+    fail_in_one_line(lambda: main(*sys.argv[1:]))

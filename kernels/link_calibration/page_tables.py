@@ -14,7 +14,6 @@ from analysis.api.model import (
     USES,
     Link,
     PublishedRate,
-    behind,
     predict,
     read_links,
 )
@@ -69,11 +68,10 @@ def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
         return []
     (chip, calibrated), found = known, []
     for link in read_links():
-        parameters = behind(link, chip.parameters, calibrated)
         for published in link.published:
             in_flight = IN_FLIGHT_BYTES[published.reads]
             access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, chip.sms, link, parameters)
+            seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
             found.append((link, published, COPY_BYTES / seconds))
     return found
 

@@ -1,5 +1,5 @@
-"""Charts of this study: sources of rows by size and number, and rates over row sizes, pools, links
-and the share of rows in the peer's memory."""
+"""Charts of this study: sources of rows by size and number, and rates over row sizes, pools and the
+share of rows in the peer's memory."""
 
 from __future__ import annotations
 
@@ -37,28 +37,16 @@ SOURCES: Final = {
 OVER_SIZES: Final = ("pushed", PEER, BASE, "four_links")
 """Lines over row sizes, without local memory, beside which the other lines would merge."""
 OVER_POOLS: Final = (PEER, BASE, "two_links", "four_links", "four_links_sorted")
-WAYS: Final = {
-    "gather": (BASE, "two_links", "three_links", "four_links"),
-    "sorted gather": ("", "two_links_in_order", "", "four_links_in_order"),
-    "packed by the CPU": ("", "two_links_packed", "", "four_links_packed"),
-    "separate GPUs": (BASE, "two_links_apart", "three_links_apart", "four_links_apart"),
-    "copy engines": (
-        *("host_copy_engine", "two_copy_engines_apart"),
-        *("three_copy_engines_apart", "four_copy_engines_apart"),
-    ),
-}
-"""Variants of one to four GPUs."""
 NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
 SMALL_POOL: Final = 188
-LARGE_POOL: Final = 16384
-"""Pools in MiB."""
+"""Pool in MiB."""
 SHARES: Final = np.linspace(0, 1, 41)
 IN_TURN: Final = "in turn"
 AT_ONCE: Final = "at once, at best"
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes`, `pools`, `links` and `tier`, as far as measured, by device time."""
+    """`gains`, `sizes`, `pools` and `tier`, as far as measured, by device time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
@@ -66,7 +54,6 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
         "gains": gains(small),
         "sizes": sizes(small),
         "pools": pools(points),
-        "links": links(points),
         "tier": tier(facts, points),
     }
 
@@ -124,23 +111,6 @@ def pools(points: pd.DataFrame) -> Chart | None:
     rows = rows.assign(pool_gib=rows["case_pool_mib"] / 1024)
     x = alt.X("pool_gib:Q", title="pool, GiB", scale=alt.Scale(type="log", base=2))
     return _lines(rows, x, OVER_POOLS, "the size of the pool", Select("case_rows", "rows"))
-
-
-def links(points: pd.DataFrame) -> Chart | None:
-    """The same over the number of GPUs, a line for each way."""
-    points = points[(points["case_row_bytes"] == 656) & (points["case_rows"] == 262144)]
-    uses = [
-        {"variant": name, "way": way, "gpus": gpus}
-        for way, names in WAYS.items()
-        for gpus, name in enumerate(names, 1)
-    ]
-    rows = points.merge(pd.DataFrame(uses), on="variant")
-    rows = rows[rows.groupby(["machine", "way", "case"])["gpus"].transform("nunique") > 1]
-    counts = sorted(int(count) for count in rows["gpus"].unique())
-    x = alt.X("gpus:Q", title="GPUs", axis=alt.Axis(values=counts, format="d"))
-    rows = rows.assign(variant=rows["way"]).sort_values("case_pool_mib")
-    select = Select("case_pool_mib", "pool, MiB", LARGE_POOL)
-    return _lines(rows, x, tuple(WAYS), "the number of GPUs", select)
 
 
 def _lines(

@@ -54,8 +54,10 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def times(facts: StudyFacts, names: Mapping[str, str]) -> pd.DataFrame:
-    """Figures of these metrics; `what` is the metric in words."""
+    """Figures of these metrics beside another process that allocates; `what` is the metric in
+    words."""
     rows = figures(facts, *names)
+    rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
     return rows.assign(what=rows["metric"].map(names))
 
 
@@ -63,9 +65,8 @@ def waits(facts: StudyFacts) -> Chart | None:
     """A row a variant with its usual chunks and threads: the time to pin and the longest calls of
     another process."""
     rows = times(facts, WAITS).sort_values("mib", ascending=False)
-    of_process = (rows["beside"] == "process") & (rows["calls"] == "malloc")
     subjects = [variant.name for variant in facts.study.subjects]
-    rows = rows[of_process & (rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
+    rows = rows[(rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
     return dot_chart(
         rows.assign(size=[binary(mib * 2**20) for mib in rows["mib"]]),
@@ -86,7 +87,6 @@ def chunk_sizes(facts: StudyFacts) -> Chart | None:
     rows = times(facts, dict(zip(WAITS, LINES, strict=True)))
     size = parse_case(facts.study.headline)["mib"]
     rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == size)]
-    rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
     rows = rows.fillna({"chunk_mib": facts.study.constants["chunk_mib"]})
     if rows["chunk_mib"].nunique() < 2:
         return None

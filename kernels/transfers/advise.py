@@ -22,6 +22,7 @@ from analysis.api.files import write_whole
 from analysis.api.study import (
     FieldError,
     HotpathError,
+    at_least,
     fail_in_one_line,
     find_study,
     load_config,
@@ -63,17 +64,10 @@ def parse_size(text: str) -> int:
     return size
 
 
-def parse_count(text: str) -> int:
-    """Parse a number of pieces. ArgumentTypeError otherwise."""
-    if not re.fullmatch("[0-9]{1,15}", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text}")
-    return int(text)
-
-
 def command_line() -> argparse.ArgumentParser:
     parser = program("kernels.transfers.advise", __doc__)
     parser.add_argument("--size", type=parse_size, help="of a piece: 4096, 4KiB")
-    parser.add_argument("--count", type=parse_count, default=1, help="of pieces (1)")
+    parser.add_argument("--count", type=at_least(1), default=1, help="of pieces (1)")
     parser.add_argument("--direction", choices=DIRECTIONS, default="h2d", help="(h2d)")
     for side in ("host", "device"):
         about = "layout there (scattered)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import altair as alt
 import numpy as np
@@ -141,19 +141,9 @@ def single_copies(facts: StudyFacts) -> pd.DataFrame:
     return rows.assign(memory=rows["variant"].map(memory_of))
 
 
-class Line(NamedTuple):
-    """Time as a linear function of size: `latency` in s, and `bandwidth` in B/s."""
-
-    latency: float
-    bandwidth: float
-
-    def seconds(self, size: Floats) -> Floats:
-        """The line's times [sizes] for sizes in bytes."""
-        return self.latency + size / self.bandwidth
-
-
-def fit_line(size: Floats, seconds: Floats) -> Line | None:
-    """The line through times `seconds` [sizes] of `size` bytes [sizes]; None for too few sizes.
+def fit_line(size: Floats, seconds: Floats) -> tuple[float, float] | None:
+    """Latency in s and bandwidth in B/s of the line through times `seconds` [sizes] of `size` bytes
+    [sizes]; None for too few sizes.
 
     Least squares of the logarithms of times, so that relative errors count alike at every size.
     """
@@ -163,11 +153,12 @@ def fit_line(size: Floats, seconds: Floats) -> Line | None:
         return None
 
     def logs(size: Floats, latency: float, bandwidth: float) -> Floats:
-        return np.asarray(np.log(Line(np.exp(latency), np.exp(bandwidth)).seconds(size)))
+        return np.asarray(np.log(np.exp(latency) + size / np.exp(bandwidth)))
 
     start = np.log([seconds.min(), size.max() / seconds.max()])
     solved, _ = curve_fit(logs, size, np.log(seconds), start, method="trf", x_scale="jac")
-    return Line(*(float(one) for one in np.exp(solved)))
+    latency, bandwidth = np.exp(solved).tolist()
+    return latency, bandwidth
 
 
 def lines(facts: StudyFacts) -> Chart | None:
@@ -179,13 +170,14 @@ def lines(facts: StudyFacts) -> Chart | None:
         is_small = (sizes <= SMALL_BYTES) & ((metric, direction) == ("gpu_time", "h2d"))
         if (line := fit_line(sizes[~is_small], seconds[~is_small])) is None:
             continue
+        latency, bandwidth = line
         rows = rows.assign(
             clock=facts.study.clock_of(facts.study.variant(str(name)), str(metric)),
-            latency=quantity(line.latency, "s"),
-            bandwidth=quantity(line.bandwidth, "B/s"),
-            half_size=quantity(line.latency * line.bandwidth, "B"),
+            latency=quantity(latency, "s"),
+            bandwidth=quantity(bandwidth, "B/s"),
+            half_size=quantity(latency * bandwidth, "B"),
         )
-        parts += [rows, rows.assign(median=line.seconds(sizes), state=PREDICTED)]
+        parts += [rows, rows.assign(median=latency + sizes / bandwidth, state=PREDICTED)]
     axis = alt.Axis(labelExpr="format(datum.value, '.3~s') + 'B'")
     return line_chart(
         pd.concat(parts),

@@ -10,15 +10,12 @@ import pandas as pd
 from analysis.api.charts import (
     EVENT_COLUMNS,
     HOST,
-    MARK_PX,
     Chart,
     StudyFacts,
-    colour,
+    dot_chart,
     event_bars,
-    faded_if_stale,
     part_chart,
     part_rows,
-    row_chart,
     timeline_events,
 )
 from analysis.api.quantities import digits, quantity
@@ -68,26 +65,24 @@ def first_and_last(facts: StudyFacts) -> Chart | None:
 
 
 def alignment(facts: StudyFacts) -> Chart | None:
-    """Bars: the rate over 256 MiB by device time, for aligned fragments and fragments misaligned by
+    """The rate over 256 MiB by device time, for aligned fragments and fragments misaligned by
     a byte."""
     rows = facts.points
     rows = rows[(rows["payload_bytes"] == VOLUME) & (rows["metric"] == "gpu_time")]
     rows = rows[rows["rate"].notna() & (rows["state"] != "published")]
-    if rows.empty:
-        return None
     source = "off by " + rows["case_src"].fillna(0).map("{:.0f} B".format)
     rows = rows.assign(
         name=rows["title"] + ", " + source,
         source=source,
         figure=[f"{digits(rate)} GB/s" for rate in rows["rate"]],
     )
-    bars = alt.Chart().mark_bar(height=11, yOffset=MARK_PX)
-    bars = bars.encode(
-        x=alt.X("rate:Q", title="payload rate by device time, GB/s"),
-        color=colour("source", list(dict.fromkeys(rows["source"]))),
-        opacity=faded_if_stale(),
+    return dot_chart(
+        rows,
+        alt.X("rate:Q", title="payload rate by device time, GB/s", scale=alt.Scale(zero=True)),
+        "name",
+        [],
+        "payload rate over 256 MiB of aligned and misaligned fragments, and of one plain copy.",
+        {"variant": "variant", "source": "source", "figure": "rate", "state": "state"},
+        by="source",
+        figure="figure",
     )
-    drawing = row_chart("name", list(dict.fromkeys(rows["name"])), bars, figure="figure")
-    what = "payload rate over 256 MiB of aligned and misaligned fragments, and of one plain copy."
-    columns = {"variant": "variant", "source": "source", "figure": "rate", "state": "state"}
-    return Chart(drawing, rows, what, columns)

@@ -24,15 +24,21 @@ def case_of(variant: Variant, values: Values, constants: Mapping[str, int]) -> C
 
 
 def bound(
-    study: Study, variant: Variant, module: Any, values: Values, **constants: int
-) -> Operation:
-    """The variant bound to a case. It keeps its inputs, whose memory is read by address."""
-    workload = load_python(study, variant.workload).Workload(
-        {**variant.constants, **constants}, np.random.default_rng(0)
-    )
+    study: Study,
+    variant: Variant,
+    module: Any,
+    values: Values,
+    workload: Any = None,
+    **constants: int,
+) -> Any:
+    """The variant bound to a case by a workload, or by a new one. The operation keeps both, as
+    memory is read by address."""
+    if workload is None:
+        made = load_python(study, variant.workload).Workload
+        workload = made({**variant.constants, **constants}, np.random.default_rng(0))
     inputs = workload.prepare(case_of(variant, values, constants)) or workload
-    operation: Operation = inputs.bind(variant, module)
-    operation.inputs = inputs  # type: ignore[attr-defined]
+    operation = inputs.bind(variant, module)
+    operation.workload, operation.inputs = workload, inputs
     return operation
 
 

@@ -54,8 +54,11 @@ EMULATED: Mapping[str, Emulation] = {
     ),
     "link_calibration": Emulation(
         binds(kernels.RowsInOrder, "Bound"),
-        [{"bytes": 4096}],
-        {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 256},
+        [
+            {"bytes": 4096, "row_bytes": 48, "stride_bytes": 80, "offset_bytes": 32},
+            {"bytes": 16, "row_bytes": 16, "stride_bytes": 0, "offset_bytes": 0},
+        ],
+        {"pool_bytes": 2**16, "largest_bytes": 2**14, "total_bytes": 480},
     ),
     "peers": Emulation(
         kernels.Transport,
@@ -125,6 +128,7 @@ def bound(
     module: Any = None,
     *,
     small: int = 0,
+    workload: Any = None,
     **more: int,
 ) -> Any:
     """A variant bound to a small case with these values, and with `more` constants, and to its
@@ -136,6 +140,6 @@ def bound(
     }
     made = module or of.module(variant)
     constants = {**of.constants, **more}
-    operation: Any = binding.bound(STUDIES[study], variant, made, case, **constants)
+    operation = binding.bound(STUDIES[study], variant, made, case, workload, **constants)
     operation.module = made
     return operation

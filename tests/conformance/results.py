@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.measure.profile.session import normalised
-from analysis.results.model.fit import NAMES
+from analysis.results.model.parameters import NAMES
 from analysis.results.store.records import Counter
 from analysis.results.tables.links import parameter_table
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Case, Study, Variant
-from tests.linked import TRUE
+from tests.linked import KNOWN
 from tests.roots import make_inputs, settled
 from tests.synthetic import (
     Sample,
@@ -28,14 +28,9 @@ from tests.synthetic import (
 
 LOOK = {"spin_s": 6e-3, "copy_bytes_per_s": 1e10}
 TIMES = ("host_time", "submit_time", "gpu_time")
-LINK = replace(
-    TRUE, held_entries=8192, walk=14e-9, held_regions=512, region_walk=10e-9, region_wait=100e-9,
-    table_miss=14e-9, row_cache=48 * 2**20,
-)  # fmt: skip
-"""Parameters of a link and of translations."""
-FIT = pd.DataFrame(dict.fromkeys(("value", "ci_low", "ci_high"), LINK.values()), NAMES)
+FIT = pd.DataFrame(dict.fromkeys(("value", "ci_low", "ci_high"), KNOWN.values()), NAMES)
 FIT = FIT.assign(cases=1, runs=1)
-"""They as if fitted."""
+"""Known parameters as if fitted."""
 
 
 def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:

@@ -40,6 +40,13 @@ constexpr bool kIsLate = false;
 constexpr int kRegistrationUs = 500;  // so that a neighbour gets to call meanwhile
 
 int current = 0;
+// Of programs, the environment may say so: the registration that fails, from 1 on, and the bytes
+// that can be pinned.
+size_t given(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? SIZE_MAX : std::strtoull(text, nullptr, 10);
+}
+const size_t refused = given("REFUSED"), pinnable = given("PINNABLE");
 int calls_to_failure = -1;
 cudaError_t last = cudaSuccess;
 // Also those that are destroyed: events stand for work. Kept at the end, as its keys are memory.
@@ -92,6 +99,7 @@ cudaError_t unpin(const void* begin) {
 
 cudaError_t last_error = cudaSuccess;
 cudaError_t event_status = cudaSuccess;
+float elapsed_ms = 250;
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
   const Lock lock(mutex);
@@ -118,8 +126,20 @@ void fail_at(int call) { calls_to_failure = call; }
 int pinned_ranges() { return static_cast<int>(pinned.size()); }
 
 cudaError_t cudaGetDevice(int* gpu) { return give(gpu, current); }
+cudaError_t cudaGetDeviceCount(int* gpus) { return give(gpus, 8); }
 cudaError_t cudaSetDevice(int gpu) { return give(&current, gpu); }
 cudaError_t cudaDeviceGetAttribute(int* sms, cudaDeviceAttr, int) { return give(sms, 8); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* about, int) {
+  *about = {};
+  std::strcpy(about->name, "NVIDIA Made-up");
+  about->major = 9;
+  about->l2CacheSize = 1 << 20;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  run_ahead(reinterpret_cast<cudaStream_t>(-1));
+  return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return give(free, *total = 1); }
 cudaError_t cudaGetLastError() { return std::exchange(last, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return last_error; }
@@ -146,6 +166,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   drain(stream, streams[stream].given());
   return cudaSuccess;
 }
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
   return give(out, new CUevent_st{current});
 }
@@ -178,8 +199,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t) { return event_status; }
-// The same time between any two events.
-cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) { return give(ms, 250); }
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
+  return give(ms, elapsed_ms);
+}
 
 // Copies.
 
@@ -238,7 +260,8 @@ cudaError_t cudaFree(void* pointer) {
 }
 cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) {
   const Lock lock(mutex);
-  const cudaError_t status = cudaMalloc(out, size);
+  const cudaError_t status =
+      size > pinnable ? last = cudaErrorMemoryAllocation : cudaMalloc(out, size);
   if (status == cudaSuccess) {
     pinned[static_cast<char*>(*out)] = size;
   }
@@ -250,10 +273,11 @@ cudaError_t cudaFreeHost(void* pointer) {
   return status;
 }
 cudaError_t cudaHostRegister(void* begin, size_t size, unsigned) {
+  static size_t calls = 0;
   usleep(kRegistrationUs);
   const Lock lock(mutex);
-  if (fails()) {
-    return last;
+  if (fails() || ++calls == refused) {
+    return last = cudaErrorUnknown;
   }
   pinned[static_cast<char*>(begin)] = size;
   return cudaSuccess;

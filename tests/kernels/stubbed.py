@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,23 @@ HERE = Path(__file__).parent
 LATE = "-DLATE"
 """The runtime does work on a stream when somebody waits for it."""
 YIELDING = f"-include{HERE / 'yielding.h'}"
+QUIET = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
+LAUNCH = re.compile(r"(\w+(?:<[^<>]*>)?)<<<(.+?), (\w+)(?:, 0, (\w+))?>>>\(((?s:.*?))\);")
+
+
+def on_cpu() -> list[str]:
+    """Flags for sources whose kernels are functions of the host."""
+    return [f"-I{HERE}", f"-isystem{toolchain().include}", *QUIET]
+
+
+def launches_as_calls(text: str) -> str:
+    """CUDA source with its launches as calls of kernels_on_cpu.h."""
+
+    def call(found: re.Match[str]) -> str:
+        kernel, blocks, threads, stream, arguments = found.groups("nullptr")
+        return f"launch_on_cpu({blocks}, {threads}, {stream}, [=] {{ {kernel}({arguments}); }});"
+
+    return LAUNCH.sub(call, text)
 
 
 def runtime(*flags: str) -> Path:
@@ -27,15 +46,22 @@ def runtime(*flags: str) -> Path:
     return object_file(HERE / "cudart.cpp", HERE, settings)
 
 
-def stubbed(study: Study, name: str, *flags: str) -> Any:
-    """The module of a variant without kernels, with the runtime of these flags. Its `runtime` has
-    the functions of the runtime."""
+def stubbed(
+    study: Study,
+    name: str,
+    *flags: str,
+    source: Path | None = None,
+    constants: Mapping[str, int] | None = None,
+) -> Any:
+    """The module of a variant, or of another source of it, whose kernels are functions of the host
+    if it has any, with the runtime, both with these flags. Its `runtime` has the functions of the
+    runtime."""
     assert study.bindings is not None
     variant = study.variant(name)
     includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
-    settings = ["-std=c++20", "-fPIC", "-shared", "-pthread", YIELDING, *variant.flags]
-    settings += [*(f"-isystem{path}" for path in includes), *defines(study.constants)]
-    sources = runtime(*flags), study.bindings, variant.path
+    settings = ["-std=c++20", "-fPIC", "-shared", "-pthread", YIELDING, *variant.flags, *flags]
+    settings += [f"-isystem{path}" for path in includes] + defines(constants or study.constants)
+    sources = runtime(*flags), study.bindings, source or variant.path
     out = program(f"{name}.so", sources, study.folder, settings)
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader

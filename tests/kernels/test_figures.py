@@ -7,23 +7,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from analysis.base.errors import FieldError
 from analysis.results.tables.links import parameter_table
-from analysis.site.facts.inputs import load_inputs
+from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study, case_id
 from analysis.toolchain.modules import load_python
 from kernels.hot_set import cells, page_tables
+from kernels.link_calibration import page_tables as LINKS
 from kernels.translation import page_tables as REACH
 from tests.conformance.results import FIT
 from tests.repository import STUDIES
 from tests.synthetic import measured_row
 
 HOT_SET, TRANSLATION = STUDIES["hot_set"], STUDIES["translation"]
-PEERS = load_python(STUDIES["peers"], "charts")
+PEERS, NVLINK = (load_python(STUDIES["peers"], name) for name in ("charts", "page_tables"))
 STEP, MISSES_ALONE = "v3_block_per_request", "ceiling_misses_alone"
 GIB = 2**30
 
@@ -81,6 +83,25 @@ def test_figures_of_the_probe_are_beside_those_of_the_study(tmp_path: Path) -> N
         file.write_text(json.dumps(OUTPUT | {name: value}))
         with pytest.raises(FieldError, match=f"{file.name}: .*{name}"):
             REACH.reach(facts, tmp_path)
+
+
+def test_public_rates_stand_beside_what_the_model_allows(calibrated: Inputs) -> None:
+    study = STUDIES["link_calibration"]
+    assert not LINKS.predicted_links(StudyFacts(calibrated, study)).rows  # unknown link
+    host = {**calibrated.machines["box"], "pcie_generation": 5, "pcie_width": 16}
+    facts = StudyFacts(replace(calibrated, machines={"box": host}), study)
+    rows = LINKS.predicted_links(facts).rows
+    assert {row[5] for row in rows} == {"measured here", "refuted", "not refuted"}
+    assert {row[0] for row in rows if row[5] == "measured here"} == {"PCIe 5.0 x16"}
+
+
+def test_costs_of_a_row_over_nvlink_predict_the_sizes_that_were_held_back() -> None:
+    assert NVLINK.units(48) == [2, 1.25, 1] and NVLINK.units(656) == [21, 6, 1]
+    sizes, made = np.array([16, 48, 64, 112, 128, 144, 256, 320, 448]), [80e-12, 30e-12, 20e-12]
+    seconds = np.array([NVLINK.units(int(size)) for size in sizes]) @ made
+    seconds[3] *= 1.25  # which does not enter the fit
+    found, errors = NVLINK.costs(sizes, seconds)
+    assert found == pytest.approx(made) and errors == pytest.approx([0, -0.2, 0, 0], abs=1e-9)
 
 
 def test_a_tier_lies_between_the_host_and_the_peer() -> None:

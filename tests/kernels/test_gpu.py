@@ -90,7 +90,9 @@ def cases_of(study: Study, variant: Variant) -> Sequence[Values]:
 
 def on_gpu(study: Study, variant: Variant, values: Values) -> Operation:
     constants = CONSTANTS.get(study.name, {})
-    return bound(study, variant, gpu_module(study, variant.name), values, **constants)
+    module = gpu_module(study, variant.name)
+    operation: Operation = bound(study, variant, module, values, **constants)
+    return operation
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.base.gpu import Gpu
-from analysis.measure.journal import Journal
+from analysis.measure.journal import Host, Journal, publish
 from analysis.measure.places import Place
 from analysis.measure.plan import Plan
-from analysis.measure.publish import publish
-from analysis.measure.run import Host, run_rounds
+from analysis.measure.run import run_rounds
 from analysis.results.store.keys import Look
 from analysis.results.store.runs import Run
 from analysis.study import Study, load_study

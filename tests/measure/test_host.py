@@ -17,13 +17,19 @@ import psutil
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
-from analysis.measure import cores as cores_module
-from analysis.measure import cpu_cache, machine
+from analysis.measure import cpu, machine
 from analysis.measure.conditions import conditions
-from analysis.measure.cores import cores, use_cpus
-from analysis.measure.cpu_cache import core_clock_hz, flush, flush_rows
-from analysis.measure.machine import COMMIT_VARIABLE, Commit, commit_of, describe, host_id, slug
-from analysis.measure.machine_lock import FOLDER_VARIABLE, whole_machine
+from analysis.measure.cpu import core_clock_hz, cores, flush, flush_rows, use_cpus
+from analysis.measure.machine import (
+    COMMIT_VARIABLE,
+    FOLDER_VARIABLE,
+    Commit,
+    commit_of,
+    describe,
+    host_id,
+    slug,
+    whole_machine,
+)
 from analysis.results.store.keys import UNKNOWN_HOST
 from tests.compiled import use_built_library
 from tests.limited import QUOTAS
@@ -91,7 +97,7 @@ def test_a_quota_counts_as_fewer_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         for allowed in (1000, 1):
             order = cores()
-            monkeypatch.setattr(cores_module, "allowed_cores", partial(min, allowed, len(before)))
+            monkeypatch.setattr(cpu, "allowed_cores", partial(min, allowed, len(before)))
             use_cpus(before)
             assert cores() == order[:allowed]
     finally:
@@ -158,7 +164,7 @@ def test_a_checkout_has_a_commit_that_only_changed_code_makes_dirty(
         commit_of(tree)
 
 
-CHUNK = cpu_cache._CHUNK
+CHUNK = cpu._CHUNK
 
 
 def test_every_row_is_handed_over_once_and_keeps_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,10 +185,10 @@ def test_every_row_is_handed_over_once_and_keeps_its_bytes(monkeypatch: pytest.M
         part += np.uint8(1)
         flush(part)
         assert np.array_equal(part, incremented)
-    monkeypatch.setattr(cpu_cache, "_CHUNK", 64)  # several threads
+    monkeypatch.setattr(cpu, "_CHUNK", 64)  # several threads
     table = np.random.default_rng(1).integers(0, 256, (50, 100), np.uint8)
-    monkeypatch.setattr(cpu_cache, "_library", Library)
+    monkeypatch.setattr(cpu, "_library", Library)
     flush_rows(table[:, :40], np.random.default_rng(2).permutation(50))
     assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
-    monkeypatch.setattr(cpu_cache, "LIBRARY", Path("no-library"))
+    monkeypatch.setattr(cpu, "LIBRARY", Path("no-library"))
     assert core_clock_hz() is None

@@ -1,4 +1,5 @@
-"""The command: what a crash, a full disk, an edit or a bad variant costs."""
+"""The command: what a crash, a full disk, an edit or a bad variant costs. The command for one
+variant."""
 
 from __future__ import annotations
 
@@ -19,9 +20,11 @@ from typing import Any
 import pytest
 
 from analysis.base.cli import fail_in_one_line
-from analysis.base.errors import HotpathError
+from analysis.base.errors import FieldError, HotpathError
 from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
+from analysis.measure import bench
+from analysis.measure.bench import case_of, main, options
 from analysis.measure.places import Place
 from analysis.measure.plan import pending, wrong_variants
 from analysis.results.store.runs import described
@@ -30,7 +33,7 @@ from analysis.study.config import CONFIG_FILE, load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.studies import FILL, GRID, contents, only_run, started_rounds, write_study
-from tests.synthetic import assert_measured_once
+from tests.synthetic import COPY, assert_measured_once
 
 ROUNDS = 2
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
@@ -232,3 +235,36 @@ def test_the_command_of_a_run_is_quoted_and_omits_defaults() -> None:
     assert program.command_of(["calls"], "python", asked) == (
         'python -m analysis.measure calls --variant python --config \'{"machine": "my-box"}\''
     )
+
+
+def test_invalid_options_and_names_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
+    variant = replace(COPY.variant("in_flight"), payload="rows // (batch - 1) - 1")
+    with pytest.raises(SystemExit):
+        options(COPY, variant).parse_args(["--batch", "-1"])
+    assert "--batch" in capsys.readouterr().err
+    for batch, message in (("1", "by zero"), ("2000", "at least 0, got -1")):
+        parsed = options(COPY, variant).parse_args(["--batch", batch, "--rows", "5"])
+        with pytest.raises(FieldError, match=f"^payload_bytes: expected .*{message}"):
+            case_of(variant, parsed)
+    with pytest.raises(HotpathError, match=r"study: expected one of .*h2d_gather.*, got 'gather'"):
+        main(["gather"])
+
+
+def test_every_metric_is_printed_or_the_first_fault(
+    tmp_path: Path,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = write_study(tmp_path / "fill", {"name": "one"}, {"name": "wrong"}, {"name": "refuses"})
+    monkeypatch.setattr(bench, "discover", lambda: {"fill": study})
+    monkeypatch.setattr(bench, "find_places", lambda *_: {"fill": place})
+    monkeypatch.setattr(bench, "use_cpus", lambda cpus: None)
+    main(["fill", "one", "--n", "2"])
+    printed = capsys.readouterr().out
+    assert "one n=2\npayload: 16 B\noutput: every byte verified\n" in printed
+    assert re.search(r"host time: .*s, throughput .* GB/s = .* GiB/s\nbytes: 16.0 B\n", printed)
+    main(["fill", "one", "--single-launch"])
+    for variant, message in (("wrong", "wrong output: byte 15: ex"), ("refuses", "skipped: too l")):
+        with pytest.raises(HotpathError, match=message):
+            main(["fill", variant, "--n", "2"])

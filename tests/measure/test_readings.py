@@ -16,6 +16,7 @@ import pynvml
 import pytest
 
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, GpuError, NoGpu, open_gpus, show_only
+from analysis.base.records import columns
 from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
@@ -23,7 +24,7 @@ from analysis.measure.machine import apart, describe, topology
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import Answers, readings_of
-from analysis.results.store.records import READING_COLUMNS
+from analysis.results.store.records import Reading
 from tests.measure.studies import FILL, GPU, only_run, plan_of, run, write_study
 from tests.nvml import QUERIES, Device, devices, fail, install
 
@@ -167,7 +168,7 @@ def test_telemetry_belongs_to_the_visit_it_fell_in() -> None:
     def at(second: float) -> str:
         return f"2026-01-02T03:04:{second:06.3f}Z"
 
-    unknown = dict.fromkeys(READING_COLUMNS[READING_COLUMNS.index("time") :])
+    unknown = dict.fromkeys(columns(Reading)[3:])
     known: dict[str, Any] = {**unknown, "power_w": 100.5, "gpu": 0}
     answers = [{**known, "time": at(s)} for s in (9.9, 10.0, 11.9, 12.0, 14.5)]
     visits = [Visit(at(second), name, "n=1") for second, name in ((10, "one"), (12, "two"))]

@@ -17,8 +17,7 @@ import pandas as pd
 import pytest
 
 from analysis.results.collect import collect
-from analysis.results.model.fit import NAMES
-from analysis.results.model.terms import TERMS
+from analysis.results.model.parameters import NAMES, TERMS
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.tables import links
 from analysis.results.tables.claims import MachineResults
@@ -152,10 +151,10 @@ def test_a_fit_uses_all_runs_and_is_the_same_after_it_was_a_file(tmp_path: Path)
         links.calibration(links.predictable(summarise(some, studies), host, studies))
         for some in (samples, once, samples.assign(verified=0), samples.assign(stale=True))
     )
-    np.testing.assert_allclose(every.errors, np.std(np.log(factors), ddof=1), rtol=1e-3)
-    assert set(every.runs) == {3} and sorted(set(rare.runs)) == [1, 3]
-    np.testing.assert_allclose(rare.errors, every.errors, rtol=1e-3)
-    assert len(unverified.seconds) == len(stale.seconds) == 0
+    np.testing.assert_allclose(every["error"], np.std(np.log(factors), ddof=1), rtol=1e-3)
+    assert set(every["runs"]) == {3} and sorted(set(rare["runs"])) == [1, 3]
+    np.testing.assert_allclose(rare["error"], every["error"], rtol=1e-3)
+    assert len(unverified) == len(stale) == 0
     known = discover(root)
     fits, file = links.collect_fits(results, known), tmp_path / "links.json"
     file.write_text(links.fits_text(fits))

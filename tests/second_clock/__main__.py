@@ -21,7 +21,7 @@ import pandas as pd
 from analysis import ROOT
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.gpu import open_gpus, show_only
-from analysis.measure.machine_lock import whole_machine
+from analysis.measure.machine import whole_machine
 from analysis.measure.round import RoundJob
 from analysis.study import discover
 from analysis.study.config import Grid, load_config

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -14,14 +14,55 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.base.errors import FieldError, HotpathError
-from analysis.study import Case, Study, discover, find_study, load_study, parse_case
+from analysis.study import Study, discover, find_study, load_study, parse_case
 from analysis.study.loading import NO_STUDIES
-from tests.study.described import GONE, description, edit, load
-from tests.synthetic import ROOT as SYNTHETIC
+from tests import synthetic
+
+
+def description() -> dict[str, Any]:
+    """A small study with a step, its repeat, a ceiling and two case sets."""
+    return synthetic.description(
+        "Copy",
+        {"host_time": ("s", "host time")},
+        {
+            "small": {"rows": [1, 2], "draw": ["once", "twice"], "payload_bytes": "rows*row_bytes"},
+            "large": {"rows": [64], "draw": ["once"], "payload_bytes": 1024, "grid": "full"},
+        },
+        [
+            {"name": "first", "cases": ["small", "large"]},
+            {"name": "second", "after": "first", "constants": {"row_bytes": 32}},
+            {"name": "again", "after": "first", "source": "first"},
+            {"name": "limit", "role": "ceiling"},
+            {"name": "kernel", "needs": ["gpu"]},
+        ],
+        constants={"row_bytes": 16},
+        headline={"rows": 2, "draw": "once"},
+    )
+
+
+def load(folder: Path, data: Mapping[str, Any]) -> Study:
+    path = synthetic.write_description(folder, data)
+    for source in ("first.py", "second.py", "limit.cpp", "kernel.cu"):
+        (folder / source).touch()
+    return load_study(path)
+
+
+GONE = object()
+"""In place of a value that is left out."""
+
+
+def edit(data: Any, path: str, value: object) -> None:
+    """Put `value` at `path` in a description: keys and indices with dots between."""
+    *outer, last = (int(part) if part.isdigit() else part for part in path.split("."))
+    for key in outer:
+        data = data[key]
+    if value is GONE:
+        del data[last]
+    else:
+        data[last] = value
+
 
 SPEEDUP: Final = {"kind": "speedup", "of": "first", "over": "second", "at_least": 1}
 NEAR: Final = {"kind": "near_best", "of": "first", "given": ["x=9"], "slower": 1.05, "at_least": 1}
@@ -167,12 +208,12 @@ def test_a_study_that_cannot_be_read_or_has_no_valid_name_is_refused(tmp_path: P
 
 
 def test_studies_are_found_in_any_folder_and_name_each_other(tmp_path: Path) -> None:
-    shutil.copytree(SYNTHETIC / "kernels", tmp_path / "kernels")
+    shutil.copytree(synthetic.ROOT / "kernels", tmp_path / "kernels")
     shutil.move(tmp_path / "kernels" / "copy", tmp_path / "elsewhere" / "copy")
     for top in (*NO_STUDIES, ".hidden", "kernels/deeper"):
         (tmp_path / top / "no_study").mkdir(parents=True)
         (tmp_path / top / "no_study" / "study.yaml").touch()
-    assert [*discover(tmp_path)] == [*discover(SYNTHETIC)]
+    assert [*discover(tmp_path)] == [*discover(synthetic.ROOT)]
     described = tmp_path / "elsewhere" / "copy" / "study.yaml"
     text = described.read_text()
     for study, variant, field in (("cpy", "v1", "study"), ("calls", "v9", "variant")):
@@ -201,6 +242,7 @@ def test_cases_are_the_product_in_the_order_written_and_grids_choose_some(study:
     cases = [f"rows={rows},draw={draw}" for rows in (1, 2) for draw in ("once", "twice")]
     usual, wider = second.in_grid("default"), second.in_grid("full")
     assert study.headline == study.captured_case(first) == cases[2]
+    assert parse_case(cases[2]) == {"rows": 2, "draw": "once"}
     assert [case.id for case in usual] == cases
     # The case that both sets have is that of the usual set.
     assert wider[:4] == usual and [case.id for case in wider[4:]] == ["rows=4,draw=once"]
@@ -245,12 +287,3 @@ def test_a_repeat_is_the_same_file_with_the_same_settings(tmp_path: Path) -> Non
         study = load(tmp_path / key, data)
         assert study.is_repeat(study.variant("again")) is (key == "captures")
         assert not study.is_repeat(study.variant("second"))
-
-
-NAME = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
-WORD = st.from_regex(r"[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*", fullmatch=True)
-
-
-@given(values=st.dictionaries(NAME, st.integers(min_value=0) | WORD, min_size=1))
-def test_case_ids_say_their_values(values: dict[str, int | str]) -> None:
-    assert [*parse_case(Case(values, 0, "default").id).items()] == [*values.items()]

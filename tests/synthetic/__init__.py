@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from analysis.base.records import records_text
+from analysis.base.records import read_records, records_text
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import (
     FORMAT,
@@ -31,7 +31,7 @@ from analysis.results.store.keys import (
 )
 from analysis.results.store.records import CAPTURED
 from analysis.results.store.runs import add, described, read_runs
-from analysis.results.store.samples import Metric, Row, read_rows, to_text
+from analysis.results.store.samples import Metric, Row, to_text
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.keys import CaptureKind
@@ -160,7 +160,7 @@ def samples_in(path: Path, variant: str = "") -> list[Sample]:
             *(path.parent.name, row.variant, row.case, metric, unit, value, run, row.round, number),
             *(getattr(row, name) for name in OF_ROWS),
         )
-        for row in read_rows(path)
+        for row in read_records(path, Row)
         if variant in ("", row.variant)
         for (metric, unit), values in (row.values or NOTHING).items()
         for number, value in enumerate(values)

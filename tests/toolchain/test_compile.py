@@ -1,11 +1,14 @@
-"""Modules of made-up studies, with their flags, constants and packages, and Python as a package."""
+"""Modules of made-up studies with their flags, constants and packages; Python as a package; what
+a change compiles again."""
 
 from __future__ import annotations
 
 import json
 import statistics
+import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +16,21 @@ import pytest
 import yaml
 
 from analysis.base.errors import HotpathError
-from analysis.study import Study, load_study
+from analysis.study import Study, discover, load_study
+from analysis.study.source import bindings_files
 from analysis.toolchain.compile import CompileSettings
-from analysis.toolchain.modules import load_module, load_python, module_path
+from analysis.toolchain.modules import bindings_name, load_module, load_python, module_path
 from analysis.toolchain.packages import PACKAGES, package_flags, package_versions
-from analysis.toolchain.study_settings import bindings_name
-from tests.compiled import compile_bindings, compile_module, resources
+from tests.compiled import (
+    bindings_made_of,
+    compile_bindings,
+    compile_module,
+    module_made_of,
+    resources,
+    toolchain,
+)
 from tests.measure.studies import write_study
+from tests.repository import copy_studies
 from tests.synthetic import COPY, description
 
 # Without pybind11, which takes seconds to compile.
@@ -162,3 +173,35 @@ def test_a_package_of_several_distributions_is_linked_unless_it_is_too_old(
     assert newer.unmet == "needs RMM 26.11 or newer, 26.10.0 is installed"
     monkeypatch.setitem(PACKAGES, "rmm", newer)
     assert package_flags(["rmm"]) == ([], [])
+
+
+@cache
+def read_by_compiler(source: Path, root: Path) -> set[Path]:
+    """The files below `root` that the compiler's preprocessor reads for `source`, with any of the
+    macros that decide what is included. Headers of libraries count as generated: they need not be
+    installed."""
+    read = set()
+    for macros in ((), ("-DOVER_CUDA",)):
+        flags = ["-MM", "-MG", "-nostdinc", f"-I{root / 'empty'}", "-x", "c++", *macros]
+        command = [toolchain().cxx, *flags, str(source)]
+        rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        read |= {Path(word).resolve() for word in rule.replace("\\\n", " ").split()[1:]}
+    return {path for path in read if path.is_relative_to(root) and path.exists()}
+
+
+def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(
+    tmp_path: Path,
+) -> None:
+    copy_studies(tmp_path)
+    (tmp_path / "empty").mkdir()
+    headers = sorted(tmp_path.rglob("*.h"))
+    assert len(headers) > 50
+    for study in filter(lambda study: study.bindings, discover(tmp_path).values()):
+        assert study.bindings is not None
+        of_bindings = read_by_compiler(study.bindings, tmp_path)
+        assert set(bindings_files(study)) == of_bindings, study.name
+        assert {*headers} & {*bindings_made_of(study)} == {*headers} & of_bindings, study.name
+        for variant in filter(lambda variant: variant.is_compiled, study.variants):
+            read = of_bindings | read_by_compiler(variant.path, tmp_path)
+            made_of = {*module_made_of(study, variant)}
+            assert {*headers} & made_of == {*headers} & read, variant.name

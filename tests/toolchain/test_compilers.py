@@ -12,8 +12,8 @@ import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
-from analysis.toolchain.libfabric import find_libfabric
-from analysis.toolchain.study_settings import bindings_settings
+from analysis.toolchain.modules import bindings_settings
+from analysis.toolchain.packages import libfabric_flags
 from tests.compiled import toolchain
 from tests.repository import STUDIES
 
@@ -75,14 +75,14 @@ def test_invalid_compilers_and_architectures_are_rejected_in_one_line(tmp_path: 
 @pytest.mark.parametrize("prefix", ["", "usr/"])
 def test_libfabric_is_taken_from_a_folder(tmp_path: Path, prefix: str) -> None:
     with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
-        find_libfabric(str(tmp_path))
+        libfabric_flags(str(tmp_path))
     header = tmp_path / f"{prefix}include/rdma/fabric.h"
     library = tmp_path / f"{prefix}lib/x86_64-linux-gnu/libfabric.so.1"
     for path in (header, library):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    libfabric = find_libfabric(str(tmp_path))
-    assert libfabric is not None
-    assert (libfabric.include / "rdma" / "fabric.h", libfabric.library) == (header, library)
+    flags = libfabric_flags(str(tmp_path))
+    assert flags and flags[0] == [f"-idirafter{header.parents[1]}"]
+    assert flags[1][:2] == [f"-L{library.parent}", f"-l:{library.name}"]
     with pytest.raises(HotpathError, match="libfabric is not installed"):
         bindings_settings(STUDIES["rdma_write"]).for_tools(replace(toolchain(), libfabric=None))

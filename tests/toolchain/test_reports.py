@@ -14,8 +14,7 @@ from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.kernel_names import kernel_name
-from analysis.toolchain.ptxas import KernelResources, parse_ptxas
+from analysis.toolchain.ptxas import KernelResources, kernel_name, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
 

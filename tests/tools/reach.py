@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ROOT
-from tests.compiled import kept, run, toolchain
+from tests.compiled import kept, object_file, program
+from tests.kernels.stubbed import launches_as_calls, on_cpu, runtime
 
 TOOLS = ROOT / "tools"
 SOURCE = TOOLS / "reach.cu"
 HERE = Path(__file__).parent
-FAKE = HERE / "fake_cuda"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-LAUNCH = re.compile(r"(\w+)<<<(.+?), (\d+)(?:, 0, stream)?>>>\(")
 ON_HOST = [
     (re.compile(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\);'), r"\1 = tick();"),
     (re.compile(r"__grid_constant__ Listed list"), "Listed& list"),
@@ -36,14 +35,10 @@ ON_HOST = [
 
 
 def host_source(text: str) -> str:
-    """CUDA source with its launches as calls of launch(), which runs a kernel on the host."""
+    """CUDA source whose kernels are functions that the host calls."""
     for pattern, replacement in ON_HOST:
         text = pattern.sub(replacement, text)
-    while found := LAUNCH.search(text):
-        end = text.index(";", found.end())
-        call = f"launch({found[2]}, {found[3]}, [&] {{ {found[1]}({text[found.end() : end]}; }})"
-        text = text[: found.start()] + call + text[end:]
-    return text
+    return launches_as_calls(text)
 
 
 @cache
@@ -55,12 +50,13 @@ def emulated(name: str) -> Path:
     def make(folder: Path) -> None:
         for source in sources:
             (folder / source.name).write_text(host_source(source.read_text()))
-        flags = ["-std=c++17", "-O1", "-x", "c++", f"-I{FAKE}", "-include", "cuda_runtime.h"]
-        flags += ["-Wno-unknown-pragmas", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
-        files = [str(folder / sources[0].name), "-o", str(folder / name)]
-        run(toolchain().cxx, *flags, *files, "-pthread")
 
-    return kept(f"tool_{name}", [*sources, FAKE / "cuda_runtime.h", Path(__file__)], make) / name
+    folder = kept(f"tool_{name}", [*sources, Path(__file__)], make)
+    sanitizers = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    flags = ["-std=c++17", "-O1", "-pthread", "-w", *on_cpu(), f"-I{HERE}", *sanitizers]
+    flags += ["-include", "made_up_gpu.h", "-x", "c++"]
+    main = object_file(folder / sources[0].name, folder, flags)
+    return program(name, [main, runtime()], folder, ["-pthread", *sanitizers])
 
 
 def output(program: Path, *words: object, **more: object) -> subprocess.CompletedProcess[str]:

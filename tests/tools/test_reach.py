@@ -114,7 +114,7 @@ def test_a_system_that_refuses_memory_gets_a_smaller_pool() -> None:
     assert probed(PINNABLE=0.6 * GIB)["pool_bytes"] == 0.5 * GIB
     refused = output(emulated("reach"), "--pool-gib", "2", PINNABLE=1000)
     assert refused.returncode == 1
-    assert refused.stderr == "error: 256 MiB of host memory: an error\n"
+    assert refused.stderr == "error: 256 MiB of host memory: refused\n"
 
 
 POOL = "--pool-gib: expected a number of GiB from 0.25 to 1000000, got"

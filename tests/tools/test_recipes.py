@@ -28,7 +28,7 @@ def test_pinned_memory_is_whole_for_copies_and_gone_after_an_error() -> None:
     assert found.keys() == PIN
     assert found["bytes"] == 0.75 * GIB
     failed = output(emulated("pin"), "--gib", "0.75", REFUSED="2")
-    assert (failed.returncode, failed.stderr) == (1, "error: pinning: an error\n")
+    assert (failed.returncode, failed.stderr) == (1, "error: pinning: refused\n")
 
 
 @pytest.mark.parametrize("row_bytes", ["656", "4096"])

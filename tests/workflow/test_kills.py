@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from analysis.measure.machine_lock import FOLDER_VARIABLE
+from analysis.measure.machine import FOLDER_VARIABLE
 from tests.synthetic import assert_measured_once
 from tests.waiting import DEADLINE_S, wait_for
 from tests.workflow.pipeline import ROUNDS, SETTINGS, add_modules, copy_of_pipeline, succeed

@@ -3,22 +3,21 @@
 # compiled code follow; the repository keeps them, and a site compiles only studies whose code has changed.
 import shlex
 
-from analysis.measure.cpu_cache import LIBRARY
+from analysis.measure.cpu import LIBRARY
 from analysis.study.source import bindings_files, source_files
 from analysis.toolchain.compiled import CODE_TABLES as COMPILER_TABLES
 from analysis.toolchain.compiled import is_kept
 from analysis.toolchain.compilers import find_cxx, find_toolchain
-from analysis.toolchain.libfabric import find_libfabric
-from analysis.toolchain.packages import package_versions
-from analysis.toolchain.study_settings import (
+from analysis.toolchain.modules import (
     SHARED_BINDINGS,
     bindings_name,
     bindings_settings,
     variant_settings,
 )
+from analysis.toolchain.packages import libfabric_flags, package_versions
 
 CXX = ending_in_one_line(find_cxx)()
-LIBFABRIC = ending_in_one_line(find_libfabric)(CONFIG.libfabric)
+LIBFABRIC = ending_in_one_line(libfabric_flags)(CONFIG.libfabric)
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 MODULES = Path("build/modules") / ARCH
 COMPILED = Path("compiled") / ARCH
@@ -57,8 +56,14 @@ def compilers(wildcards):
 
 def compile_command(path, settings):
     """The command that compiles a file, and the versions of the libraries that it needs."""
-    words = ["-m", "analysis.toolchain.compile", path, "--settings", settings.to_json()]
-    words += ["--nvcc", toolchain().nvcc, "--libfabric", CONFIG.libfabric]
+    words = [
+        "-m",
+        "analysis.toolchain.compile",
+        toolchain().nvcc,
+        CONFIG.libfabric,
+        ARCH,
+    ]
+    words += [path, settings.to_json()]
     versions = [str(LIBFABRIC), package_versions(settings.needs)]
     return shlex.join([PYTHON, *map(str, words)]), versions
 
@@ -118,7 +123,7 @@ def kept_marks(wildcards):
     ]
 
 
-# Used by every measurement, see analysis/measure/cpu_cache.py.
+# Used by every measurement, see analysis/measure/cpu.py.
 rule cpu_cache:
     input:
         "analysis/measure/cpu_cache.cpp",
@@ -148,7 +153,7 @@ rule bindings:
         compilers=compilers,
         command=bindings_command,
     shell:
-        "{params.command[0]} --out {output} 2> {log}"
+        "{params.command[0]} {output} 2> {log}"
 
 
 rule module:
@@ -169,7 +174,7 @@ rule module:
         compilers=compilers,
         command=module_command,
     shell:
-        "{params.command[0]} --arch {ARCH} --bindings {input.bindings} --out {output.module} 2> {log}"
+        "{params.command[0]} {output.module} {input.bindings} 2> {log}"
 
 
 rule machine_code:
@@ -183,7 +188,7 @@ rule machine_code:
     priority: 1
     shell:
         "{PYTHON:q} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
-        " --module {input.module} --out {output} 2> {log}"
+        " {input.module} {output} 2> {log}"
 
 
 rule code_table:
@@ -217,5 +222,5 @@ rule keep_code:
     shell:
         "(mkdir -p {params.code} && {JOIN} {input.resources} > {params.code}/resources.csv"
         " && {JOIN} {input.code} > {params.code}/machine_code.csv"
-        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} --code {params.code}"
-        " --out {COMPILED}/{wildcards.study}) 2> {log}"
+        " && {PYTHON:q} -m analysis.toolchain.compiled {wildcards.study} {params.code}"
+        " {COMPILED}/{wildcards.study}) 2> {log}"

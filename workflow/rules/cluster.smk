@@ -43,8 +43,8 @@ rule measure_machine:
     params:
         settings=run_settings,
     shell:
-        "{PYTHON:q} -m analysis.measure.cluster measure {wildcards.machine} {wildcards.run}"
-        " --config {params.settings:q} > {log} 2>&1"
+        "{PYTHON:q} -m analysis.measure.cluster measure {wildcards.machine} {params.settings:q}"
+        " {wildcards.run} > {log} 2>&1"
 
 
 rule merge_machine:
@@ -59,8 +59,7 @@ rule merge_machine:
     log:
         "build/logs/machines/{machine}/merge.log",
     shell:
-        "{PYTHON:q} -m analysis.measure.cluster merge {wildcards.machine}"
-        " --config {SETTINGS:q} 2> {log}"
+        "{PYTHON:q} -m analysis.measure.cluster merge {wildcards.machine} {SETTINGS:q} 2> {log}"
 
 
 workflow.localrules(*({rule.name for rule in workflow.rules} - {"measure_machine"}))

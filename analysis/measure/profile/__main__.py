@@ -17,8 +17,7 @@ from analysis.base.cli import fail_in_one_line, program, settings
 from analysis.base.errors import HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
-from analysis.measure.machine import commit_of, describe, utc_now
-from analysis.measure.machine_lock import whole_machine
+from analysis.measure.machine import commit_of, describe, utc_now, whole_machine
 from analysis.measure.places import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store import keys

@@ -10,9 +10,9 @@ translation, with these parameters given, to the cases that say how large their 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ import pandas as pd
 from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
+from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
-from analysis.results.model.translation import UNCALIBRATED
 from analysis.study import Study, calibrating
 from analysis.study.access import Floats
 from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, MIN_WALK_CASES, OUTSIDE
@@ -42,8 +42,7 @@ CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares: 95 %
 efficiency for normal noise (Holland and Welsch, "Robust regression", 1977)."""
 
-NAMES: Final = tuple(terms.ABOUT)
-OF_TRANSLATION: Final = np.array([terms.BINDS.get(name) == terms.TRANSLATION for name in NAMES])
+OF_TRANSLATION: Final = np.array([BINDS.get(name) == TRANSLATION for name in NAMES])
 """Mask of the parameters that the third step fits."""
 IN_SECOND: Final = np.isin(NAMES, ("half_line", "request_rate"))
 """Mask of those of the second step."""
@@ -52,11 +51,11 @@ LOWEST: Final = np.where(
 )
 """Lowest multiple of its start for each parameter; a rate or the latency of a turn cannot be 0."""
 
-LINK: Final = terms.TERMS[0]
+LINK: Final = TERMS[0]
 JUDGED_MARGIN: Final = 1.2
 """Minimum ratio of the largest term to the next. Closer to their crossing, waiting for one
 delays the other, and the time is longer than either."""
-JUDGED_WITHIN: Final = {LINK: 0.03, terms.TRANSLATION: 0.05}
+JUDGED_WITHIN: Final = {LINK: 0.03, TRANSLATION: 0.05}
 """The largest residual of a correct prediction, by the term that binds."""
 PREDICTED: Final = "predicted"
 OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
@@ -66,36 +65,19 @@ USES: Final = (PREDICTED, *OF_CALIBRATION.values())
 Mask = npt.NDArray[np.bool_]
 
 
-class Calibration(NamedTuple):
-    """The cases that are fitted: `work` [cases, 12], `seconds` [cases], relative `errors` [cases],
-    and the number of `runs` [cases]."""
-
-    work: Floats
-    seconds: Floats
-    errors: Floats
-    runs: Floats
-
-    def only(self, cases: Mask) -> Calibration:
-        """The cases of this mask [cases]."""
-        return Calibration(*(values[cases] for values in self))
-
-    def column(self, name: str) -> Floats:
-        """A column of WORK [cases]."""
-        return self.work[:, terms.WORK.index(name)]
-
-    @property
-    def on_copy_engine(self) -> Mask:
-        return self.column("copy engine") > 0
-
-    @property
-    def in_whole_lines(self) -> Mask:
-        """Mask of the cases that request only whole lines, including those of the copy engine."""
-        line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
-        return self.column("wire") > self.column("requests") * (line - 0.5)
+def on_copy_engine(cases: pd.DataFrame) -> Mask:
+    return (cases["copy engine"] > 0).to_numpy()
 
 
-def fit(calibration: Calibration) -> pd.DataFrame | None:
-    """Fit the parameters to the cases of one machine, with intervals by resampling its cases.
+def in_whole_lines(cases: pd.DataFrame) -> Mask:
+    """Mask of the cases that request only whole lines, including those of the copy engine."""
+    line = LINE_BYTES + HEADER_BYTES + FRAMING_BYTES
+    return (cases["wire"] > cases["requests"] * (line - 0.5)).to_numpy()
+
+
+def fit(cases: pd.DataFrame) -> pd.DataFrame | None:
+    """Fit the parameters to the calibration of one machine, with intervals by resampling its cases,
+    which have the columns of WORK, `measured` in seconds, the relative `error` and `runs`.
 
     Each row is one of NAMES: its `value`, the ends `ci_low` and `ci_high` of its interval, and the
     numbers of `cases` and `runs` that it is fitted to. The ends are NaN if a parameter is only a
@@ -104,22 +86,19 @@ def fit(calibration: Calibration) -> pd.DataFrame | None:
 
     None if the link has too few cases, or lacks reads by SMs of whole lines or of parts of lines.
     """
-    entries = calibration.column("entries")
-    link, walks = calibration.only(entries == 0), calibration.only(entries > 0)
-    whole = link.in_whole_lines
-    has_both = not whole.all() and (whole & ~link.on_copy_engine).any()
-    if len(link.seconds) < MIN_LINK_CASES or not has_both:
+    link, walks = cases[cases["entries"] == 0], cases[cases["entries"] > 0]
+    whole = in_whole_lines(link)
+    has_both = not whole.all() and (whole & ~on_copy_engine(link)).any()
+    if len(link) < MIN_LINK_CASES or not has_both:
         return None
     found = _estimate(link, _fit_link)
-    if len(walks.seconds) >= MIN_WALK_CASES and (entries > FARTHEST_HELD).any():
+    if len(walks) >= MIN_WALK_CASES and (walks["entries"] > FARTHEST_HELD).any():
         of_walks = _estimate(walks, partial(_fit_walks, found["value"].to_numpy()))
         found = pd.concat([found[~OF_TRANSLATION], of_walks[OF_TRANSLATION]])
     return found
 
 
-def _estimate(
-    calibration: Calibration, solve: Callable[[Calibration, Floats], Floats]
-) -> pd.DataFrame:
+def _estimate(cases: pd.DataFrame, solve: Callable[[pd.DataFrame, Floats], Floats]) -> pd.DataFrame:
     """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, with the
     weight of each [cases].
 
@@ -127,32 +106,31 @@ def _estimate(
     Bayesian bootstrap", 1981), so that no resample lacks a kind of case.
     """
     rng = np.random.default_rng(0)
-    cases = len(calibration.seconds)
-    values = solve(calibration, np.ones(cases))
-    draws = [rng.exponential(size=cases) for _ in range(RESAMPLES)]
-    refits = forked_map(lambda drawn: solve(calibration, drawn), draws, max_processes=MAX_PROCESSES)
+    values = solve(cases, np.ones(len(cases)))
+    draws = [rng.exponential(size=len(cases)) for _ in range(RESAMPLES)]
+    refits = forked_map(lambda drawn: solve(cases, drawn), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
-    limits = terms.term_seconds(calibration.work, values)[:, :-1]
+    limits = terms.term_seconds(terms.work_in(cases), values)[:, :-1]
     *_, lesser, largest = np.sort(limits, axis=1).T
     is_clear = largest > JUDGED_MARGIN * lesser
-    binding = {terms.TERMS[index] for index in limits[is_clear].argmax(axis=1)}
-    is_bound = np.array([terms.BINDS.get(name, "") not in {"", *binding} for name in NAMES])
-    if not calibration.on_copy_engine.any():
+    binding = {TERMS[index] for index in limits[is_clear].argmax(axis=1)}
+    is_bound = np.array([BINDS.get(name, "") not in {"", *binding} for name in NAMES])
+    if not on_copy_engine(cases).any():
         of_copies = NAMES.index("copy_engine_start_up")
         values[of_copies], is_bound[of_copies] = np.nan, True
     low[is_bound] = high[is_bound] = np.nan
     found = {"value": values, "ci_low": low, "ci_high": high}
-    runs = int(calibration.runs.max())
-    return pd.DataFrame(found, index=NAMES).assign(cases=cases, runs=runs)
+    return pd.DataFrame(found, index=NAMES).assign(cases=len(cases), runs=cases["runs"].max())
 
 
-def _fit_link(cases: Calibration, draws: Floats) -> Floats:
+def _fit_link(cases: pd.DataFrame, draws: Floats) -> Floats:
     """Both steps of the link, from the highest rates and the shortest latency that any case shows:
     each term is then the largest in some case, so every parameter affects the residuals."""
-    seconds, sm, whole = cases.seconds, ~cases.on_copy_engine, cases.in_whole_lines
-    wire, _, requests, requests_of_an_sm, turns = cases.work.T[:5]
-    start = terms.Parameters(
+    sm, whole = ~on_copy_engine(cases), in_whole_lines(cases)
+    seconds = cases["measured"].to_numpy()
+    wire, _, requests, requests_of_an_sm, turns = terms.work_in(cases).T[:5]
+    start = Parameters(
         link_rate=(wire / seconds).max(),
         half_line=SECTOR_BYTES / 4,
         request_rate=(requests / seconds).max(),
@@ -161,19 +139,18 @@ def _fit_link(cases: Calibration, draws: Floats) -> Floats:
         start_up=seconds[sm].min() / 4,
         index_latency=seconds[sm].min() / 32,
         copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
-        **asdict(UNCALIBRATED),
     )
     in_first = ~IN_SECOND & ~OF_TRANSLATION
-    known = _step(cases.only(whole), draws[whole], start.values(), in_first)
-    return _step(cases.only(~whole), draws[~whole], known, IN_SECOND)
+    known = _step(cases[whole], draws[whole], start.values(), in_first)
+    return _step(cases[~whole], draws[~whole], known, IN_SECOND)
 
 
-def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
+def _fit_walks(link: Floats, cases: pd.DataFrame, draws: Floats) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
-    is_far = cases.column("entries") > FARTHEST_HELD
-    walk = (cases.seconds / cases.column("touches"))[is_far].min() / 2
+    far = cases[cases["entries"] > FARTHEST_HELD]
+    walk = (far["measured"] / far["touches"]).min() / 2
     start = replace(
-        terms.Parameters(*link),
+        Parameters(*link),
         held_entries=HELD_START,
         walk=walk,
         held_regions=REGIONS_START,
@@ -185,11 +162,12 @@ def _fit_walks(link: Floats, cases: Calibration, draws: Floats) -> Floats:
     return _step(cases, draws, start.values(), OF_TRANSLATION)
 
 
-def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Floats:
+def _step(cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask) -> Floats:
     """`start` with its `free` parameters fitted, as multiples of their start."""
     from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
-    weights = 1 / np.hypot(cases.errors, FLOOR)
+    inputs, seconds = terms.work_in(cases), cases["measured"].to_numpy()
+    weights = 1 / np.hypot(cases["error"].to_numpy(), FLOOR)
 
     def values(multiples: Floats) -> Floats:
         found = np.broadcast_to(start, (*multiples.shape[:-1], len(start))).copy()
@@ -197,8 +175,8 @@ def _step(cases: Calibration, draws: Floats, start: Floats, free: Mask) -> Float
         return found
 
     def residuals(multiples: Floats) -> Floats:
-        predicted = terms.predicted_seconds(cases.work, values(multiples))
-        return np.asarray(np.log(predicted / cases.seconds) * weights)
+        predicted = terms.predicted_seconds(inputs, values(multiples))
+        return np.asarray(np.log(predicted / seconds) * weights)
 
     def at_once(_: object, points: Iterable[Floats]) -> Floats:
         return residuals(np.array(list(points)))

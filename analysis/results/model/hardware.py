@@ -1,5 +1,5 @@
-"""Predictions for links that nobody has measured here: the calibrated chip behind another link,
-with its own limits on outstanding reads and its own address translation."""
+"""Predicted rates of large copies over links that nobody has measured here: the calibrated chip
+behind another link."""
 
 from __future__ import annotations
 
@@ -13,33 +13,13 @@ from pydantic import Field
 
 from analysis.base import keys
 from analysis.base.reading import read_yaml
-from analysis.results.model.terms import Parameters, predicted_seconds, work_of
-from analysis.results.model.traffic import traffic_of
+from analysis.results.model.parameters import Parameters
+from analysis.results.model.terms import predicted_seconds, work_of
+from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, traffic_of
 from analysis.results.store.keys import Keys
 from analysis.study.access import Access
 
 FILE: Final = Path(__file__).parent / "hardware.yaml"
-MEANING: Final = {
-    "raw_rate": "bytes on the wire in one direction",
-    "packet_share": "share of them that packets have",
-    "efficiency": "share of the packets' rate that is left for them",
-    "header_bytes": "header of an answer to a read",
-    "framing_bytes": "framing of a packet",
-    "completion_bytes": "longest answer to the copy engine",
-    "latency": "one turn of a warp: index, round trip, store",
-}
-OF_THE_MACHINE: Final = ("efficiency", "latency")
-"""Parameters that may be left to the calibrated machine."""
-
-
-class Parameter(Keys):
-    """A stated parameter; `value` is NaN where it is the calibrated machine's. `source` is where it
-    is printed, empty of an `assumption`."""
-
-    unit: str
-    value: float = math.nan
-    source: str = ""
-    assumption: str = ""
 
 
 class PublishedRate(Keys):
@@ -53,54 +33,39 @@ class PublishedRate(Keys):
 
 
 class Link(Keys):
-    """A link by its parameters, those of MEANING. `pcie` is its generation and width, if it is one
-    that a run file can name. `published` are rates to hold the predictions against."""
+    """A link. `raw_rate` is that of one direction, in B/s; packets have the share `packet_share` of
+    it and use the share `efficiency` of that, NaN for that of the calibrated link. `pcie` is its
+    generation and width, if it is one that a run file can name. `published` are rates to hold the
+    predictions against."""
 
-    name: str
     title: str
-    parameters: dict[str, Parameter]
+    raw_rate: float
+    packet_share: float
+    efficiency: float = math.nan
+    header_bytes: int = HEADER_BYTES
+    framing_bytes: int = FRAMING_BYTES
     pcie: dict[Literal["generation", "width"], int] | None = None
-    published: list[PublishedRate] = Field(default_factory=list)
-
-    def value(self, name: str) -> float:
-        return self.parameters[name].value
+    published: list[PublishedRate]
 
     @property
     def packet_rate(self) -> float:
         """B/s on the wire that packets could have at most."""
-        return self.value("raw_rate") * self.value("packet_share")
+        return self.raw_rate * self.packet_share
 
 
-def read_links(path: Path = FILE) -> list[Link]:
+def read_links() -> list[Link]:
     """The links of hardware.yaml; FieldError for a wrong entry."""
-    return keys.read(list[Link], read_yaml(path), path.name)
+    return keys.read(list[Link], read_yaml(FILE), FILE.name)
 
 
-def behind(link: Link, known: Parameters, calibrated: Link) -> Parameters:
-    """The parameters of a calibrated machine, whose link is `calibrated`, behind another link. A
-    half line costs as many seconds as before; the rate of reads is inverse to their latency."""
-    efficiency, latency = (link.value(name) for name in OF_THE_MACHINE)
+def predict(copy: Access, sms: int, link: Link, known: Parameters, calibrated_link: Link) -> float:
+    """Seconds of a large copy over `link`, by a chip with the parameters `known` of its calibration
+    behind another link."""
+    efficiency = link.efficiency
     if math.isnan(efficiency):
-        efficiency = known.link_rate / calibrated.packet_rate
-    latency = known.latency if math.isnan(latency) else latency
-    rate = link.packet_rate * efficiency
-    return replace(
-        known,
-        link_rate=rate,
-        half_line=known.half_line * rate / known.link_rate,
-        latency=latency,
-        request_rate=known.request_rate * known.latency / latency,
-        sm_request_rate=known.sm_request_rate * known.latency / latency,
-    )
-
-
-def predict(access: Access, sms: int, link: Link, parameters: Parameters) -> float:
-    """Seconds of `access` over `link`; `parameters` are of a machine behind it."""
-    traffic = traffic_of(access)
-    completions = traffic.completions
-    if access.reads == "copy_engine":
-        completions = math.ceil(access.payload_bytes / link.value("completion_bytes"))
-    overhead = link.value("header_bytes") + link.value("framing_bytes")
-    _, *others = work_of(access, sms)
-    work = np.array([[traffic.data_bytes + completions * overhead, *others]])
+        efficiency = known.link_rate / calibrated_link.packet_rate
+    traffic, (_, *others) = traffic_of(copy), work_of(copy, sms)
+    overhead = traffic.completions * (link.header_bytes + link.framing_bytes)
+    work = np.array([[traffic.data_bytes + overhead, *others]])
+    parameters = replace(known, link_rate=link.packet_rate * efficiency)
     return float(predicted_seconds(work, parameters.values())[0])

@@ -13,21 +13,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
+import pandas as pd
 
+from analysis.results.model.parameters import Parameters
 from analysis.results.model.traffic import traffic_of
-from analysis.results.model.translation import Walker, Walks, walk_seconds, walks_of
+from analysis.results.model.translation import Walks, walk_seconds, walks_of
 from analysis.study.access import Access, Floats
 
 METRIC: Final = "gpu_time"
 """The predicted metric: the operation's time on the device, in seconds."""
-TRANSLATION: Final = "translation"
-TERMS: Final = ("link", "request rate", "SM request rate", "in flight", TRANSLATION, "start-up")
-"""Columns of `term_seconds`. The time is the last one plus the largest of the others."""
-
 WORK: Final = (
     *("wire", "half lines", "requests", "requests of an SM", "turns"),
     *("indexed", "copy engine"),
@@ -41,59 +38,6 @@ limits smaller grids, so register pressure and chips with 48 warps are ignored."
 WARPS_PER_BLOCK: Final = 8
 """Every kernel with a `link` launches blocks of 256 threads. A block has an SM to itself if there
 are enough."""
-
-
-@dataclass(frozen=True)
-class Link:
-    """Parameters of a machine's link and chip, by ABOUT."""
-
-    link_rate: float
-    half_line: float
-    request_rate: float
-    sm_request_rate: float
-    latency: float
-    start_up: float
-    index_latency: float
-    copy_engine_start_up: float
-
-
-@dataclass(frozen=True)
-class Parameters(Walker, Link):
-    """All parameters of a machine, those of the link first; NaN if a calibration cannot determine
-    one."""
-
-    def values(self) -> Floats:
-        return np.array(astuple(self), dtype=float)
-
-
-class About(NamedTuple):
-    """The unit of a parameter, what it is, and the term that it sets; empty if it is part of every
-    time."""
-
-    unit: str
-    meaning: str
-    term: str = ""
-
-
-ABOUT: Final = {
-    "link_rate": About("B/s", "effective rate of the link, bytes on the wire", "link"),
-    "half_line": About("B", "penalty of reading half of a host line, in wire bytes", "link"),
-    "request_rate": About("1/s", "maximum rate of the chip's reads of host memory", "request rate"),
-    "sm_request_rate": About("1/s", "maximum rate of the reads of one SM", "SM request rate"),
-    "latency": About("s", "one turn of a warp: index, round trip, store", "in flight"),
-    "start_up": About("s", "start-up time of a kernel"),
-    "index_latency": About("s", "look-up of the first row in device memory"),
-    "copy_engine_start_up": About("s", "start-up time of a copy behind a kernel"),
-    "held_entries": About("1", "number of held translations of 64 KiB each", TRANSLATION),
-    "walk": About("s", "a page walk whose line of the page table is in L2", TRANSLATION),
-    "held_regions": About("1", "held entries of the level above, of 2 MiB each", TRANSLATION),
-    "region_walk": About("s", "extra time of a walk that needs another such entry", TRANSLATION),
-    "region_wait": About("s", "wait for each such entry, with ascending rows", TRANSLATION),
-    "table_miss": About("s", "extra time of a walk whose line is in device memory", TRANSLATION),
-    "row_cache": About("B", "bytes of rows that evict a page table's line from L2", TRANSLATION),
-}
-BINDS: Final = {name: about.term for name, about in ABOUT.items() if about.term}
-"""The term that each parameter sets."""
 
 
 def work_of(access: Access, sms: int) -> tuple[float, ...]:
@@ -110,6 +54,11 @@ def work_of(access: Access, sms: int) -> tuple[float, ...]:
     of_the_link = (traffic.wire_bytes, traffic.half_lines, requests)
     of_the_sms = requests / used, fills / warps, indexed
     return *of_the_link, *of_the_sms, 0.0, *walks_of(access)
+
+
+def work_in(rows: pd.DataFrame) -> Floats:
+    """The columns of WORK of a table [cases, 12]."""
+    return rows[[*WORK]].to_numpy(dtype=float)
 
 
 def term_seconds(work: Floats, parameters: Floats) -> Floats:

@@ -9,11 +9,11 @@ first walk to it in a launch, or moved rows have evicted it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from analysis.results.model.parameters import Parameters
 from analysis.results.model.traffic import LINE_BYTES
 from analysis.study.access import Access, Floats
 
@@ -67,25 +67,8 @@ def _touches_per_row(access: Access) -> float:
     return (1 + (length - 16) / ENTRY_BYTES) / run
 
 
-@dataclass(frozen=True)
-class Walker:
-    """Parameters of a machine's address translation, by ABOUT in analysis.results.model.terms."""
-
-    held_entries: float
-    walk: float
-    held_regions: float
-    region_walk: float
-    region_wait: float
-    table_miss: float
-    row_cache: float
-
-
-UNCALIBRATED: Final = Walker(*[math.nan] * 7)
-"""The walker of a machine whose translation was not calibrated."""
-
-
 def walk_seconds(
-    walker: Walker,
+    known: Parameters,
     entries: Floats,
     drawn: Floats,
     touches: Floats,
@@ -98,37 +81,37 @@ def walk_seconds(
     if not has_pool.any():
         return np.zeros(len(entries))
     pool, drawn = (np.where(has_pool, count, 1.0) for count in (entries, drawn))
-    random = _in_random_order(walker, pool, drawn, touches, displacing)
-    ordered = np.minimum(random, _in_ascending_order(walker, pool, touches))
+    random = _in_random_order(known, pool, drawn, touches, displacing)
+    ordered = np.minimum(random, _in_ascending_order(known, pool, touches))
     return np.where(has_pool, np.where(is_ascending > 0, ordered, random), 0.0)
 
 
 def _in_random_order(
-    walker: Walker, pool: Floats, drawn: Floats, touches: Floats, displacing: Floats
+    known: Parameters, pool: Floats, drawn: Floats, touches: Floats, displacing: Floats
 ) -> Floats:
     """A touch finds its entry held with the share of entries that are held; so with regions. The L2
     is empty before a launch, so the first walk to a line of either table finds it in device memory.
     Later, a line is still in the L2 if fewer than `row_cache` bytes of rows, whose number is
     exponentially distributed, came between two walks to it."""
     met = _visited(drawn, LAUNCHES_BEFORE * touches)
-    walks = touches * (1 - np.minimum(walker.held_entries, met) / drawn)
+    walks = touches * (1 - np.minimum(known.held_entries, met) / drawn)
     some = np.maximum(walks, 1e-9)
     regions = pool * ENTRY_BYTES / REGION_BYTES
-    elsewhere = np.clip(1 - walker.held_regions / regions, 0, None)
+    elsewhere = np.clip(1 - known.held_regions / regions, 0, None)
     first = _visited(pool, some) / some
     first_above = _visited(regions / REGIONS_A_LINE, some) / some
-    kept = -np.expm1(-walker.row_cache * some / (pool * np.maximum(displacing, 1)))
-    waits = walker.table_miss * (1 - (1 - first) * kept + first_above)
-    seconds: Floats = walks * (walker.walk + walker.region_walk * elsewhere + waits)
+    kept = -np.expm1(-known.row_cache * some / (pool * np.maximum(displacing, 1)))
+    waits = known.table_miss * (1 - (1 - first) * kept + first_above)
+    seconds: Floats = walks * (known.walk + known.region_walk * elsewhere + waits)
     return seconds
 
 
-def _in_ascending_order(walker: Walker, pool: Floats, touches: Floats) -> Floats:
+def _in_ascending_order(known: Parameters, pool: Floats, touches: Floats) -> Floats:
     """Each entry is walked to once, as it is replaced before the next launch. The rows in flight
     lie in few regions, and where these come to the next one, all wait for its entry."""
-    walks = np.where(pool > walker.held_entries, _visited(pool, touches), 0.0)
+    walks = np.where(pool > known.held_entries, _visited(pool, touches), 0.0)
     regions = _visited(pool * ENTRY_BYTES / REGION_BYTES, walks)
-    seconds: Floats = walks * walker.walk + regions * walker.region_wait
+    seconds: Floats = walks * known.walk + regions * known.region_wait
     return seconds
 
 

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from analysis.base.errors import FieldError
 from analysis.base.keys import UtcTime
-from analysis.base.records import columns
 from analysis.results.store.keys import Amount, CaseId, Megahertz, Reasons, Seconds
 
 CAPTURED: Final = "captured"
@@ -64,8 +63,3 @@ class Event:
     def check(self) -> None:
         if self.end < self.start:
             raise FieldError("end", f"a time from the start, {self.start}, on", self.end)
-
-
-READING_COLUMNS: Final = columns(Reading)
-COUNTER_COLUMNS: Final = columns(Counter)
-EVENT_COLUMNS: Final = columns(Event)

@@ -27,7 +27,7 @@ from analysis.base.records import parse_records
 from analysis.results.store import keys
 from analysis.results.store.keys import MAX_CLOCK_ERROR, RUN, CaptureFile, HostKeys, RunFile
 from analysis.results.store.records import Counter, Event, Reading
-from analysis.results.store.samples import CSV_LIMIT_BYTES, Row, parse_rows
+from analysis.results.store.samples import CSV_LIMIT_BYTES, Row
 from analysis.study import Study
 from analysis.study.source import fingerprint
 
@@ -48,11 +48,12 @@ WHOLE_TIMES: Final = ("gpu_time", "host_time", "submit_time", "op_time")
 FAULTS: Final = (HotpathError, OSError, *UNFORESEEN)
 """Errors that a file may cause: the first two by a check, the others without one."""
 _RECORDS: Final[Mapping[str, type[Any]]] = {
+    ".csv": Row,
     ".telemetry.csv": Reading,
     ".counters.csv": Counter,
     ".timeline.csv": Event,
 }
-"""Rows of the files beside samples, by the end of the file's name."""
+"""Rows of the files, by the end of the file's name."""
 
 File = TypeVar("File", bound=RunFile | CaptureFile)
 Cell = tuple[str, str]
@@ -105,20 +106,22 @@ def _is_plain(path: Path) -> bool:
 def study_folders(root: Path, refuse: Refuse = ignore) -> Iterator[Path]:
     """The folders <machine>/<study> under `root`, in alphabetical order. `refuse` hears of all else
     in their place but files beside machines."""
+    machines = [path for path in listed(root) if path.name != PUBLISHED and not _is_plain(path)]
+    for machine in _folders(machines, MACHINE, refuse):
+        yield from _folders(listed(machine), NAME, refuse)
 
-    def is_folder(path: Path, form: re.Pattern[str]) -> bool:
+
+def _folders(paths: Iterable[Path], form: re.Pattern[str], refuse: Refuse) -> Iterator[Path]:
+    """Those of the paths that are folders with names of this form."""
+    for path in paths:
         try:
             if not form.fullmatch(path.name):
                 raise FieldError(f"{path}", f"a name of the form {form.pattern}", path.name)
-            return bool(require_kind(path, "d"))
+            require_kind(path, "d")
         except FAULTS as error:
             refuse(path, error)
-            return False
-
-    for machine in listed(root):
-        is_beside = machine.name == PUBLISHED or _is_plain(machine)
-        if not is_beside and is_folder(machine, MACHINE):
-            yield from (folder for folder in listed(machine) if is_folder(folder, NAME))
+        else:
+            yield path
 
 
 def machines(root: Path) -> list[str]:
@@ -186,11 +189,8 @@ def read(path: Path, study: Study | None) -> Run | Capture:
         content = read_bytes(file := path.with_name(name), CSV_LIMIT_BYTES)
         if (got := hashlib.sha256(content).hexdigest()) != digest:
             raise FieldError(f"{file}: checksum", f"{digest!r} as in {path.name}", got)
-        text, record = decoded(file, content), _RECORDS.get(name.removeprefix(run))
-        if record:
-            parse_records(file, text, record)
-        else:
-            rows = parse_rows(file, text)
+        records = parse_records(file, decoded(file, content), _RECORDS[name.removeprefix(run)])
+        rows = records if file == csv else rows
     if isinstance(about, CaptureFile):
         return Capture(about, csv)
     begun, start, end = map(datetime.fromisoformat, (about.begun, about.start, about.end))
@@ -203,14 +203,17 @@ def read(path: Path, study: Study | None) -> Run | Capture:
 
 
 def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
-    """FieldError for a row of another run or time, a whole time of 0, in a fresh row another unit
-    than that of `study`, or a variant without rows."""
+    """FieldError for a row that comes twice or is of another run or time, a whole time of 0, in a
+    fresh row another unit than that of `study`, or a variant without rows."""
     fresh, units = about.fresh(codes_of(study)), study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
     moment, rounds = datetime.fromisoformat, max(about.rounds, 1)
     earliest, latest = moment(about.begun) - MAX_CLOCK_ERROR, moment(about.end) + MAX_CLOCK_ERROR
+    times = Counts(row.key for row in rows)
     for line, row in enumerate(rows, 2):
         where = f"{path}: line {line}: "
+        if times[row.key] > 1:
+            raise FieldError(f"{where}variant, case, round", "every row once", row.key)
         if row.variant not in about.variants:
             raise FieldError(f"{where}variant", "one of the run", row.variant)
         if not earliest <= moment(row.started_at) <= latest:

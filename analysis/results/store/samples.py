@@ -1,27 +1,19 @@
-"""Raw samples on disk: one CSV per run and study, one row per variant, case and round.
-
-A metric is a column, `<metric> [<unit>]`. Its cell holds the samples in their order, separated by
-spaces.
-"""
+"""Raw samples on disk: one CSV per run and study, one row per variant, case and round."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, PlainValidator
 
-from analysis.base import records
-from analysis.base.errors import FieldError, HotpathError
-from analysis.base.keys import NAME, UtcTime
-from analysis.base.reading import read_text
+from analysis.base.errors import FieldError
+from analysis.base.keys import UtcTime
+from analysis.base.records import records_text
 from analysis.results.store import keys
 
 CSV_LIMIT_BYTES: Final = 4 * 2**20
@@ -39,9 +31,6 @@ SAMPLE_TYPES: Final[Mapping[str, Any]] = {
 }
 """Columns of a table with a row per sample, and their types."""
 
-_DIGITS: Final = ".7g"
-"""The format of numbers: finer than any clock."""
-_METRIC: Final = re.compile(rf"({NAME.pattern}) \[([A-Za-z0-9/%^]{{1,16}})\]")
 NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 _NUMBERS: Final = re.compile(f"{NUMBER.pattern}(?: {NUMBER.pattern})*")
 
@@ -96,49 +85,6 @@ class Row:
         return self.variant, self.case, self.round
 
 
-_COLUMNS: Final = records.columns(Row)
-_BEFORE, _AFTER = _COLUMNS[:3], _COLUMNS[4:]
-FILE_COLUMNS: Final = (*_BEFORE, "<metric> [<unit>]", *_AFTER)
-"""Columns of a file; the one in angle brackets stands for one per metric."""
-
-
 def to_text(rows: Iterable[Row]) -> str:
-    """The file of these rows."""
-    rows = list(rows)
-    metrics = list(dict.fromkeys(metric for row in rows for metric in row.values))
-    header = [*_BEFORE, *(f"{name} [{unit}]" for name, unit in metrics), *_AFTER]
-    table = []
-    for row in rows:
-        cells = [row.values.get(metric, ()) for metric in metrics]
-        texts = (" ".join(f"{value:{_DIGITS}}" for value in cell) for cell in cells)
-        table.append([*row.key, *texts, *(getattr(row, name) for name in _AFTER)])
-    return records.to_text(header, table, _DIGITS)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Every row of a file; HotpathError has the line number of the first invalid row."""
-    return parse_rows(path, read_text(path, CSV_LIMIT_BYTES))
-
-
-def parse_rows(path: Path, text: str) -> list[Row]:
-    """Every row in `text`, the content of the file; errors as of `read_rows`."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: dict[tuple[str, str, int], Row] = {}
-    try:
-        header = next(reader, [])
-        end = len(header) - len(_AFTER)
-        found = [match.groups() for name in header[3:end] if (match := _METRIC.fullmatch(name))]
-        named = [*_BEFORE, *(f"{name} [{unit}]" for name, unit in found), *_AFTER]
-        if header != named or len({name for name, _ in found}) < len(found):
-            raise ValueError(f"expected the columns {','.join(FILE_COLUMNS)}, every metric once")
-        for line in reader:
-            if len(line) != len(header):
-                raise ValueError(f"expected {len(header)} fields, got {len(line)}")
-            values = dict(zip(found, line[3:end], strict=True))
-            cells = zip(_COLUMNS, [*line[:3], values, *line[end:]], strict=True)
-            row = records.parse_record(Row, dict(cells))
-            if rows.setdefault(row.key, row) is not row:
-                raise FieldError("variant, case, round", "every row once", row.key)
-    except (HotpathError, ValueError, csv.Error) as fault:
-        raise HotpathError(f"{path}: line {max(reader.line_num, 1)}: {fault}") from fault
-    return [*rows.values()]
+    """The file of these rows. Its numbers are finer than any clock."""
+    return records_text(Row, rows, ".7g")

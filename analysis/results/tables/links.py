@@ -22,13 +22,14 @@ from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import terms
-from analysis.results.model.fit import NAMES, Calibration, fit
+from analysis.results.model.fit import fit
+from analysis.results.model.parameters import ABOUT, NAMES, TERMS
 from analysis.results.model.terms import METRIC
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
-from analysis.study.access import Floats, access_of
+from analysis.study.access import access_of
 from analysis.study.calibration import FITTED, held_back
 from analysis.study.claims.claim import still_named
 from analysis.study.source import fingerprint
@@ -78,23 +79,23 @@ def predictable(
     summary: pd.DataFrame, host: Mapping[str, Any], studies: Mapping[str, Study]
 ) -> pd.DataFrame:
     """Fresh, verified rows of one machine's `summary` that can be predicted, in the order of the
-    studies' cases, with `measured`, `work` and `held_back`; none if its number of `sms` is unknown.
+    studies' cases, with `measured`, `held_back` and WORK; none if its number of `sms` is unknown.
     """
     sms = host.get("sms") or 0
     cases = [
-        (study.name, variant.name, case.id, terms.work_of(access, sms), held)
+        (study.name, variant.name, case.id, held, *terms.work_of(access, sms))
         for study in studies.values()
         for variant in study.variants
         for case, held in zip(variant.cases, held_back(study, variant), strict=True)
         if sms and (access := access_of(variant, case)) is not None
     ]
-    known = pd.DataFrame(cases, columns=["study", "variant", "case", "work", "held_back"])
+    known = pd.DataFrame(cases, columns=["study", "variant", "case", "held_back", *terms.WORK])
     is_good = summary["stale"].eq(0) & summary["verified"].eq(1) & summary["metric"].eq(METRIC)
     rows = known.merge(summary[is_good], on=["study", "variant", "case"])
     return rows.rename(columns={"median": "measured"})
 
 
-def calibration(rows: pd.DataFrame) -> Calibration:
+def calibration(rows: pd.DataFrame) -> pd.DataFrame:
     """Input of the fit from `predictable` rows of all runs of a machine's calibrations.
 
     The relative error of a case is the standard deviation over runs; that of a case with one run is
@@ -106,16 +107,7 @@ def calibration(rows: pd.DataFrame) -> Calibration:
     if errors.isna().all():
         errors = (rows["ci_high"] - rows["ci_low"]) / 2 / rows["measured"]
     pooled = math.sqrt((errors**2).mean()) if errors.notna().any() else 0.0
-    return Calibration(
-        work=_work(rows),
-        seconds=rows["measured"].to_numpy(dtype=float),
-        errors=np.asarray(errors.fillna(pooled), dtype=float),
-        runs=rows["runs"].to_numpy(dtype=float),
-    )
-
-
-def _work(rows: pd.DataFrame) -> Floats:
-    return np.array(rows["work"].tolist(), dtype=float).reshape(-1, len(terms.WORK))
+    return rows.assign(error=errors.fillna(pooled))
 
 
 def model_table(
@@ -130,11 +122,11 @@ def model_table(
         if not isinstance(known := fits.get(machine), pd.DataFrame):
             continue
         rows = predictable(summary[summary["machine"] == machine], host, studies)
-        work, values = _work(rows), known["value"].to_numpy()
+        work, values = terms.work_in(rows), known["value"].to_numpy()
         limits = terms.term_seconds(work, values)
         ordered = np.sort(limits, axis=1)
         rows["predicted"] = terms.predicted_seconds(work, values)
-        rows["binding"] = [terms.TERMS[index] for index in limits.argmax(axis=1)]
+        rows["binding"] = [TERMS[index] for index in limits.argmax(axis=1)]
         rows["margin"] = ordered[:, -1] / ordered[:, -2]
         rows["residual"] = rows["measured"] / rows["predicted"] - 1
         tables.append(rows[rows["predicted"].notna()][[*TABLES["model"]]])
@@ -144,7 +136,7 @@ def model_table(
 
 def parameter_table(fits: Fits) -> pd.DataFrame:
     """Every parameter of every machine."""
-    units = [about.unit for about in terms.ABOUT.values()]
+    units = [about.unit for about in ABOUT.values()]
     tables = [
         known.rename_axis("parameter").reset_index().assign(machine=machine, unit=units)
         for machine, known in fits.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def _ratios(
         for key, (_, of, against) in pairs.items()
         if is_headline(of) and is_headline(against)
     }
-    decided = {judged.row: judged for judged in judge(runs)}
+    decided: dict[Any, Any] = {judged.row: judged for judged in judge(runs).itertuples()}
     for key, (facts, of, against) in pairs.items():
         variant, metric = facts.study.variant(of.variant), facts.study.metrics[of.metric]
         place = (*machines, *key, variant.title, of.case, metric.label, of.metric)

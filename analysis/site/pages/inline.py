@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from markupsafe import Markup
@@ -27,14 +27,16 @@ from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.points import shortest_time
 from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
-from analysis.site.pages.html import element, joined, with_data
+from analysis.site.pages.html import element, with_data
 from analysis.site.pages.html import figure as data_of
 from analysis.site.pages.page import Page, macro
 from analysis.study import Case, CaseValue, case_id
 from analysis.study.claims import Claim
 from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 
-MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–"}
+DIFFERENT: Final = "different"
+"""Of verdicts that differ between claims or machines."""
+MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–", DIFFERENT: "≠"}
 KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
 """Classes of verdicts."""
 
@@ -139,35 +141,26 @@ def measured(page: Page, claim: str) -> Markup:
 
 @macro
 def verdict(page: Page, *claims: str) -> Markup:
-    """Marks behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested; linked to the
-    ledger. One for claims that all machines decide alike, else one for each machine, with its name.
-    Machines without any figure of the study have none.
+    """A mark behind a sentence: ✓ holds, ✗ does not hold, ? undecided, – not tested, ≠ where
+    claims or machines differ. Machines that have not tested a claim count only if none has. It
+    leads to the first claim in the ledger; its title has every verdict.
 
     claims: ids of the claims that the sentence rests on
     """
     measured_on = {PUBLISHED, *(machine for machine, *_ in page.facts.measured)}
-    by_verdicts: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    about: list[str] = []
+    found: set[str] = set()
     for name in claims:
-        _known_claim(page.facts, name)
+        about.append(_known_claim(page.facts, name).says)
         rows = page.facts.verdicts.by_claim.get(name, [])
         rows = [row for row in rows if row.machine in measured_on]
         shown = {page.inputs.called(row.machine): page.facts.verdicts.shown(row) for row in rows}
-        by_verdicts.setdefault((*shown.items(),), []).append(name)
-    marks = [mark for shown, names in by_verdicts.items() for mark in _marks(page, names, shown)]
-    return joined(" ", marks)
-
-
-def _marks(page: Page, names: Sequence[str], shown: Sequence[tuple[str, str]]) -> Iterator[Markup]:
-    """The marks of claims with the same verdicts, of each machine by its name; they lead to the
-    first claim."""
-    says = " ".join(_known_claim(page.facts, name).says for name in names)
-    is_one = len({verdict for _, verdict in shown}) <= 1
-    title = f"{says} {', '.join(f'{machine}: {verdict}' for machine, verdict in shown)}"
-    for machine, verdict in shown[:1] or [("", NOT_TESTED)] if is_one else shown:
-        kind = f"hp-mark{KINDS.get(verdict, '')}"
-        sign = MARKS[verdict] if is_one else f"{MARKS[verdict]}\u00a0{machine}"
-        href = _ledger(page, names[0])
-        yield element("a", sign, class_=kind, href=href, title=title, aria_label=title)
+        about.append(f"{', '.join(map(': '.join, shown.items())) or NOT_TESTED}.")
+        found |= {*shown.values()}
+    kinds = found - {NOT_TESTED} or {NOT_TESTED}
+    kind, title = kinds.pop() if len(kinds) == 1 else DIFFERENT, " ".join(about)
+    style, href = f"hp-mark{KINDS.get(kind, '')}", _ledger(page, claims[0])
+    return element("a", MARKS[kind], class_=style, href=href, title=title, aria_label=title)
 
 
 def _best_known(facts: StudyFacts, claim: str) -> ClaimRow | None:

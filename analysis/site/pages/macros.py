@@ -69,9 +69,3 @@ def file(page: Page, path: str, language: str = "text") -> str:
     language: as highlighting calls it
     """
     return fenced((ROOT / path).read_text(encoding="utf-8"), language)
-
-
-@macro
-def repository(page: Page) -> str:
-    """The address of the repository by docs/mkdocs.yml; `ADDRESS` where it has none."""
-    return page.extra["repository"] or "ADDRESS"

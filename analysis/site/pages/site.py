@@ -20,7 +20,7 @@ from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.guarding import guarded, read_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.pages.common import FIGURES
-from analysis.site.pages.html import element, plain
+from analysis.site.pages.gaps import gaps
 from analysis.site.pages.navigation import CONFIGURATION, navigation, sidebar, study_groups
 from analysis.site.pages.plugin import MacrosPlugin, warnings
 from analysis.site.pages.staging import Staged, stage
@@ -69,7 +69,7 @@ def build_site(
     if stopping := fatal(faults, published, staged.inputs):
         lines = "\n".join(map(str, stopping))
         raise HotpathError(f"the site was not published, as it lacks something:\n{lines}")
-    add_faults(whole, faults)
+    add_faults(whole, faults, staged.inputs)
     remove(site)
     whole.rename(site)
     return faults
@@ -92,14 +92,11 @@ def _build(configuration: Path, settings: Mapping[str, Any], staged: Staged) -> 
     config.plugins.on_shutdown()
 
 
-def add_faults(site: Path, faults: Sequence[Fault]) -> None:
+def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
     """List `faults`, folded, at the end of the home page of the built `site`."""
     if not faults:
         return
     home = site / "index.html"
-    title = element("summary", element("h2", f"What these pages lack: {len(faults)}", id="faults"))
-    lines = (element("li", plain(str(fault))) for fault in faults)
-    listed = element("ul", *lines, class_="hp-faults")
-    listed = element("details", title, listed, class_="hp-section")
+    listed = gaps(faults, inputs)
     text, end, rest = home.read_text().rpartition("</article>")
     home.write_text(Markup("").join(map(Markup, (text, listed, end, rest))))

@@ -21,7 +21,7 @@ from analysis.site.pages.ledger import claims
 from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
-from analysis.toolchain.kernel_names import kernel_name
+from analysis.toolchain.ptxas import kernel_name
 
 LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
 MEASURE: Final = "snakemake --cores 8 -f build/measured"

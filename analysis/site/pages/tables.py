@@ -22,6 +22,7 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
+from analysis.results.tables.rows import RatioRow
 from analysis.site.charts.widgets import SUFFIX, page_table_names, read_page_table
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
@@ -35,9 +36,10 @@ from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
-VERDICTS: Final = {"faster": "✓ faster", "slower": "✗ slower", "same": "= same", "unclear": "?"}
-"""Of a step over the one before it, from enough runs."""
-PAIRED: Final = "gains are paired by rounds, so they may differ from the quotient of two figures"
+SPEED_UP: Final = "speed-up"
+PAIRED: Final = (
+    "speed-ups are paired by rounds, so they may differ from the quotient of two figures"
+)
 
 Cells = dict[str, object]
 
@@ -70,7 +72,7 @@ def steps(
     roles: Sequence[str] = ("step", "beyond"),
 ) -> Markup:
     """The running table: the first paragraph of each variant's idea, its figure, share of the
-    limit, and gain. Without `names`, it has all of some `roles` that a machine could run."""
+    limit, and speed-up. Without `names`, it has all of some `roles` that a machine could run."""
     facts, machine = page.facts, page.machine
     for name in names:
         require_known("variant", name, facts.study.variant_names)
@@ -99,14 +101,14 @@ def steps(
                 "what changes": prose(variant.idea.partition("\n")[0]),
                 "figure": _figure(facts, variant, time, usual) if time else "",
                 "of the limit": "" if share is None else percent(share),
-                **(_gain(facts, variant, time, before) if time else {}),
+                SPEED_UP: _step_speed_up(facts, variant, time, before) if time else "",
                 "write-up": ", ".join(dict.fromkeys(printed)),
             }
         )
     parts = [facts.inputs.called(machine), f"case {facts.study.headline}", usual]
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
-    parts += [PAIRED] * any(row.get("gain") for row in rows)
+    parts += [PAIRED] * any(row.get(SPEED_UP) for row in rows)
     return html.table(rows, caption="; ".join(parts))
 
 
@@ -125,18 +127,28 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
     return joined("<br>", [figure(speed(payload, time.median), time), *map(quiet, notes)])
 
 
-def _gain(facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Variant | None) -> Cells:
-    """Gain and verdict over the variant's `after`, which is named unless it is the row above."""
+def _step_speed_up(
+    facts: StudyFacts, variant: Variant, time: MeasuredRow, before: Variant | None
+) -> Markup:
+    """The speed-up over the variant's `after`, which is named unless it is the row above."""
     after = facts.study.variant(variant.after) if variant.after else None
     row = facts.comparison(time.machine, variant, after) if after else None
     if row is None or after is None:
-        return {"gain": "", "verdict": ""}
-    parts = [figure(ratio(row.ratio), row)]
+        return html.NO_HTML
+    parts = [figure(speed_up(row), row)]
     if row.metric != time.metric:
         parts.append(quiet(f"by {facts.study.metrics[row.metric].clock}"))
     parts += [link(f"#{after.name}", f"over {after.name}")] if after != before else []
-    verdict = VERDICTS[row.verdict] if is_headline(row) else "?"
-    return {"gain": joined("<br>", parts), "verdict": verdict}
+    return joined("<br>", parts)
+
+
+def speed_up(row: RatioRow) -> str:
+    """A ratio of speeds as `1.96× faster` or `1.59× slower`; without a verdict, it is unclear."""
+    verdict = row.verdict if is_headline(row) else "unclear"
+    if verdict == "same":
+        return verdict
+    words = f"{ratio(row.ratio)} faster" if row.ratio >= 1 else f"{ratio(1 / row.ratio)} slower"
+    return f"{words}, unclear" if verdict == "unclear" else words
 
 
 @macro
@@ -166,7 +178,6 @@ def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) ->
     case, metric = facts.study.shown_case(variant), facts.study.metrics[row.metric]
     after = facts.study.variant(variant.after) if variant.after else None
     over = facts.ratio(row.machine, variant, after, row.metric) if after else None
-    gain = spread(over, ratio_interval(over.ci_low, over.ci_high), ratio) if over else ""
     limit = facts.limit_share(row.machine, variant, case, row.metric)
     payload = delivered_bytes(case, row.metric)
     path = samples_address(row.machine, row.study, row.variant, row.case, row.metric)
@@ -186,12 +197,19 @@ def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) ->
         "median": figure(metric.write(row.median), row),
         SPREAD: spread(row, interval, metric.write),
         "rate": speed(payload, row.median) if payload else "",
-        "over the step before": with_interval(ratio(over.ratio), gain) if over else "",
+        f"{SPEED_UP} over the step before": _with_spread(over) if over else "",
         "of the ceiling": percent(limit.share) if limit else "",
         "runs": basis_phrase(row),
         "samples": whole(row.n),
         "notes": ", ".join(doubt for doubt, is_raised in doubts.items() if is_raised),
     }
+
+
+def _with_spread(row: RatioRow) -> str:
+    """The speed-up with its interval, or that of each run; both ways round as the speed-up is."""
+    ends = (row.ci_low, row.ci_high) if row.ratio >= 1 else (1 / row.ci_high, 1 / row.ci_low)
+    runs = spread(row, ratio_interval(*ends), lambda of: ratio(of if row.ratio >= 1 else 1 / of))
+    return with_interval(speed_up(row), runs)
 
 
 def published(page: Page) -> Markup:
@@ -253,7 +271,7 @@ def missing(facts: StudyFacts) -> Markup:
 
 @macro
 def journeys(page: Page, *names: str) -> Markup:
-    """A line for each journey: its first and its best step, the gain, and the share of the limit.
+    """A line for each journey: its first and best step, the speed-up, and the share of the limit.
 
     names: some of the studies; all journeys if omitted
     """
@@ -272,12 +290,13 @@ def journeys(page: Page, *names: str) -> Markup:
         gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
         few, share = min(times, key=lambda time: time.runs), journey.shares.get(journey.best)
         address = page.address(f"studies/{name}/") if name in page.staged.pages else ""
+        case = facts.study.headline.replace(",", ", ")
         rows.append(
             {
-                "study": link(address, facts.study.title),
+                "study": joined("<br>", [link(address, facts.study.title), quiet(case)]),
                 "first step": first,
                 "best step": best,
-                "gain": figure(ratio(gain.ratio), gain) if gain and is_headline(gain) else "",
+                SPEED_UP: figure(speed_up(gain), gain) if gain and is_headline(gain) else "",
                 # A step that is faster than the limit says why on its page.
                 "of the limit": f"{percent(share)} of {journey.limit.variant.title}"
                 if journey.limit and share is not None and share <= 1

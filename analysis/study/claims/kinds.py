@@ -298,5 +298,4 @@ def _bytes_ratio(evidence: Evidence, *places: tuple[str, str]) -> float:
 
 def _printed_times(printed: pd.DataFrame) -> pd.DataFrame:
     """Published rows of a time, of operations that deliver bytes."""
-    is_time = printed["unit_meant"].map(lambda unit: SI[unit][0] == "s")
-    return printed[is_time & printed["rate"].notna()]
+    return printed[printed["is_time"].astype(bool) & printed["rate"].notna()]

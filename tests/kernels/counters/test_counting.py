@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.measure.cores import cores
+from analysis.measure.cpu import cores
 from analysis.study import Case
 from analysis.toolchain.compile import CompileSettings, compile_object
 from analysis.toolchain.compilers import find_toolchain

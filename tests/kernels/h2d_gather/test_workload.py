@@ -8,41 +8,13 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from tests.repository import STUDIES
 
 GATHER = STUDIES["h2d_gather"]
 WORKLOADS = load_python(GATHER, "workload")
-
-
-@given(
-    cases=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 16)), min_size=1, max_size=3),
-    spare=st.integers(0, 20),
-    draw=st.sampled_from(["permutation", "with_replacement"]),
-    seed=st.integers(0, 2**32),
-)
-def test_drawn_rows_are_in_range_and_the_reference_is_the_plain_loop(
-    cases: list[tuple[int, int]], spare: int, draw: str, seed: int
-) -> None:
-    rng, slots = np.random.default_rng(seed), 128 + spare
-    src = rng.integers(0, 256, (slots, 3), np.uint8)
-    reference = WORKLOADS.Reference(slots, 3)
-    for bs, topk in cases:  # whatever came before
-        case = Case({"bs": bs, "topk": topk, "draw": draw}, 0, "default")
-        pairs = WORKLOADS.draw_pairs(case, slots, rng)
-        sources, destinations = pairs.reshape(-1, 2).T
-        assert pairs.dtype == np.int32 and 0 <= sources.min() <= sources.max() < slots
-        assert destinations.tolist() == list(range(bs * topk))
-        assert draw != "permutation" or len(np.unique(sources)) == bs * topk
-        reference.gather(src, sources)
-        poison = [[WORKLOADS.POISON] * 3] * (slots - len(sources))
-        assert reference.bytes.tolist() == [src[source].tolist() for source in sources] + poison
 
 
 def test_a_team_is_pinned_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 // that take turns: each runs until it waits for its warp or block.
 #pragma once
 
-#include <cuda_runtime.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -14,10 +13,7 @@
 #include <utility>
 #include <vector>
 
-inline uint3 threadIdx;
-inline uint3 blockIdx;
-inline dim3 gridDim;
-inline dim3 blockDim;
+#include "kernels_on_cpu.h"
 
 namespace block_on_cpu {
 
@@ -136,16 +132,6 @@ T __ldcg(const T* from) {
   return *from;
 }
 
-template <class T>
-T __ldcs(const T* from) {
-  return *from;
-}
-
-template <class T>
-void __stcs(T* to, const T& value) {
-  *to = value;
-}
-
 template <class T, class Value>
 T atomicOr(T* to, Value bits) {
   return std::exchange(*to, *to | static_cast<T>(bits));
@@ -154,11 +140,6 @@ T atomicOr(T* to, Value bits) {
 template <class T, class Value>
 T atomicAnd(T* to, Value bits) {
   return std::exchange(*to, *to & static_cast<T>(bits));
-}
-
-template <class T, class Value>
-T atomicAdd(T* to, Value addend) {
-  return std::exchange(*to, *to + static_cast<T>(addend));
 }
 
 template <class... Expected, class... Given>
@@ -172,12 +153,8 @@ cudaError_t launch_on_cpu(const cudaLaunchConfig_t* launch, void (*kernel)(Expec
   return cudaSuccess;
 }
 
-using std::max;
-using std::min;
-
 #define cudaLaunchKernelEx launch_on_cpu
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __shared__
 #define __shared__ static  // blocks do not overlap
-#define __CUDACC__         // headers of kernels define device code if it is defined

@@ -15,7 +15,7 @@ from kernels.hot_set.policies import Clock
 from kernels.hot_set.reference import FREE, HotSet
 from kernels.hot_set.traces import Shape, draw_places, draw_trace
 from tests.compiled import program, toolchain
-from tests.kernels.stubbed import runtime
+from tests.kernels import stubbed
 from tests.repository import STUDIES
 
 HERE = Path(__file__).parent
@@ -36,12 +36,10 @@ CASES = [
 
 def on_cpu(variant: str) -> Any:
     """The library of a variant."""
-    cuda = toolchain().include
-    quiet = [f"-Wno-{what}" for what in ("unknown-pragmas", "attributes", "unused-parameter")]
-    include = [f"-I{HERE}", f"-isystem{cuda}", f"-isystem{cuda / 'cccl'}"]
-    flags = ["-std=c++17", "-pthread", "-O1", "-fPIC", "-shared", *include, *quiet]
+    include = [*stubbed.on_cpu(), f"-I{HERE}", f"-isystem{toolchain().include / 'cccl'}"]
+    flags = ["-std=c++17", "-pthread", "-O1", "-fPIC", "-shared", *include]
     defined = [f"-DTOKEN_BYTES={ROW_BYTES}", f'-DVARIANT="{variant}.cu"']
-    sources = [HERE / "on_cpu.cpp", runtime()]
+    sources = [HERE / "on_cpu.cpp", stubbed.runtime()]
     library = ctypes.CDLL(str(program("on_cpu.so", sources, FOLDER, [*flags, *defined])))
     for function, result in (("prepared", ctypes.c_void_p), ("rows_in_place", ctypes.c_int64)):
         getattr(library, function).restype = result

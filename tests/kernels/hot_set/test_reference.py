@@ -21,7 +21,7 @@ from analysis.toolchain.modules import load_python
 from kernels.hot_set.comparison import Contents, Source, difference
 from kernels.hot_set.policies import POLICIES, fetched_rows
 from kernels.hot_set.reference import FREE, HotSet, buffer_of
-from kernels.hot_set.traces import Shape, Trace, draw_places, draw_trace
+from kernels.hot_set.traces import Shape, Trace, draw_trace
 from tests.repository import STUDIES
 
 STUDY = STUDIES["hot_set"]
@@ -276,21 +276,3 @@ def test_a_trace_that_cannot_be_drawn_is_an_error(
 ) -> None:
     with pytest.raises(FieldError, match=f"^{message}"):
         drawn(name, replace(SHAPE, **changes))
-
-
-def test_places_are_aligned_runs() -> None:
-    rng = np.random.default_rng(0)
-    for layout, run in (("scattered", 1), ("pages_16", 16), ("consecutive", 960)):
-        places = draw_places(2, 960, 100_000, layout, rng)
-        assert all(len(np.unique(row)) == 960 for row in places)
-        assert 0 <= places.min() <= places.max() < 100_000 and (places[0] != places[1]).any()
-        runs = places.reshape(2, -1, run)
-        assert (np.diff(runs, axis=2) == 1).all()
-        assert layout == "consecutive" or (runs[..., 0] % run == 0).all()
-    for rows, layout, message in (
-        (101, "scattered", "context_rows: expected 1 to 100"),
-        (97, "pages_16", "pool_rows: expected room for 7 pages of 16 rows, got 100"),
-        (9, "pages", "layout: expected scattered, pages_N or consecutive, got 'pages'"),
-    ):
-        with pytest.raises(FieldError, match=f"^{message}"):
-            draw_places(1, rows, 100, layout, rng)

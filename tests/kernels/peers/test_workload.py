@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
@@ -53,15 +52,6 @@ def test_a_neighbour_is_waited_for_before_each_launch_and_its_rows_are_checked()
     operation._parts[1].output.fill(0)
     assert operation.check().startswith("GPU 1: destination row 0, byte")
     assert launched("pulled").reset is None
-
-
-def test_rows_of_a_set_are_distinct() -> None:
-    operation = launched("pulled", rows=1598)
-    sets = operation.inputs._launches
-    assert all(len(np.unique(rows)) == 1598 for rows in sets["gather"].sources)
-    assert (np.diff(sets["copy"].sources) == 1).all()
-    operation.poison()
-    assert operation.module.sets == []
 
 
 def test_a_pool_that_does_not_fit_the_peer_is_skipped_with_the_reason(fake: Cuda) -> None:

@@ -74,8 +74,7 @@ RECORDED: dict[str, tuple[list[Event], list[Event], tuple[int, int, int, int]]] 
 def test_a_recording_has_the_requests_of_its_program(path: Path, name: str) -> None:
     trace, segments, expected = RECORDED[name]
     (recording,) = read(path, [trace], segments)
-    pattern = recording.pattern()
-    peak_mib = recording.peak_bytes // MIB
+    peak_mib, pattern = recording.peak_bytes // MIB, recording.pattern
     found = recording.live, recording.allocations, peak_mib, pattern.streams
     assert found == expected and len(pattern.tapes[0]) == 2 * recording.allocations
     assert [*recording.left_out] == [one["action"] for one in trace if one["action"][0] in "o"]

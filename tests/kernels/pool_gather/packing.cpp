@@ -1,20 +1,52 @@
 // Launches from a pool beyond 4 GiB whose rows threads pack, with a runtime that has no GPU: every
-// byte that arrives. Ends with 1 and says so where one differs. The argument says how rows get to
-// the GPU: pack, request or miss; or tune, which looks for the fastest division of launches.
+// byte that arrives. Ends with 1 and says so where one differs. The first argument says how rows
+// get to the GPU: pack, request or miss; or tune, which looks for the fastest division of launches.
+// The others are CPUs.
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <thread>
 
 #include "../cudart.h"
-#include "../expect.h"
 #include "hot_set/miss_packer.h"
 #include "pool_gather/packer.h"
 #include "pool_gather/request_packer.h"
 #include "pool_gather/sharing.h"
 
 namespace {
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) {
+    std::printf("%s\n", what.c_str());
+    std::fflush(stdout);
+    std::_Exit(1);  // threads may wait for good
+  }
+}
+
+template <class Error, class Call>
+bool throws(const Call& call) {
+  try {
+    call();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+// A pool of which only rows in use take memory.
+uint8_t* sparse_pool(size_t bytes) {
+  constexpr int kSparse = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kSparse, -1, 0);
+  expect(made != MAP_FAILED, "no address space for the pool");
+  return static_cast<uint8_t*>(made);
+}
 
 constexpr size_t kPoolBytes = size_t{5} << 30;
 constexpr int64_t kPoolRows = kPoolBytes / kRowBytes;
@@ -23,7 +55,7 @@ constexpr size_t kGuard = 4096;
 constexpr int64_t kShuffledRows = 300;
 constexpr int64_t kEndless = int64_t{1} << 62;
 
-const std::vector<int> cpus = cpus_for_threads();
+std::vector<int> cpus;  // of the caller and of threads
 uint8_t* const pool = sparse_pool(kPoolBytes);
 std::mt19937 rng(1);
 
@@ -294,8 +326,9 @@ void miss(int64_t max_rows) {
 
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   const std::string how = arguments[1];
+  std::transform(arguments + 2, arguments + count, std::back_inserter(cpus), std::atoi);
   expect(throws<std::invalid_argument>([] { Packer(64, {cpus[0]}); }), "no thread packs");
   if (how == "miss") {
     for (const int64_t max_rows : {1, 9, 65, 300}) {

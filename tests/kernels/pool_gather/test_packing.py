@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from analysis import ROOT
+from analysis.measure.cpu import cores
 from analysis.toolchain.compile import defines
 from kernels.common import shared_pool
 from tests.compiled import changed_kernels, program, toolchain
@@ -54,6 +55,7 @@ def ran(how: str, kernels: Path, *more: str) -> str:
     packing = program("packing", sources, kernels, flags)
     # A sanitizer's memory map does not go with every randomisation of addresses.
     command = [shutil.which("setarch") or "setarch", "--addr-no-randomize", str(packing), how]
+    command += map(str, (3 * cores())[:3])  # two threads beside the caller
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return f"{done.returncode}: {done.stdout}{done.stderr}" if done.returncode else ""
 

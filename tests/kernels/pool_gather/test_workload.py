@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.measure.cell import Skip
-from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from kernels.common import large_pool, shared_pool
-from kernels.common.draws import consecutive_sets
 from tests.compiled import QUICK, module
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
@@ -117,42 +113,6 @@ def test_the_cpu_needs_a_core_beside_the_callers(
     with pytest.raises(Skip, match="there is only one"):
         gather("packed_by_cpu")
     gather("loads_first")
-
-
-def drawn(rows: int, layout: str, pool_rows: int, seed: int = 0) -> Any:
-    case = Case({"rows": rows, "pool_mib": 1, "layout": layout}, 656 * rows, "default")
-    return DRAWS.draw_sets(case, pool_rows, np.random.default_rng(seed))
-
-
-@given(
-    rows=st.integers(2**16, 2**17),
-    layout=st.sampled_from(["scattered", "distinct", "pages_64", "contiguous", "repeated"]),
-    spare=st.integers(0, 1000),
-    seed=st.integers(0, 2**32),
-)
-def test_every_layout_draws_as_many_rows_of_the_pool(
-    rows: int, layout: str, spare: int, seed: int
-) -> None:
-    pool_rows = DRAWS.STRETCH_ROWS + rows + spare
-    for found in drawn(rows, layout, pool_rows, seed)[:2]:
-        assert found.shape == (rows,)
-        assert 0 <= found.min() <= found.max() < pool_rows
-        assert layout != "distinct" or len(np.unique(found)) == rows
-        assert layout != "contiguous" or np.ptp(found[: DRAWS.REQUEST_ROWS]) < DRAWS.STRETCH_ROWS
-
-
-def test_sets_of_a_case_hold_other_rows_than_a_cache() -> None:
-    for rows in (2048, 262144):
-        sets = drawn(rows, "scattered", 65_000_000)
-        assert len(sets) >= 4 and sets.size >= 2**20
-        assert len({tuple(rows[:8]) for rows in sets.tolist()}) == len(sets)
-    assert len(drawn(2048, "repeated", 65_000_000)) == 1
-    for run in (2, 64):  # pages are aligned runs anywhere
-        pages = drawn(4096, f"pages_{run}", 1_000_000)[0].reshape(-1, run)
-        assert (np.diff(pages, axis=1) == 1).all() and (pages[:, 0] % run == 0).all()
-        assert pages.max() > 900_000
-    sets = consecutive_sets(10, 50, 12, np.random.default_rng(0))
-    assert (np.diff(sets, axis=1) == 1).all() and {*sets[:, 0]} == {0, 1, 2}
 
 
 ROW = POOL.constants["token_bytes"]

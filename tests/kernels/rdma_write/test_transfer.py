@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.measure.cores import cores
+from analysis.measure.cpu import cores
 from analysis.study import Variant
-from analysis.toolchain.libfabric import MISSING
 from analysis.toolchain.modules import load_python
+from analysis.toolchain.packages import NO_LIBFABRIC
 from tests.compiled import module_file, toolchain
 from tests.repository import STUDIES
 from tests.waiting import wait_for
@@ -35,7 +35,7 @@ Session = Callable[..., Any]
 def session() -> Iterator[Session]:
     """Starts a server of a variant with a connected client."""
     if toolchain().libfabric is None:
-        pytest.skip(MISSING)
+        pytest.skip(NO_LIBFABRIC)
     here = cores()
 
     def start(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from analysis.measure.cell import Skip
-from analysis.study import Case
 from analysis.toolchain.modules import load_python
 from kernels.common.large_pool import LargePool
 from tests.conformance.binding import outcome
@@ -35,20 +33,6 @@ def test_launches_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch
             operation.launch(0)
         assert operation.module.firsts == [0, *firsts, *firsts][:6]
         assert outcome(operation) is None
-
-
-def test_rows_of_a_draw_are_distinct_and_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WORKLOADS, "MIN_DRAWN_ROWS", 4096)
-    for order in ("random", "ascending"):
-        for count in (1, 40, 1598):
-            values: dict[str, Any] = {"pool_mib": 1, "row_bytes": 656, "order": order}
-            case = Case({**values, "rows": count}, count * 656, "default")
-            draws = WORKLOADS.Walk(case, np.random.default_rng(0)).places.reshape(-1, count)
-            assert len(draws) > max(WORKLOADS.MIN_DRAWS, WORKLOADS.MIN_DRAWN_ROWS // count)
-            assert 0 <= draws.min() <= draws.max() < MIB // 656
-            for draw in draws:
-                assert len(np.unique(draw)) == count
-                assert (order == "ascending" or count == 1) == bool((np.diff(draw) > 0).all())
 
 
 def test_every_case_of_the_study_can_be_walked_without_a_line_read_twice(

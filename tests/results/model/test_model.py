@@ -3,7 +3,6 @@ noisy times, with outliers and without data; and the cases that are held back fr
 
 from __future__ import annotations
 
-import math
 from dataclasses import astuple, fields, replace
 from typing import Any
 from unittest.mock import patch
@@ -14,10 +13,16 @@ import pandas as pd
 import pytest
 
 from analysis.results.model import hardware
-from analysis.results.model.fit import FARTHEST_HELD, NAMES, Calibration, fit
-from analysis.results.model.hardware import Link, Parameter, behind, predict
-from analysis.results.model.terms import TERMS, Parameters, predicted_seconds, term_seconds, work_of
-from analysis.results.model.translation import Walker
+from analysis.results.model.fit import FARTHEST_HELD, fit, in_whole_lines, on_copy_engine
+from analysis.results.model.hardware import predict
+from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
+from analysis.results.model.terms import (
+    WORK,
+    predicted_seconds,
+    term_seconds,
+    work_in,
+    work_of,
+)
 from analysis.study import Case
 from analysis.study.access import Access, access_of
 from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, OUTSIDE, held_back
@@ -70,34 +75,19 @@ def test_cases_and_sets_of_parameters_are_predicted_at_once() -> None:
     assert found.tolist() == [[seconds(access, by) for access in accesses] for by in sets]
 
 
-LINKS = {link.name: link for link in hardware.read_links()}
-OWN = LINKS["pcie5_x16"]
-COPY = Access("copy_engine", 64 * MIB)
+LINKS = {link.title: link for link in hardware.read_links()}
+OWN = LINKS["PCIe 5.0 x16"]
 
 
-def rate(access: Access, link: Link) -> float:
-    return access.payload_bytes / predict(access, SMS, link, behind(link, TRUE, OWN))
-
-
-def test_behind_another_link_only_what_belongs_to_it_changes() -> None:
-    for access in (rows(656), rows(512), COPY):
-        assert rate(access, OWN) == pytest.approx(
-            access.payload_bytes / seconds(access, TRUE), rel=1e-9
-        )
-    for access in (rows(656), COPY):
-        half = rate(access, OWN) / 2
-        assert rate(access, LINKS["pcie4_x16"]) == pytest.approx(half, rel=0.05)
-    assert rate(COPY, LINKS["nvlink_c2c"]) == pytest.approx(375e9, rel=0.02)
-    latency = Parameter(unit="s", value=TRUE.latency / 2, source="a source")
-    near = OWN.model_copy(update={"parameters": {**OWN.parameters, "latency": latency}})
-    assert behind(near, TRUE, OWN).request_rate == 2 * TRUE.request_rate
-    for link in LINKS.values():
-        known = behind(link, TRUE, OWN)
-        assert known.half_line / known.link_rate == pytest.approx(TRUE.half_line / TRUE.link_rate)
-        assert [*link.parameters] == [*hardware.MEANING]
-        for name, parameter in link.parameters.items():
-            assert bool(parameter.source) != bool(parameter.assumption), name
-            assert name in hardware.OF_THE_MACHINE or not math.isnan(parameter.value), name
+def test_a_large_copy_over_another_link_has_its_rate_and_its_headers() -> None:
+    by_sms, by_engine = Access("contiguous", MIB, in_flight_bytes=2048), Access("copy_engine", MIB)
+    for copy in (by_sms, by_engine):
+        large = replace(copy, payload_bytes=2**30)
+        assert predict(large, SMS, OWN, TRUE, OWN) == pytest.approx(seconds(large, TRUE))
+        half = predict(large, SMS, LINKS["PCIe 4.0 x16"], TRUE, OWN)
+        assert half == pytest.approx(2 * seconds(large, TRUE), rel=0.05)
+    bare = predict(large, SMS, LINKS["NVLink-C2C"], TRUE, OWN)
+    assert 2**30 / bare == pytest.approx(375e9, rel=0.002)
 
 
 def test_the_ends_and_a_third_of_a_calibration_are_held_back() -> None:
@@ -136,15 +126,15 @@ POOLS = [
 ]
 
 
-def calibration(accesses: list[Access | None] = LINK, seed: int = 3) -> Calibration:
+def calibration(accesses: list[Access | None] = LINK, seed: int = 3) -> pd.DataFrame:
     """The calibration cases of one run, with 1 % of noise in their times."""
     work = np.array([work_of(access, SMS) for access in accesses if access])
-    errors = np.full(len(work), 0.01)
-    noise = np.exp(np.random.default_rng(seed).normal(0, errors))
-    return Calibration(work, predicted_seconds(work, KNOWN.values()) * noise, errors, errors * 400)
+    noise = np.exp(np.random.default_rng(seed).normal(0, 0.01, len(work)))
+    measured = predicted_seconds(work, KNOWN.values()) * noise
+    return pd.DataFrame(work, columns=WORK).assign(measured=measured, error=0.01, runs=4)
 
 
-def fitted(cases: Calibration, resamples: int = 3) -> pd.DataFrame:
+def fitted(cases: pd.DataFrame, resamples: int = 3) -> pd.DataFrame:
     """The fit. Intervals take most of its time."""
     with patch("analysis.results.model.fit.RESAMPLES", resamples):
         found = fit(cases)
@@ -155,7 +145,7 @@ def fitted(cases: Calibration, resamples: int = 3) -> pd.DataFrame:
 def test_parameters_are_recovered_with_intervals_as_wide_as_the_noise() -> None:
     assert [*NAMES] == [field.name for field in fields(Parameters)]
     found = fitted(calibration(), resamples=100)
-    assert set(found["cases"]) == {len(calibration().seconds)} and set(found["runs"]) == {4}
+    assert set(found["cases"]) == {len(calibration())} and set(found["runs"]) == {4}
     found = found.assign(true=astuple(TRUE)).loc[:"copy_engine_start_up"]
     rates = found.loc[["link_rate", "request_rate", "sm_request_rate", "latency"]]
     assert [*rates["value"]] == pytest.approx([*rates["true"]], rel=0.02)
@@ -170,32 +160,32 @@ def test_parameters_are_recovered_with_intervals_as_wide_as_the_noise() -> None:
 
 def test_outliers_and_unsure_cases_do_not_move_the_fit() -> None:
     cases = calibration()
-    cases.seconds[::15] *= 1.4
+    cases.loc[::15, "measured"] *= 1.4
     assert fitted(cases)["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.02)
     unsure = calibration()
-    unsure.seconds[::2] *= 1.03  # by so little that they are no outliers
-    unsure.errors[::2] = 0.5
+    unsure.loc[::2, "measured"] *= 1.03  # by so little that they are no outliers
+    unsure.loc[::2, "error"] = 0.5
     assert fitted(unsure)["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.006)
 
 
 def test_parameter_without_data_is_unknown_or_a_bound() -> None:
     cases = calibration()
-    work, terms = cases.work, term_seconds(cases.work, TRUE.values())[:, :-1]
+    terms = term_seconds(work_in(cases), TRUE.values())[:, :-1]
 
     def of(part: npt.NDArray[np.bool_]) -> pd.DataFrame:
-        return fitted(cases.only(part))
+        return fitted(cases[part])
 
-    found = of((terms.argmax(axis=1) == 0) & ~cases.on_copy_engine)
+    found = of((terms.argmax(axis=1) == 0) & ~on_copy_engine(cases))
     assert found["value"]["link_rate"] == pytest.approx(TRUE.link_rate, rel=0.02)
     assert np.isnan(found["value"]["copy_engine_start_up"])
     assert found["value"]["latency"] >= TRUE.latency * 0.9
     assert np.isnan(found["ci_low"]["latency"])
     low = of(terms.argmax(axis=1) != TERMS.index("in flight"))["ci_low"]
     assert np.isnan(low["latency"]) and np.isfinite(low["link_rate"])
-    whole = cases.in_whole_lines
+    whole = in_whole_lines(cases)
     assert min(whole.sum(), (~whole).sum()) > MIN_LINK_CASES
-    few = np.arange(len(work)) < MIN_LINK_CASES - 1
-    assert [fit(cases.only(part)) for part in (whole, ~whole, few)] == [None] * 3
+    few = np.arange(len(cases)) < MIN_LINK_CASES - 1
+    assert [fit(cases[part]) for part in (whole, ~whole, few)] == [None] * 3
 
 
 # Intervals take hundreds of fits.
@@ -203,10 +193,10 @@ def test_parameter_without_data_is_unknown_or_a_bound() -> None:
 def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
     both = calibration([*LINK, *POOLS], seed=1)
     found = fitted(both, resamples)
-    for name in (field.name for field in fields(Walker)):
+    for name in (name for name in NAMES if BINDS.get(name) == TRANSLATION):
         value = found["value"][name]
         assert value == pytest.approx(getattr(KNOWN, name), rel=0.15), name
         assert resamples == 3 or found["ci_low"][name] <= value <= found["ci_high"][name]
-    small = both.column("entries") <= FARTHEST_HELD
-    for cases in (calibration(), both.only(small)):  # without pools, or with small ones alone
+    small = both["entries"] <= FARTHEST_HELD
+    for cases in (calibration(), both[small]):  # without pools, or with small ones alone
         assert np.isnan(fitted(cases)["value"]["walk"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from analysis.results.collect import collect
 from analysis.results.store import METHOD_VERSION
 from analysis.results.store.keys import RunFile
-from analysis.results.store.runs import KEPT_RUNS, Run, codes_of, discard_superfluous, superfluous
+from analysis.results.store.runs import Run, codes_of, discard_superfluous, superfluous
 from analysis.results.tables.summary import round_table
 from tests.synthetic import (
     CALLS,
@@ -108,70 +109,51 @@ def test_the_newest_host_and_the_conditions_of_rounds_are_known(tmp_path: Path) 
 
 
 HOSTS = ("00000001", "00000002", "00000003")
-File = tuple[str, dict[str, str]]
-"""The host of a file, and the state of its variants: measured, skipped or stale."""
-STATES = st.dictionaries(st.sampled_from("ab"), st.sampled_from(["measured", "skipped", "stale"]))
-CODES = codes_of(CALLS)
 CELLS = {"a": ("kernel", CALLS.headline), "b": ("python", CALLS.headline)}
+STATES = st.dictionaries(st.sampled_from("ab"), st.sampled_from(["measured", "skipped", "stale"]))
+File = tuple[str, dict[str, str]]
+"""The host of a file, and the state of its variants."""
+FILES = st.lists(st.tuples(st.sampled_from(HOSTS), STATES), max_size=12)
+"""Files, oldest first."""
+KEPT = 2
 
 
-def left(files: list[File]) -> set[int]:
-    """The numbers of the files that stay; they are given oldest first."""
+def run(number: int, host: str, states: dict[str, str]) -> Run:
+    codes = {**codes_of(CALLS)}
+    codes |= {CELLS[name][0]: "0" * 64 for name, state in states.items() if state == "stale"}
+    about: Any = RunFile.model_construct(
+        run=f"{number}",
+        method_version=METHOD_VERSION,
+        host=SimpleNamespace(id=host),
+        variants={name: SimpleNamespace(source_sha256=code) for name, code in codes.items()},
+    )
+    rows: Any = [SimpleNamespace(cell=CELLS[n], status=state) for n, state in states.items()]
+    return Run(about, rows)
 
-    def run(number: int, host: str, states: dict[str, str]) -> Run:
-        codes = {CELLS[name][0]: CODES[CELLS[name][0]] for name in states}
-        codes |= {CELLS[name][0]: "0" * 64 for name, state in states.items() if state == "stale"}
-        about: Any = RunFile.model_construct(
-            run=f"{number}",
-            method_version=METHOD_VERSION,
-            host=SimpleNamespace(id=host),
-            variants={name: SimpleNamespace(source_sha256=code) for name, code in codes.items()},
-        )
-        rows: Any = [SimpleNamespace(cell=CELLS[n], status=state) for n, state in states.items()]
-        return Run(about, rows)
+
+@given(FILES)
+def test_files_that_no_figure_needs_go_and_no_others(
+    files: list[tuple[str, dict[str, str]]],
+) -> None:
+    """A measured cell needs KEPT newer runs and one on its host, a skipped one a newer one of its
+    host, and a stale one any newer measured one."""
+
+    def is_needed(number: int, cell: str) -> bool:
+        host, states = files[number]
+        newer = [(host, states.get(cell, "stale")) for host, states in files[number + 1 :]]
+        measured = [host for host, state in newer if state == "measured"]
+        match states[cell]:
+            case "measured":
+                return host not in measured or len(measured) < KEPT
+            case "skipped":
+                return host not in [host for host, state in newer if state != "stale"]
+        return not measured
 
     runs = [run(number, *file) for number, file in enumerate(files)][::-1]
-    gone = {about.file_name for about in superfluous(runs, CALLS)}
-    return {number for number in range(len(files)) if f"{number}.json" not in gone}
-
-
-@given(st.lists(st.tuples(st.sampled_from(HOSTS), STATES), max_size=30))
-def test_nothing_is_deleted_that_a_figure_needs(files: list[File]) -> None:
-    kept = [files[number] for number in sorted(left(files))]
-    for cell in "ab":
-        before, now = (
-            [host for host, states in some if states.get(cell) == "measured"]
-            for some in (files, kept)
-        )
-        assert len(now) >= min(len(before), KEPT_RUNS) and {*now} == {*before}
-        assert any(cell in states for _, states in kept) == any(cell in one for _, one in files)
-    assert left(kept) == {*range(len(kept))}
-
-
-def measured(host: str, *cells: str) -> File:
-    return host, dict.fromkeys(cells, "measured")
-
-
-STALE: File = HOSTS[0], {"a": "stale", "b": "stale"}
-EMPTY: list[File] = [(host, {"a": "skipped"}) for host in HOSTS[:2]]
-
-
-@pytest.mark.parametrize(
-    ("files", "gone"),
-    [
-        # The oldest of more than eight runs of a host, but the last of no host.
-        ([measured(HOSTS[0], "a"), *[measured(HOSTS[1], "a")] * (KEPT_RUNS + 2)], {1, 2}),
-        ([measured(HOSTS[1], "a", "b"), *[measured(HOSTS[1], "a")] * (KEPT_RUNS + 1)], {1}),
-        # A stale file if each of its cells is measured anew.
-        ([STALE, measured(HOSTS[1], "a")], set()),
-        ([STALE, measured(HOSTS[1], "a"), measured(HOSTS[1], "b")], {0}),
-        # A run that skipped everything stands outside the eight, until its host has the cell again.
-        ([*EMPTY, EMPTY[0]], {0}),
-        ([measured(HOSTS[0], "a"), *[measured(HOSTS[1], "a")] * KEPT_RUNS, EMPTY[0]], set()),
-    ],
-)
-def test_superfluous_files_go_and_no_others(files: list[File], gone: set[int]) -> None:
-    assert {*range(len(files))} - left(files) == gone
+    with patch("analysis.results.store.runs.KEPT_RUNS", KEPT):
+        gone = {about.file_name for about in superfluous(runs, CALLS)}
+    for number, (_, states) in enumerate(files):
+        assert (f"{number}.json" in gone) != any(is_needed(number, cell) for cell in states)
 
 
 def test_measuring_deletes_old_files_whole_and_no_bad_one(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from analysis import ROOT
 from analysis.base.reading import LIMIT_BYTES
+from analysis.base.records import columns, parse_records
 from analysis.results.collect import collect, frame
 from analysis.results.store.keys import LONGEST_S, SMALLEST
-from analysis.results.store.published import FILE_COLUMNS, to_seconds
+from analysis.results.store.published import PrintedRow, to_seconds
 from analysis.results.store.runs import read_runs, study_folders
-from analysis.results.store.samples import SAMPLE_TYPES, Row, parse_rows, to_text
+from analysis.results.store.samples import SAMPLE_TYPES, Row, to_text
 from tests.repository import STUDIES
 from tests.synthetic import STUDIES as MADE_UP
 
@@ -46,7 +47,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_rows_survive_a_round_trip(rows: list[Row]) -> None:
     text = to_text([*rows, replace(SKIPPED, variant="skipped")])
-    found = parse_rows(Path("file.csv"), text)
+    found = parse_records(Path("file.csv"), text, Row)
     assert to_text(found) == text
     for row, known in zip(found, rows, strict=False):
         for metric, values in known.values.items():
@@ -90,7 +91,7 @@ def test_published_figures_with_a_fault_are_left_out_by_line(tmp_path: Path) -> 
         ("mean", '"a\nb"', "line 4: note: expected text on one line"),
         ("mean", "mean,more", "line 3: expected 8 fields, got 9"),
     ):
-        rows = [",".join(FILE_COLUMNS), GOOD, GOOD.replace(old, new) if old else ""]
+        rows = [",".join(columns(PrintedRow)), GOOD, GOOD.replace(old, new) if old else ""]
         path.write_text("\n".join(filter(None, [*rows])) + "\n")
         found = collect(tmp_path, MADE_UP)
         assert len(found.published["copy"]) == (not fault)

@@ -97,16 +97,17 @@ def test_an_error_of_an_author_is_named(inputs: Inputs, call: Any, message: str)
         shown(name, on(inputs, "box"), *arguments, **named)
 
 
-def test_equal_verdicts_are_one_mark(inputs: Inputs) -> None:
-    marks = shown("verdict", on(inputs, "box"), "vectors")
-    assert marks.count(">✓</a>") == 1 and 'href="../../ledger/#copy-vectors"' in marks
+def test_verdicts_are_one_mark_that_says_whether_machines_agree(inputs: Inputs) -> None:
+    mark = shown("verdict", on(inputs, "box"), "vectors")
+    assert mark.endswith(">✓</a>") and 'href="../../ledger/#copy-vectors"' in mark
     failed = on(changed(inputs, "claims", verdict="does not hold"), "box")
     assert shown("verdict", failed, "vectors").count(">✗</a>") == 1
-    differing = [
-        "does not hold" if one == "box" else "holds" for one in inputs.tables["claims"]["machine"]
-    ]
-    marks = shown("verdict", on(changed(inputs, "claims", verdict=differing), "box"), "vectors")
-    assert ">✗\u00a0box</a>" in marks and marks.count(">✓\u00a0") == 1
+    for other, sign in (("does not hold", "≠"), ("not tested", "✓")):
+        on_both = ["holds" if one == "box" else other for one in inputs.tables["claims"]["machine"]]
+        differing = changed(inputs, "claims", verdict=on_both, judged=float("nan"))
+        mark = shown("verdict", on(differing, "box"), "vectors")
+        assert mark.endswith(f">{sign}</a>") and mark.count("<a ") == 1
+        assert "box: holds" in mark and f"other-box: {other}" in mark
 
 
 def test_a_ratio_and_the_figure_of_a_claim_are_in_words(inputs: Inputs) -> None:

@@ -264,8 +264,12 @@ def test_thesis_picture_and_doors_fit_on_one_screen_that_loads_no_library_or_ind
 
 def test_the_home_page_lists_what_the_results_lack(site: Path) -> None:
     """The made-up machines are not published, so their faults stop no build."""
-    (lines,) = re.findall(r'<ul class="hp-faults">(.*?)</ul>', (site / "index.html").read_text())
+    home = (site / "index.html").read_text()
+    (lines,) = re.findall(r'<ul class="hp-faults">(.*?)</ul>', home)
     assert "<li>box: " in lines
+    # The table counts every line, and says what to run.
+    assert f">What is missing: {lines.count('<li>')}</h2>" in home
+    assert re.search(r"<td>box</td>.*--config machine=box", home)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../../kernels.h"
+#include "kernels_on_cpu.h"
 
 namespace cub {
 

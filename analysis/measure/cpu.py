@@ -1,13 +1,18 @@
-"""Flushes host memory from the CPU's caches, so that a device reads it from DRAM.
+"""The CPUs that this process may use, a thread pool for all of them, and their caches.
 
-A device reads a line in a core's private cache more slowly than one in memory: the core has to be
-asked, and woken if it sleeps. The library that does it also measures a core's clock.
+Host memory is flushed from the caches before a device reads it: a device reads a line in a core's
+private cache more slowly than one in memory, because the core has to be asked, and woken if it
+sleeps. The library that does it also measures a core's clock.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from timeit import repeat
 from typing import Any
 
@@ -16,7 +21,7 @@ import numpy.typing as npt
 
 from analysis import BUILD
 from analysis.base.errors import HotpathError
-from analysis.measure.cores import threads
+from analysis.base.limits import allowed_cores, parse_cpu_list
 
 LIBRARY = BUILD / "cpu_cache.so"
 _CHUNK = 4 * 2**20
@@ -24,6 +29,39 @@ _CHUNK = 4 * 2**20
 _ADDS_IN_BLOCK = 16
 _CLOCK_BLOCKS = 200_000
 """About a millisecond."""
+
+
+def cores() -> list[int]:
+    """The CPUs in the order in which threads should be pinned to them: the first hardware thread of
+    every core, then the second of each, and so on."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return sorted(allowed, key=lambda cpu: (_siblings(cpu).index(cpu), cpu))
+
+
+def use_cpus(cpus: Collection[int]) -> None:
+    """Keep this process and its threads to `cpus`, and to no more of them than its CPU quota keeps
+    busy: with more threads than that, all of them would be stopped in every period."""
+    os.sched_setaffinity(0, cpus)
+    if (allowed := allowed_cores()) < len(cpus):
+        os.sched_setaffinity(0, cores()[:allowed])
+
+
+def threads() -> ThreadPoolExecutor:
+    """The shared thread pool, with one thread for each CPU that this process may use. A thread of
+    the pool must not wait for further work of the pool, which could deadlock."""
+    return _threads(os.getpid(), len(os.sched_getaffinity(0)))
+
+
+@cache
+def _threads(process_id: int, count: int) -> ThreadPoolExecutor:
+    """One pool for each process, because a forked process does not inherit threads."""
+    return ThreadPoolExecutor(count, f"pool of {process_id}")
+
+
+def _siblings(cpu: int) -> list[int]:
+    """The hardware threads of the core of `cpu`, including `cpu`; only `cpu` if unknown."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    return parse_cpu_list(path.read_text()) if path.exists() else [cpu]
 
 
 def flush(array: npt.NDArray[Any]) -> None:
