@@ -12,7 +12,7 @@ from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import quantity, runs_phrase
 
 LISTED: Final = "direction=h2d,host=scattered,device=scattered,busy=0"
-GATHER: Final = "bs=128,topk=2048,draw=permutation"
+GATHER: Final = "bs=128,topk=2048,draw=with_replacement"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ QUESTIONS: Final = (
     Question(
         ROWS,
         ROWS_THREAD,
-        "262,144 distinct rows by our kernel, by the bytes of a row",
+        "262,144 rows from 188 MiB by our kernel, by the bytes of a row",
         "h2d_gather",
         [
             Part(size, variant, "gpu_time", GATHER, is_rate=True)
@@ -73,7 +73,7 @@ QUESTIONS: Final = (
     Question(
         "What do more fragments of the same bytes cost?",
         "vllm-project/vllm/pull/57342",
-        "16 MiB as 128 pieces in one, two or eight fragments each",
+        "16 MiB as 128 pieces in one, two or eight fragments each, from an idle stream",
         "transfers",
         [
             Part(
