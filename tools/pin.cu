@@ -1,6 +1,7 @@
 // Seconds to pin memory by cudaHostAlloc and by pin.h, and how long a copy of another thread waits.
 //   nvcc -O3 -std=c++17 pin.cu -o pin && ./pin [--json] [--gib N]
 // Pins 16 GiB by default, and at most half of the free host memory.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -2,15 +2,15 @@
 // pin.cu measures it.
 //   PinnedMemory pool(size_t{16} << 30);
 //   pool.copy(on_device, pool.data() + offset, bytes, stream);
-// Threads clear chunks of huge pages and register each of them; the driver's lock is free between
-// two chunks. CUDA refuses a copy across the border of two chunks, so copy() splits it.
+// Threads clear huge pages; then one registers them in chunks, because the driver's lock admits one
+// at a time and is free between two chunks. CUDA refuses a copy across the border of two chunks, so
+// copy() splits it.
 #pragma once
 
 #include <cuda_runtime.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <stdexcept>
@@ -41,18 +41,17 @@ class PinnedMemory {
       throw std::runtime_error("bytes to pin: expected 1 to " + std::to_string(room) + ", got " +
                                std::to_string(bytes));
     }
-    threads_ = threads ? threads : std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
-    check(cudaGetDevice(&device_));
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
     map_ = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, kFlags, -1, 0);
     if (map_ == MAP_FAILED) throw std::runtime_error("mmap failed");
     data_ = reinterpret_cast<char*>((uintptr_t(map_) / kHugePage + 1) * kHugePage);
     madvise(data_, bytes, MADV_HUGEPAGE);  // without huge pages it is only slower
-    const cudaError_t status = for_each_chunk([this](char* chunk, size_t size) {
-      for (size_t page = 0; page < size; page += 4096) static_cast<volatile char*>(chunk)[page] = 0;
-      return cudaHostRegister(chunk, size, cudaHostRegisterPortable);
-    });
-    if (status) unpin(), check(status);
+    touch(threads ? threads : std::clamp(std::thread::hardware_concurrency(), 1u, 8u));
+    for (cudaError_t status; registered_ < bytes; registered_ += chunk_bytes_) {
+      const size_t size = std::min(chunk_bytes_, bytes - registered_);
+      status = cudaHostRegister(data_ + registered_, size, cudaHostRegisterPortable);
+      if (status) unpin(), check(status);
+    }
   }
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -83,36 +82,29 @@ class PinnedMemory {
     if (status) throw std::runtime_error(std::string("pinning: ") + cudaGetErrorString(status));
   }
 
-  // Calls change(chunk, bytes) for all chunks by all threads, until one call fails.
-  template <class Change>
-  cudaError_t for_each_chunk(const Change& change) {
-    std::atomic<size_t> next{0};
-    std::atomic<cudaError_t> error{cudaSuccess};
+  // Makes all pages present, each thread an equal part of them.
+  void touch(unsigned count) {
+    const size_t part = (bytes_ / count / kHugePage + 1) * kHugePage;
     std::vector<std::thread> threads;
-    for (unsigned thread = 0; thread < threads_; ++thread) {
-      threads.emplace_back([&] {
-        cudaError_t status = cudaSetDevice(device_);
-        for (size_t at; !status && !error && (at = chunk_bytes_ * next++) < bytes_;) {
-          status = change(data_ + at, std::min(chunk_bytes_, bytes_ - at));
-        }
-        if (status) error = status;
+    for (size_t begin = 0; begin < bytes_; begin += part) {
+      threads.emplace_back([this, begin, end = std::min(begin + part, bytes_)] {
+        volatile char* const bytes = data_;
+        for (size_t page = begin; page < end; page += 4096) bytes[page] = 0;
       });
     }
     for (std::thread& thread : threads) thread.join();
-    return error;
   }
 
   void unpin() {
-    for_each_chunk([](char* chunk, size_t) {
-      cudaHostUnregister(chunk);  // fails for chunks that could not be registered
-      return cudaSuccess;
-    });
+    while (registered_) {
+      registered_ -= std::min(registered_, chunk_bytes_);
+      cudaHostUnregister(data_ + registered_);
+    }
     munmap(map_, bytes_ + kHugePage);
   }
 
   size_t bytes_, chunk_bytes_;
-  unsigned threads_;
-  int device_ = 0;
+  size_t registered_ = 0;  // bytes of whole chunks
   void* map_;
   char* data_;
 };

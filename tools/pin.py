@@ -4,9 +4,10 @@
     rows = pool.tensor.view(-1, 656)[:1000]  # or any other view of these bytes
     pool.copy(on_gpu, rows)
 
-Needs Linux and PyTorch with CUDA. Threads clear chunks of huge pages and register each of them; the
-driver's lock is free between two chunks. CUDA refuses a copy across the border of two chunks, so
-copy() splits it. `python pin.py [--json] [--gib N]` measures it beside PyTorch's way.
+Needs Linux and PyTorch with CUDA. Threads clear huge pages; then one registers them in chunks, as
+the driver's lock admits one at a time and is free between two chunks. CUDA refuses a copy across
+the border of two chunks, so copy() splits it. `python pin.py [--json] [--gib N]` measures it beside
+PyTorch's way.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ class PinnedPool:
             raise ValueError(f"chunk_bytes: expected a multiple of 2 MiB, got {chunk_bytes}")
         import torch
 
-        self._torch, self._device = torch, torch.cuda.current_device()
-        self._chunk_bytes = chunk_bytes
-        self._threads = threads or min(8, len(os.sched_getaffinity(0)))
+        self._torch, self._chunk_bytes = torch, chunk_bytes
         self._map = mmap.mmap(-1, size + HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         with suppress(OSError):  # without huge pages it is only slower
             self._map.madvise(mmap.MADV_HUGEPAGE)
@@ -76,8 +75,12 @@ class PinnedPool:
         )
         self._begin = self.tensor.data_ptr()
         self._registered: list[int] = []
+        chunks = range(self._begin, self._begin + size, chunk_bytes)
+        with ThreadPoolExecutor(threads or min(8, len(os.sched_getaffinity(0)))) as pool:
+            list(pool.map(self._touch, chunks))
         try:
-            self._in_threads(self._register, range(self._begin, self._begin + size, chunk_bytes))
+            for chunk in chunks:
+                self._register(chunk)
         except RuntimeError:
             self.close()
             raise
@@ -92,22 +95,22 @@ class PinnedPool:
 
     def close(self) -> None:
         """Unpin the memory, which no copy or kernel may use any more."""
-        self._in_threads(self._torch.cuda.cudart().cudaHostUnregister, self._registered)
-        self._registered = []
+        while self._registered:
+            self._torch.cuda.cudart().cudaHostUnregister(self._registered.pop())
 
-    def _register(self, address: int) -> None:
-        size = min(self._chunk_bytes, self._begin + len(self.tensor) - address)
-        memory = ctypes.c_void_p(address)
+    def _size(self, address: int) -> int:
+        """Bytes of the chunk at this address."""
+        return min(self._chunk_bytes, self._begin + len(self.tensor) - address)
+
+    def _touch(self, address: int) -> None:
+        memory, size = ctypes.c_void_p(address), self._size(address)
         if LIBC.madvise(memory, ctypes.c_size_t(size), MADV_POPULATE_WRITE):
             ctypes.memset(memory, 0, size)
-        status = self._torch.cuda.cudart().cudaHostRegister(address, size, PORTABLE)
+
+    def _register(self, address: int) -> None:
+        status = self._torch.cuda.cudart().cudaHostRegister(address, self._size(address), PORTABLE)
         self._torch.cuda.check_error(int(status))
         self._registered.append(address)
-
-    def _in_threads(self, work: Any, addresses: Any) -> None:
-        set_device = self._torch.cuda.set_device
-        with ThreadPoolExecutor(self._threads, "pin", set_device, (self._device,)) as threads:
-            list(threads.map(work, addresses))
 
 
 def measure(size: int) -> dict[str, float]:

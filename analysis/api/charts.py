@@ -2,7 +2,7 @@
 
 from analysis.site.charts.lines import line_chart
 from analysis.site.charts.parts import PART_WORDS, part_chart, part_rows
-from analysis.site.charts.patterns import map_chart, two_digits, worse_to_better
+from analysis.site.charts.patterns import map_chart
 from analysis.site.charts.rows import dot_chart
 from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
@@ -18,14 +18,7 @@ from analysis.site.charts.theme import (
     si_axis,
 )
 from analysis.site.charts.timeline import EVENT_COLUMNS, HOST, event_bars, timeline_events
-from analysis.site.charts.widgets import (
-    FormTable,
-    PageTable,
-    Widget,
-    choice,
-    form_data,
-    number,
-)
+from analysis.site.charts.widgets import PageTable, situations_of
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.captures import STALE, walk_reads
 from analysis.site.facts.journeys import machines_by_evidence

@@ -45,9 +45,10 @@ def read_results(name: str, path: Path, run: str = "", metric: str = "") -> Side
         codes = codes_of(study)
         fresh: dict[Row, dict[str, list[SampleRow]]] = {}
         for of_run in read_runs(folder, study, refuse):
+            of_today = of_run.about.fresh(codes)
             for row in of_run.rows:
                 place: Row = (folder.resolve().parent.name, folder.name, row.variant, row.case)
-                if not of_run.about.is_fresh(row.variant, codes.get(row.variant)):
+                if row.variant not in of_today:
                     side.absent.setdefault(place, "stale: its code has changed since")
                 elif run in ("", of_run.about.run):
                     fresh.setdefault(place, {}).setdefault(of_run.about.run, []).append(row)

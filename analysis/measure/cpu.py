@@ -1,27 +1,33 @@
-"""The CPUs that this process may use, a thread pool for all of them, and their caches.
+"""The CPUs that this process may use, a thread pool for all of them, their caches and their speed.
 
 Host memory is flushed from the caches before a device reads it: a device reads a line in a core's
 private cache more slowly than one in memory, because the core has to be asked, and woken if it
 sleeps. The library that does it also measures a core's clock.
+
+The speed of cores and memory changes CPU times between hosts and within one, so it is measured
+around every round. The spin and the copy are the same work everywhere.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from timeit import repeat
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from analysis import BUILD
 from analysis.base.errors import HotpathError
-from analysis.base.limits import allowed_cores, parse_cpu_list
+from analysis.base.limits import allowed_cores, parse_cpu_list, throttled_periods
+from analysis.results.store.keys import Look
 
 LIBRARY = BUILD / "cpu_cache.so"
 _CHUNK = 4 * 2**20
@@ -29,6 +35,10 @@ _CHUNK = 4 * 2**20
 _ADDS_IN_BLOCK = 16
 _CLOCK_BLOCKS = 200_000
 """About a millisecond."""
+SPIN_TURNS: Final = 200_000
+COPY_BYTES: Final = 64 * 2**20
+REPEATS: Final = 5
+"""Repetitions, of which the shortest counts: a disturbance is no property of the host."""
 
 
 def cores() -> list[int]:
@@ -111,3 +121,41 @@ def _library() -> ctypes.CDLL:
     library.add_in_chain.argtypes = [ctypes.c_size_t]
     library.add_in_chain.restype = ctypes.c_uint64
     return library
+
+
+def conditions() -> Look:
+    """Measure the host, in about a tenth of a second.
+
+    `spin_s`: SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: bytes read and written
+    as one core copies COPY_BYTES. `busy_share`: share of the cores that others used meanwhile.
+    """
+    source, target = _buffers()
+    psutil.cpu_percent()  # begins the time that the next call is about
+    started, own = time.perf_counter(), time.process_time()
+    spin_s = min(repeat(_spin, number=1, repeat=REPEATS))
+    copy_s = min(repeat(lambda: np.copyto(target, source), number=1, repeat=REPEATS))
+    available_s = (time.perf_counter() - started) * (psutil.cpu_count() or 1)
+    own_share = (time.process_time() - own) / available_s
+    frequency = psutil.cpu_freq()
+    return Look(
+        spin_s=spin_s,
+        copy_bytes_per_s=2 * COPY_BYTES / copy_s,
+        cpu_mhz=round(frequency.current, 1) if frequency else None,
+        core_hz=core_clock_hz(),
+        busy_share=max(0.0, round(psutil.cpu_percent() / 100 - own_share, 3)),
+        steal_s=psutil.cpu_times().steal,
+        throttled_periods=throttled_periods(),
+    )
+
+
+def _spin() -> None:
+    total = 0
+    for turn in range(SPIN_TURNS):
+        total += turn
+
+
+@cache
+def _buffers() -> tuple[np.ndarray, np.ndarray]:
+    """Source and target of the copies, kept because the first access to their pages takes longer
+    than the copies."""
+    return np.ones(COPY_BYTES, np.uint8), np.zeros(COPY_BYTES, np.uint8)

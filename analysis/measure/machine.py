@@ -48,7 +48,7 @@ PATHS: Final[Mapping[int, str]] = {
 """The PCIe path between two GPUs."""
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
-FOLDERS: Final = ("/run/lock", "/tmp")
+LOCK_FOLDERS: Final = ("/run/lock", "/tmp")
 """Folders in which every user may create a file; the first writable one is used."""
 FOLDER_VARIABLE: Final = "HOTPATH_LOCK"
 """Environment variable with another folder, as one that the containers of a machine share."""
@@ -273,8 +273,8 @@ def whole_machine(busy: str, what: str) -> Iterator[None]:
             raise HotpathError(f"config: busy: {in_use}; with busy=wait, this run waits")
         print(f"waiting: {in_use}", flush=True)
 
-    writable = (folder for folder in FOLDERS if os.access(folder, os.W_OK))
-    folder = os.environ.get(FOLDER_VARIABLE) or next(writable, FOLDERS[-1])
+    writable = (folder for folder in LOCK_FOLDERS if os.access(folder, os.W_OK))
+    folder = os.environ.get(FOLDER_VARIABLE) or next(writable, LOCK_FOLDERS[-1])
     me = f"process {os.getpid()} of {psutil.Process().username()} in {ROOT}: {what}"
     lock = take(Path(folder, "hotpath.lock"), f"{me}, since {utc_now('seconds')}", held)
     try:

@@ -16,7 +16,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.base.processes import killed
 from analysis.base.records import records_text
-from analysis.measure.conditions import conditions
+from analysis.measure.cpu import conditions
 from analysis.measure.journal import Host, Journal, RoundRecord
 from analysis.measure.machine import utc_now
 from analysis.measure.plan import Plan, StudyError

@@ -9,9 +9,10 @@ from analysis.base import statistics
 from analysis.base.records import columns
 from analysis.compare import judge
 from analysis.results import disturbance, store
+from analysis.results.answers import rule
 from analysis.results.model import fit
 from analysis.results.store import keys, published, records, runs, samples
-from analysis.results.tables import answers, rows
+from analysis.results.tables import rows
 from analysis.site.facts import basis
 from analysis.toolchain import ptxas, sass
 
@@ -32,7 +33,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "JSON_LIMIT_KIB": runs.JSON_LIMIT_BYTES // 2**10,
     "SMALLEST": f"{keys.SMALLEST:g}",
     "LARGEST": f"{keys.LARGEST:g}",
-    "ANSWER_WITHIN": answers.WITHIN,
+    "ANSWER_WITHIN": rule.WITHIN,
     "LONGEST_S": f"{keys.LONGEST_S:,g}",
     "MAX_FILES": runs.MAX_FILES,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,

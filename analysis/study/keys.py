@@ -23,19 +23,16 @@ CAPTURE_KINDS: Final = get_args(CaptureKind)
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
 PEERS: Final = "peers: "
 """Prefix of a need of several GPUs that can access each other's memory."""
+PACKAGE_NEEDS: Final = ("torch", "rmm", "cupy")
+"""Needs that are Python packages."""
 NEED: Final = (
-    r"gpu|sm_\d{2,3}[af]?|cuda>=\d{1,3}\.\d{1,3}|torch|rmm|cupy|managed|libfabric"
-    rf"|{PEERS}\d+"
+    r"gpu|sm_\d{2,3}[af]?|cuda>=\d{1,3}\.\d{1,3}|managed|libfabric|"
+    rf"{'|'.join(PACKAGE_NEEDS)}|{PEERS}\d+"
 )
 _NEEDS: Final = (
     "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or peers: <2 or more>"
 )
 _WORD: Final = "[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*"
-
-
-def is_package(need: str) -> bool:
-    """Whether a need is a Python package."""
-    return need in ("torch", "rmm", "cupy")
 
 
 def _need(value: Any) -> Any:

@@ -17,7 +17,7 @@ from analysis.base.reading import read_yaml
 from analysis.study.access import access_of
 from analysis.study.claims.claim import resolve_claims
 from analysis.study.description import Case, Study, Variant
-from analysis.study.keys import ROLES, CaseSet, StudyKeys, VariantKeys, is_package
+from analysis.study.keys import PACKAGE_NEEDS, ROLES, CaseSet, StudyKeys, VariantKeys
 from analysis.study.peers import releases
 
 SOURCE_SUFFIXES: Final = (".cu", ".cpp", ".py")
@@ -131,7 +131,7 @@ def _variant(entry: VariantKeys, study: StudyKeys, folder: Path, where: str) -> 
     constants = {**study.constants, **entry.constants}
     if both := sorted(set(constants) & set(entry.options)):
         raise FieldError(f"{here}.options", "names that no constant has", both[0])
-    if entry.role == "shipped" and not entry.packages and not any(map(is_package, entry.needs)):
+    if entry.role == "shipped" and not (entry.packages or {*entry.needs} & {*PACKAGE_NEEDS}):
         expected = "the packages of a shipped operator, or one that it needs"
         raise FieldError(f"{here}.packages", expected, None)
     stem = entry.source or entry.name

@@ -31,7 +31,7 @@ class Package:
     title: str
     module: str
     distributions: tuple[str, ...]
-    flags: Callable[[Path], Flags]
+    flags: Callable[[Path], Flags] = lambda root: ([], [])
     oldest: tuple[int, int] = (0, 0)
 
     @property
@@ -74,12 +74,6 @@ def _rmm(root: Path) -> Flags:
     return [*includes, "-isystem", f"{logger}/include"], [*link, "-Xlinker=--no-as-needed"]
 
 
-def _none(root: Path) -> Flags:
-    """No flags: it is called from Python only."""
-    del root
-    return [], []
-
-
 def _linked(folder: Path) -> list[str]:
     """Where the linker finds a library, and where the loader will."""
     return [f"-L{folder}", f"-Xlinker=-rpath,{folder}"]
@@ -88,7 +82,7 @@ def _linked(folder: Path) -> list[str]:
 PACKAGES: Final = {
     "torch": Package("torch", "torch", ("torch",), _torch),
     "rmm": Package("RMM", "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, oldest=(26, 6)),
-    "cupy": Package("CuPy", "cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy"), _none),
+    "cupy": Package("CuPy", "cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy")),
 }
 """Packages by their names in `needs`."""
 

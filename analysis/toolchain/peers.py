@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from analysis import ROOT
-from analysis.base.cli import fail_in_one_line, program
+from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.study import Variant, find_study
 from analysis.study.peers import FOLDER, folder_of, unmet
@@ -221,15 +221,11 @@ def _reasons(study: str) -> dict[str, str | None]:
         return dict(zip(names, threads.map(reason, variants), strict=True))
 
 
-def main() -> None:
-    parser = program("analysis.toolchain.peers", __doc__)
-    parser.add_argument("study")
-    parser.add_argument("variant")
-    arguments = parser.parse_args()
-    study = find_study(arguments.study)
-    variant = study.variant(arguments.variant)
+def main(study_name: str, variant_name: str) -> None:
+    study = find_study(study_name)
+    variant = study.variant(variant_name)
     load_python(study, variant.path.stem).load(**variant.options)
 
 
 if __name__ == "__main__":
-    fail_in_one_line(main)
+    fail_in_one_line(lambda: main(*sys.argv[1:]))

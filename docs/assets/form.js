@@ -1,10 +1,9 @@
-// Forms whose answers are looked up: each table has the spans of its answers, one level an axis. A form is made when it
-// comes into view; until then, and without a script, a table is shown.
+// The form of "What should I call?": its answers are looked up. Each question has a file of its own, which is loaded
+// when it is chosen. Without a script, a table is shown for each.
 import { tableOf } from "./chart_data.js";
 import { read } from "./charts.js";
 import { element, formOf } from "./choice.js";
 
-const LOAD_AHEAD_PX = 200;
 const UNITS = { "": 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 const EXPECTED = { bytes: "bytes such as 4096, 24 KiB or 40 GiB", count: "a whole number of at least 1" };
 const MAX = 2 ** 50;
@@ -38,16 +37,23 @@ function nearest(cells, asked) {
 }
 
 // The answer to the `values` of all fields: its lines, and rows of the table if it was measured.
-function answerTo({ axes, tables }, values) {
+function answerTo({ axes, multiple, tables }, values) {
   const table = tables.find(({ where }) => Object.entries(where).every(([name, value]) => values[name] === value));
   if (!table) return { lines: ["Not measured with these choices."], rows: [] };
   const asked = axes.map((name) => values[name]);
-  if (asked[0] % table.multiple) {
-    return { lines: [`Not measured: all measured sizes are multiples of ${table.multiple} B.`], rows: [] };
-  }
+  if (asked[0] % multiple) return { lines: [`Not measured: all measured sizes are multiples of ${multiple} B.`], rows: [] };
   const place = lookUp(table.spans, asked);
   if (place !== undefined) return table.answers[place];
   return { lines: ["Not measured.", `The nearest measured cell: ${nearest(table.cells, asked)[1]}.`], rows: [] };
+}
+
+// What the faster option of a choice would give, where another one is chosen and both were measured.
+function ifChanged(data, values) {
+  return data.fields.flatMap(({ name, label, options, faster }) => {
+    if (!faster || !options[faster] || values[name] === faster) return [];
+    const { lines, rows } = answerTo(data, { ...values, [name]: faster });
+    return rows.length ? [`If ${label} ${options[faster]}: ${lines[0]}`] : [];
+  });
 }
 
 function inputOf({ name, options }) {
@@ -55,71 +61,84 @@ function inputOf({ name, options }) {
   return element("select", { name }, ...Object.entries(options).map(([value, text]) => new Option(text, value)));
 }
 
-// The form and its answer. The address has what differs from the start, by `<widget>.<field>`.
-function show({ dataset }, data) {
-  const { widget } = dataset;
-  const root = new URL(dataset.root, location.href);
-  const inputs = data.fields.map((input) => ({ ...input, key: `${widget}.${input.name}`, field: inputOf(input) }));
-  const form = formOf(data.label);
-  form.append(...inputs.map(({ label, field }) => element("label", {}, element("span", {}, label), field)));
-  const status = element("div", { className: "hp-answer", role: "status" });
-  const answer = element("div");
+const labelled = (label, field) => element("label", {}, element("span", {}, label), field);
 
-  const update = () => {
+class Form {
+  constructor(figure) {
+    this.root = new URL(figure.dataset.root, location.href);
+    this.parts = new Map([...figure.querySelectorAll("[data-source]")].map((part) => [part.dataset.name, part]));
+    const options = [...this.parts].map(([name, part]) => new Option(part.querySelector("summary").textContent, name));
+    this.kind = element("select", { name: "ask" }, ...options);
+    this.form = formOf("What moves");
+    this.status = element("div", { className: "hp-answer", role: "status" });
+    this.answer = element("div");
+    this.note = figure.querySelector(".hp-note");
+    this.files = new Map();
+    this.form.addEventListener("input", ({ target }) => this.change(target));
+    addEventListener("popstate", () => this.follow());
+    this.form.append(labelled("what moves", this.kind));
+    this.view = figure.querySelector(".hp-view");
+    this.follow();
+  }
+
+  // Shows the question that the address has: `?ask=rows&rows=2048&pool=40 GiB`, without what the form begins with.
+  async follow() {
+    const asked = new URLSearchParams(location.search);
+    const name = this.parts.has(asked.get("ask")) ? asked.get("ask") : this.parts.keys().next().value;
+    this.kind.value = name;
+    try {
+      if (!this.files.has(name)) this.files.set(name, await read(new URL(this.parts.get(name).dataset.source, location.href), "json"));
+    } catch (error) {
+      this.note.textContent = `This form could not be loaded: ${error.message}`;
+      console.error(error);
+      return;
+    }
+    this.data = this.files.get(name);
+    this.inputs = this.data.fields.map((input) => ({ ...input, field: inputOf(input) }));
+    for (const { name, start, field, options } of this.inputs) {
+      const value = asked.get(name);
+      field.value = value !== null && (!options || value in options) ? value : start;
+    }
+    for (const label of [...this.form.children].slice(1)) label.remove(); // the first one keeps the focus
+    this.form.append(...this.inputs.map(({ label, field }) => labelled(label, field)));
+    this.show();
+    if (!this.form.isConnected) this.view.replaceChildren(this.form, this.status, this.answer);
+  }
+
+  show() {
     const values = {};
     let fault = "";
-    for (const { name, label, kind, field } of inputs) {
+    for (const { name, label, kind, field } of this.inputs) {
       values[name] = kind ? parse(kind, field.value) : field.value;
       if (values[name] === null) fault ||= `${label}: expected ${EXPECTED[kind]}, got “${field.value}”.`;
     }
-    const { lines, rows } = fault ? { lines: [fault], rows: [] } : answerTo(data, values);
-    status.replaceChildren(...lines.map((text) => element("p", {}, text)));
-    // A row links its first cell to the evidence, whose address comes last.
-    const shown = rows.map((cells) => ({ ...cells, href: cells.at(-1) }));
-    const columns = data.columns.map((title, place) => [place, title]);
-    answer.replaceChildren(...(rows.length ? [tableOf(shown, columns, root, "Fastest first; a name leads to code and samples")] : []));
-    answer.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
-  };
-  const follow = () => {
-    const asked = new URLSearchParams(location.search);
-    for (const { key, start, field, options } of inputs) {
-      const value = asked.get(key);
-      field.value = value !== null && (!options || value in options) ? value : start;
-    }
-    update();
-  };
-  form.addEventListener("input", () => {
-    const address = new URL(location.href);
-    for (const { key, start, field } of inputs) {
-      if (field.value === start) address.searchParams.delete(key);
-      else address.searchParams.set(key, field.value);
-    }
-    address.hash = `widget-${widget}`;
-    history.replaceState(null, "", address);
-    update();
-  });
-  addEventListener("popstate", follow);
-  follow();
-  return [form, status, answer];
-}
+    const { lines, rows } = fault ? { lines: [fault], rows: [] } : answerTo(this.data, values);
+    const others = fault ? [] : ifChanged(this.data, values);
+    this.status.replaceChildren(...[...lines, ...others].map((text) => element("p", {}, text)));
+    // A row begins with the name of its variant, whose code and samples its first cell links to.
+    const { study, ways } = this.data;
+    const shown = rows.map(([way, ...cells]) => ({ ...cells, way: ways[way][0], takes: ways[way][1], href: `studies/${study}/#${way}` }));
+    const columns = [["way", "way"], ...this.data.columns.map((title, place) => [place, title]), ["takes", "takes"]];
+    this.answer.replaceChildren(...(rows.length ? [tableOf(shown, columns, this.root, "Fastest first; a name leads to code and samples")] : []));
+    this.answer.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
+  }
 
-async function load(figure) {
-  try {
-    const data = await read(new URL(figure.dataset.source, location.href), "json");
-    figure.querySelector(".hp-view").replaceChildren(...show(figure, data));
-  } catch (error) {
-    figure.querySelector(".hp-note").textContent = `This form could not be loaded: ${error.message}`;
-    console.error(error);
+  async change(target) {
+    const address = new URL(location.href);
+    const isOther = target === this.kind;
+    if (isOther) address.search = "";
+    address.searchParams.set("ask", this.kind.value);
+    for (const { name, start, field } of isOther ? [] : this.inputs) {
+      if (field.value === start) address.searchParams.delete(name);
+      else address.searchParams.set(name, field.value);
+    }
+    address.hash = "form";
+    history.replaceState(null, "", address);
+    if (isOther) await this.follow();
+    else this.show();
   }
 }
 
 export function watchForms() {
-  const watch = (entries) => {
-    for (const { target } of entries.filter(({ isIntersecting }) => isIntersecting)) {
-      seen.unobserve(target);
-      load(target);
-    }
-  };
-  const seen = new IntersectionObserver(watch, { rootMargin: `${LOAD_AHEAD_PX}px` });
-  for (const figure of document.querySelectorAll(".hp-widget[data-source]")) seen.observe(figure);
+  for (const figure of document.querySelectorAll(".hp-form")) new Form(figure);
 }

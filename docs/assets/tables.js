@@ -5,6 +5,7 @@ import { element } from "./choice.js";
 
 const NARROW = matchMedia("(max-width: 44em)");
 const FEW_COLUMNS = 3;
+const SHORT = 24; // letters of a cell beside others in a card
 const MAX_ROWS = 12;
 const MAX_CARDS = 6;
 const rooms = new WeakMap(); // the width that a table had when it was arranged
@@ -43,7 +44,12 @@ function arrange(table) {
 function stack(table, names) {
   table.removeAttribute("data-tight");
   table.setAttribute("data-stacked", "");
-  for (const cell of table.querySelectorAll("tbody td:not(:first-child)")) cell.dataset.column = names[cell.cellIndex] ?? "";
+  const cells = [...table.querySelectorAll("tbody td:not(:first-child)")];
+  const long = new Set(cells.filter((cell) => cell.textContent.length > SHORT).map((cell) => cell.cellIndex));
+  for (const cell of cells) {
+    cell.dataset.column = names[cell.cellIndex] ?? "";
+    cell.toggleAttribute("data-short", !long.has(cell.cellIndex)); // side by side
+  }
 }
 
 // Hides the rows after the first `most` until the reader asks for them; not in what the reader has opened.

@@ -18,7 +18,8 @@ from analysis.api.charts import (
 from analysis.api.quantities import binary
 from analysis.api.study import parse_case
 
-from .cells import FETCH_ALL, PUBLISHED_WAY, SCATTERED, USUAL_KEYS
+from .answers import PUBLISHED_WAY
+from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS
 
 NAMES: Final = {
     PUBLISHED_WAY: "block a request",

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 import numpy as np
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts
-from analysis.api.quantities import binary, quantity, ratio, whole
-from analysis.api.tables import answer
+from analysis.api.charts import PageTable, StudyFacts, situations_of
+from analysis.api.quantities import binary, percent, quantity, ratio, whole
 
-from .cells import (
-    FETCH_ALL,
-    PUBLISHED_WAY,
-    SCATTERED,
-    USUAL_KEYS,
-    scattered,
-    step_names,
-    times_by_machine,
-)
+from .answers import HOT_SET, PUBLISHED_WAY, places
+from .cells import FETCH_ALL, scattered, step_names
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
 MIN_STEPS: Final = 5
@@ -30,40 +23,42 @@ MIN_STEPS: Final = 5
 def choice(facts: StudyFacts) -> PageTable:
     """The variant to take by requests, misses and pool of the default grid, with the cost of a
     layer. It is never slower than the published way; of fewer than MIN_STEPS, none is taken."""
-    steps, rows = step_names(facts), []
-    by_machine = times_by_machine(facts)
-    cells = [case.values for case in facts.study.variant(PUBLISHED_WAY).in_grid("default")]
-    points = {
-        (int(case["requests"]), int(case["pool_mib"]) * 2**20, int(case["misses"]))
+    cells = facts.study.variant(PUBLISHED_WAY).in_grid("default")
+    usual = {
+        tuple(int(place[axis.name]) for axis in HOT_SET.axes)
         for case in cells
-        if case.keys() == {*USUAL_KEYS} and case["layout"] == SCATTERED
+        for place in places(PUBLISHED_WAY, case.values)
     }
-    for point, (machine, times) in product(sorted(points), by_machine.items()):
-        if not (ways := times.get(point)):
+    rows: list[list[object]] = []
+    for point, here in product(sorted(usual), situations_of(facts, HOT_SET)):
+        if not (times := here.times.get(point)):
             continue
         requests, pool, misses = point
-        row: list[object] = [whole(requests), whole(misses), binary(pool)]
-        row.append(facts.inputs.called(machine))
-        published = ways[PUBLISHED_WAY]
-        found = answer({point: {w: s for w, s in ways.items() if s <= published}}, steps, point)
+        place = f"{whole(requests)}, {whole(misses)}, {binary(pool)}"
+        row: list[object] = [place, facts.inputs.called(here.machine)]
+        published = times[PUBLISHED_WAY]
+        ways = {way: times[way] for way in HOT_SET.offered if way in times}
+        quick = {way: time for way, time in ways.items() if time <= published}
+        found = replace(here, times={point: quick}).answer(point)
         if found is None or len(ways) < MIN_STEPS:
-            rows.append([*row, f"not measured: {len(ways)} of {len(steps)} steps", *3 * [""]])
+            what = f"not measured: {len(ways)} of {len(HOT_SET.offered)} steps"
+            rows.append([*row, what, "", ""])
             continue
-        (seconds,), (fastest, (least,)) = (
-            found.seconds[found.way],
-            next(iter(found.seconds.items())),
+        (seconds,), (least,) = found.seconds[found.way], found.seconds[found.fastest]
+        slower = Markup("<br>{} slower than {}").format(
+            percent(seconds / least - 1), _way(found.fastest)
         )
-        other = Markup("{}: {}").format(quantity(least, "s"), _way(fastest))
-        row += [_way(found.way), quantity(seconds, "s"), other * (fastest != found.way)]
+        row += [_way(found.way) + slower * (found.fastest != found.way), quantity(seconds, "s")]
         rows.append([*row, f"{ratio(published / seconds)} faster" * (found.way != PUBLISHED_WAY)])
-    columns = ["requests", "misses", "pool", "machine", "use", "time of a layer"]
-    columns += ["the fastest, if another", "speed-up over a block per request"]
-    return PageTable(columns, rows, NOT_MEASURED, [*columns[:3], columns[5], columns[7]])
+    columns = ["requests, misses, pool", "machine", "use", "time of a layer"]
+    columns.append("speed-up over a block per request")
+    return PageTable(columns, rows, NOT_MEASURED, columns[3:])
 
 
 def _way(name: str) -> Markup:
     """The variant's name as a link to its step."""
-    return Markup('<a href="#{}"><code>{}</code></a>').format(name, name)
+    parts = Markup("_<wbr>").join(name.split("_"))
+    return Markup('<a href="#{}"><code>{}</code></a>').format(name, parts)
 
 
 def hit_rates(facts: StudyFacts) -> PageTable:

@@ -3,11 +3,13 @@ links, beside published ones."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
 
 from analysis.api.charts import Chip, PageTable, StudyFacts
+from analysis.api.files import read_json
 from analysis.api.model import (
     EQUAL_WITHIN,
     JUDGED_WITHIN,
@@ -17,7 +19,7 @@ from analysis.api.model import (
     predict,
     read_links,
 )
-from analysis.api.quantities import percent, quantity, signed_percent
+from analysis.api.quantities import binary, percent, quantity, signed_percent
 from analysis.api.study import Access
 
 COPY_BYTES: Final = 2**30
@@ -26,6 +28,21 @@ IN_FLIGHT_BYTES: Final = {"contiguous": 2048, "copy_engine": 0}
 COPIED: Final = {"contiguous": "SMs", "copy_engine": "the copy engine"}
 """Kinds of large copies in words."""
 WITHIN: Final = "within " + " or ".join(f"{share * 100:g} %" for share in JUDGED_WITHIN.values())
+PROBES: Final = Path(__file__).parents[2] / "tools" / "reach"
+"""<machine>/reach.json: outputs of tools/reach.cu with --json."""
+LIMIT_BYTES: Final = 200_000
+"""Maximum size of an output."""
+OTHER_GPUS: Final = {
+    "A100": "PCIe 4.0 x16",
+    "L40S": "PCIe 4.0 x16",
+    "RTX 4090": "PCIe 4.0 x16",
+    "B200": "PCIe 5.0 x16",
+    "GH200": "NVLink-C2C",
+    "GB200": "NVLink-C2C",
+    "GB300": "NVLink-C2C",
+}
+"""GPUs without an output, with their link."""
+NOT_RUN: Final = Markup('<a href="#send-it">send yours</a>')
 NOT_CALIBRATED: Final = "No machine with a known link has been calibrated yet."
 
 
@@ -92,4 +109,32 @@ def predicted_links(facts: StudyFacts) -> PageTable:
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 
 
-TABLES: Final = {"judgement": judgement, "predicted_links": predicted_links}
+def gpus(facts: StudyFacts) -> PageTable:
+    """What is known of GPUs: those measured by the probe, then others with the rates that were
+    published and that the model allows for their link."""
+    columns = ["GPU", "link", "covered without page walks", "scattered rows", "large copies"]
+    columns += ["the model allows"]
+    rows: list[list[object]] = []
+    for path in sorted(PROBES.glob("*/reach.json")):
+        probe = read_json(path, LIMIT_BYTES)
+        pool, rate, *_ = probe["pools"][-1]
+        covered = quantity(probe["reach_bytes"], "B") if probe["reach_bytes"] else "unknown"
+        gathered = f"{quantity(rate, 'B/s')}, {probe['row_bytes']} B from {binary(pool)}"
+        rows.append([probe["gpu"], "", covered, gathered, "", ""])
+    found = predictions(facts)
+    for gpu, link in OTHER_GPUS.items():
+        of_link = [one for one in found if one[0].title == link]
+        published = [rate for _, rate, _ in of_link if gpu in rate.what]
+        sources = Markup(", ").join(
+            Markup('<a href="{}">{}</a>').format(
+                one.address, f"{quantity(one.rate, 'B/s')} by {COPIED[one.reads]}"
+            )
+            for one in published
+        )
+        allowed = {COPIED[rate.reads]: quantity(value, "B/s") for _, rate, value in of_link}
+        text = ", ".join(f"{value} by {how}" for how, value in allowed.items())
+        rows.append([gpu, link, NOT_RUN, NOT_RUN, sources, text])
+    return PageTable(columns, rows, NOT_CALIBRATED)
+
+
+TABLES: Final = {"gpus": gpus, "judgement": judgement, "predicted_links": predicted_links}

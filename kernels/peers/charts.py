@@ -17,11 +17,9 @@ from analysis.api.charts import (
     StudyFacts,
     line_chart,
     map_chart,
-    two_digits,
-    worse_to_better,
 )
 from analysis.api.model import PREDICTED
-from analysis.api.quantities import quantity, ratio
+from analysis.api.quantities import digits, quantity, ratio
 
 BASE: Final = "from_host"
 PEER: Final = "pulled"
@@ -40,6 +38,10 @@ OVER_POOLS: Final = (PEER, BASE, "two_links", "four_links", "four_links_sorted")
 NAMES: Final = {**SOURCES, "four_links_sorted": "four, sorted"}
 SMALL_POOL: Final = 188
 """Pool in MiB."""
+COLOURS: Final = alt.Scale(
+    type="log", domain=[0.1, 1, 10], range=["#b03a3a", "#7b8089", "#0a7f65"], clamp=True
+)
+"""Of cells, from worse over even to better, in either palette."""
 SHARES: Final = np.linspace(0, 1, 41)
 IN_TURN: Final = "in turn"
 AT_ONCE: Final = "at once, at best"
@@ -72,7 +74,7 @@ def gains(points: pd.DataFrame) -> Chart | None:
     rows = rows.assign(
         times=times,
         text=times.map(ratio),
-        figure=times.map(two_digits),
+        figure=[digits(value, 2) for value in times],
         time=[quantity(seconds, "s") for seconds in rows["seconds"]],
         row=rows["case_row_bytes"].map("{:.0f} B".format),
         source=rows["variant"].map(SOURCES),
@@ -80,7 +82,7 @@ def gains(points: pd.DataFrame) -> Chart | None:
     return map_chart(
         alt.X("case_rows:O", title="rows", axis=alt.Axis(labelAngle=0, orient="top")),
         alt.Y("row:N", sort=list(dict.fromkeys(rows["row"]))[::-1], title="size of a row"),
-        alt.Color("times:Q", scale=worse_to_better(0.1, 1, 10), legend=None),
+        alt.Color("times:Q", scale=COLOURS, legend=None),
         rows,
         "how many times as fast rows come from elsewhere as from the host over one link, by their"
         " size and number.",

@@ -28,7 +28,7 @@ from analysis.api.model import PREDICTED
 from analysis.api.quantities import INTERVAL, binary, quantity, quantity_interval, ratio
 from analysis.api.study import Floats, Study
 
-from .answering import ANY
+from .answers import ANY
 from .kinds import MEMORIES, memory_of, method_of
 from .measured import DIRECTIONS, METRIC, PLACE_KEYS, moves
 

@@ -8,23 +8,24 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
+from analysis.api.answers import ARRIVED, Point, Situation
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence, situations_of
 from analysis.api.quantities import binary, runs_phrase, whole
-from analysis.api.tables import Point
 
-from .answering import Measured, Place
+from .answers import ANY, questions
 from .kinds import memory_of, method_of
-from .measured import METRIC, moves
-from .widgets import answering, choices
+from .measured import moves
 
-LAYOUTS: Final = {
-    "one block": Place("", "any", "h2d", "packed", "packed"),
-    "scattered": Place(""),
-    "scattered to packed": Place("", device="packed"),
-    "evenly spaced": Place("", "any", "h2d", "pitched", "packed"),
-    "one block, to the host": Place("", "any", "d2h", "packed", "packed"),
+TO_DEVICE: Final = {"direction": "h2d"}
+SCATTERED: Final = {**TO_DEVICE, "device": "scattered", "stream": "idle"}
+LAYOUTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "one block": ("block", {**TO_DEVICE, "memory": ANY}),
+    "scattered": ("pieces", SCATTERED),
+    "scattered to packed": ("pieces", {**SCATTERED, "device": "packed"}),
+    "evenly spaced": ("even_rows", {**TO_DEVICE, "device": "packed", "memory": ANY}),
+    "one block, to the host": ("block", {"direction": "d2h", "memory": ANY}),
 }
-"""In the order of the table, each with its situation."""
+"""In the order of the table, each with its question and situation."""
 COLUMNS: Final = ("pieces", "size", "number", "use", "rate", "call returns after", "other calls")
 NO_BREAK: Final = "\u00a0"
 
@@ -35,38 +36,41 @@ Bases = Mapping[tuple[str, str, int, int], str]
 def ways(facts: StudyFacts) -> PageTable:
     """A row for each cell of the default grid of which a machine has measured two ways. Each layout
     is of the machine with most evidence that has it."""
-    found = answering(facts)
+    found = {
+        (here.question.name, here.machine, *here.where.values()): here
+        for question in questions(facts.study)
+        for here in situations_of(facts, question)
+    }
     # The full grid has too many sizes and numbers for a table.
     cases = (case for one in facts.study.variants for case in one.in_grid("default"))
     pairs = ((case.values.get("size"), case.values.get("count")) for case in cases)
     usual = {(int(size), int(count)) for size, count in pairs if size and count}
     table = moves(facts.study, facts.summary)
-    table = table[table["metric"] == METRIC]
+    table = table[table["metric"] == ARRIVED]
     keys = table[["machine", "variant", "size", "count"]].itertuples(index=False, name=None)
     bases = dict(zip(keys, map(runs_phrase, table["runs"], table["hosts"]), strict=True))
     rows = []
-    for layout, place in LAYOUTS.items():
-        measured = (found.get(place._replace(machine=name)) for name in machines_by_evidence(facts))
-        if here := next(filter(None, measured), None):
-            machine = facts.inputs.called(here.place.machine)
+    for layout, (question, where) in LAYOUTS.items():
+        places = ((question, name, *where.values()) for name in machines_by_evidence(facts))
+        if here := next(filter(None, map(found.get, places)), None):
+            machine = facts.inputs.called(here.machine)
             name = Markup("{}<br>{}, ").format(layout, machine)
-            known = sorted(usual & here.times.keys())
+            known = sorted(at for at in here.times if (*at, 1)[:2] in usual)
             rows += [_row(name, here, at, bases) for at in known if len(here.times[at]) > 1]
     empty = "No machine has measured these ways yet."
     return PageTable(COLUMNS, rows, empty, numeric=[*COLUMNS[1:3], *COLUMNS[4:6]])
 
 
-def _row(name: Markup, here: Measured, point: Point, bases: Bases) -> list[object]:
-    found = here.answer(*point)
-    assert found is not None
-    size, count = point
-    _, _, rate, returns, _ = here.row(found, found.way)
-    choice = {"size": binary(size), "count": count, **choices(here.place)}
-    asked = urlencode({f"adviser.{key}": value for key, value in choice.items()})
-    form = f"../../what_to_call/?{asked}#widget-adviser"
+def _row(name: Markup, here: Situation, point: Point, bases: Bases) -> list[object]:
+    found = here.answer(point)
+    assert found is not None, "a measured point has an answer"
+    size, count, *_ = (*point, 1)
+    _, _, rate, _, returns, *_ = here.row(found, found.way)
+    asked = {axis.name: axis.text(n) for axis, n in zip(here.question.axes, point, strict=True)}
+    address = urlencode({"ask": here.question.name, **asked, **here.where})
     return [
-        name + bases[here.place.machine, found.way, size, count],
-        Markup('<a href="{}">{}</a>').format(form, binary(size)),
+        name + bases[here.machine, found.way, size, count],
+        Markup('<a href="../../what_to_call/?{}#form">{}</a>').format(address, binary(size)),
         whole(count),
         Markup("<code>{}</code>").format(found.way),
         rate,
@@ -79,7 +83,7 @@ def _other(way: str, cells: list[str]) -> str:
     """`gather 44.4 GB/s (8.458 µs)`: a way, its rate and the caller's cost, on one line."""
     memory, call = memory_of(way), method_of(way).removeprefix("list_")
     name = call if memory == "pinned" else f"{memory}_{call}"
-    _, _, rate, returns, _ = cells
+    _, _, rate, _, returns, *_ = cells
     return " ".join([name, rate, *([f"({returns})"] if returns else [])]).replace(" ", NO_BREAK)
 
 

@@ -35,8 +35,9 @@ def reach(points: pd.DataFrame) -> Chart | None:
         reads_per_us=1e-6 * rows["case_reads"] / rows["seconds"],
         addresses=(rows["case_stride_kib"] * 2**10).map(binary) + order,
     )
+    counts = rows.groupby(["machine", "addresses"])["case_count"].transform("nunique")
     return line_chart(
-        rows,
+        rows[counts > 1],
         alt.X("case_count:Q", title="addresses", scale=DOUBLING),
         alt.Y("reads_per_us:Q", title="million reads per second", scale=log_scale()),
         "addresses",

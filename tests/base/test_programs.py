@@ -130,6 +130,8 @@ def test_results_and_errors_of_other_processes_reach_the_caller(
     results = forked_map(lambda item: (item, os.getpid()), range(5))
     assert [item for item, _ in results] == [0, 1, 2, 3, 4]
     assert os.getpid() not in {process for _, process in results}
+    nested = forked_map(lambda item: forked_map(lambda n: n + item, range(3)), range(5))
+    assert nested == [[item, item + 1, item + 2] for item in range(5)]
 
     def fail(item: int) -> None:
         raise FieldError(f"field {item}", "none", item)

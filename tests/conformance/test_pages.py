@@ -1,9 +1,8 @@
-"""Every study's charts, tables and forms over made-up results, and every name on a page."""
+"""Every study's charts and tables over made-up results, and every name on a page."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from jinja2 import Environment
 from analysis import ROOT
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
-from analysis.site.charts.widgets import PageTable, study_widgets
+from analysis.site.charts.widgets import PageTable
 from analysis.site.charts.writing import write_chart
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.macros import MACROS
@@ -31,7 +30,7 @@ MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON = {"model", "agreement", "timeline", "cases", "steps"}
 """Charts and tables that every study may have."""
 OF_MORE = {
-    *("page_table_reads", "reach", "predicted_links"),
+    *("page_table_reads", "reach", "predicted_links", "gpus"),
     *("agreement", "repeatability", "measuring", "upstream"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
@@ -133,7 +132,6 @@ def test_every_chart_is_on_a_page_and_renders_with_marks(name: str, tmp_path: Pa
 @pytest.mark.parametrize("name", STUDIES)
 def test_without_results_nothing_is_drawn_and_tables_are_sentences(name: str) -> None:
     nothing = without_results(facts_of(name))
-    assert not any(study_widgets(nothing).values())
     for table_name, table in tables_of(name).items():
         made = table(nothing)
         assert made.empty_text and (not made.rows or table_name in OF_MORE)
@@ -142,7 +140,7 @@ def test_without_results_nothing_is_drawn_and_tables_are_sentences(name: str) ->
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_table_and_form_has_rows_as_wide_as_its_columns(name: str) -> None:
+def test_every_table_has_rows_as_wide_as_its_columns(name: str) -> None:
     facts = facts_of(name)
     assert tables_of(name).keys() <= shown(name, "table")
     for table_name, table in tables_of(name).items():
@@ -151,10 +149,6 @@ def test_every_table_and_form_has_rows_as_wide_as_its_columns(name: str) -> None
         assert made.rows or table_name in OF_MORE, f"{table_name}: no rows"
         assert {len(row) for row in made.rows} <= {len(made.columns)}
         assert {*made.numeric} <= {*made.columns}
-    for form_name, form in study_widgets(facts).items():
-        assert form is not None and form.rows, f"{form_name}: no rows"
-        assert {len(row) for row in form.rows} == {len(form.columns)}
-        assert json.dumps(form.data, allow_nan=False)
 
 
 NAMES: dict[str, Callable[[Study], Iterable[str]]] = {
@@ -164,7 +158,6 @@ NAMES: dict[str, Callable[[Study], Iterable[str]]] = {
     **dict.fromkeys(("figure", "ratio", "source", "hosts"), lambda study: study.variant_names),
     "table": lambda study: {*tables_of(study.name), "steps"},
     "drawing": lambda study: (one.name.partition(".")[0] for one in study.folder.glob("*.svg")),
-    "widget": lambda study: study_widgets(facts_of(study.name)),
     "chart": lambda study: charts_of(study.name),
 }
 """Names in a study that the first argument of a macro may have."""

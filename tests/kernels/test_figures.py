@@ -17,7 +17,7 @@ from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.study import Study, case_id
 from analysis.toolchain.modules import load_python
-from kernels.hot_set import cells, page_tables
+from kernels.hot_set import page_tables
 from kernels.link_calibration import page_tables as LINKS
 from kernels.translation import page_tables as REACH
 from tests.conformance.results import FIT
@@ -53,13 +53,6 @@ def test_a_hot_set_is_faster_only_if_the_intervals_are_apart(
     seconds = {(STEP, 410): 20e-6, (MISSES_ALONE, 2048): all_rows, (MISSES_ALONE, 410): 1e-6}
     ((_, *found),) = page_tables.hit_rates(hot_set(tmp_path, seconds)).rows
     assert found == ["1", "40 GiB", "80.0 %", f"{all_rows * 1e6:.2f} µs", "20.00 µs", expected]
-
-
-def test_no_answer_is_faster_than_the_misses_alone(tmp_path: Path) -> None:
-    facts = hot_set(tmp_path, {(MISSES_ALONE, 2048): 40e-6, (STEP, 2048): 10e-6})
-    assert cells.link(facts) == {"box": pytest.approx(2048 * 656 / 40e-6)}
-    point = 1, 40 * GIB, 2048
-    assert cells.times_by_machine(facts)["box"][point] == {STEP: pytest.approx(40e-6)}
 
 
 OUTPUT = {"pool_bytes": 40 * GIB, "held": 9000.0, "row_bytes": 656, "pools": [[GIB, 44e9, 1, 1]]}

@@ -18,8 +18,7 @@ import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import cpu, machine
-from analysis.measure.conditions import conditions
-from analysis.measure.cpu import core_clock_hz, cores, flush, flush_rows, use_cpus
+from analysis.measure.cpu import conditions, core_clock_hz, cores, flush, flush_rows, use_cpus
 from analysis.measure.machine import (
     COMMIT_VARIABLE,
     FOLDER_VARIABLE,

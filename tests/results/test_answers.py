@@ -1,15 +1,32 @@
-"""The rule of every answer, and the spans in which the browser looks one up."""
+"""The rule of every answer, the spans in which the browser looks one up, summaries and scores."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.tables.answers import Answer, Point, Spans, Times, all_answers, answer
+from analysis.results.answers.judged import score_answers, score_constants, score_rule
+from analysis.results.answers.question import (
+    HELD_OUT,
+    MAP,
+    Question,
+    Rule,
+    Situation,
+    cases_of_sets,
+    questions_of,
+    unmeasured,
+)
+from analysis.results.answers.rule import Answer, Point, Spans, Times, all_answers, answer
+from analysis.results.answers.summary import summarised
+from tests.repository import STUDIES
 
+(PIECES,) = [one for one in questions_of(STUDIES["transfers"]) if one.name == "pieces"]
+LOOP, BATCH, GATHER = "pinned_list_loop", "pinned_list_batch", "pinned_list_gather"
 ORDER = ["loop", "batch", "gather"]
 """The simplest first."""
 GRID: Times = {point: {"loop": 1.0} for point in [*product((100, 400), (10, 40)), (1000, 10)]}
@@ -72,3 +89,96 @@ def test_spans_hold_the_answer_to_every_question(times: Times) -> None:
     values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
     for asked in product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2):
         assert looked_up(answers, spans, asked) == answer(times, ORDER, asked)
+
+
+def box(times: Times, question: Question = PIECES, **where: str) -> Situation:
+    """Measured times of a machine called box with the choices that the form starts with."""
+    start = {choice.name: next(iter(choice.options)) for choice in question.choices}
+    here = Situation(question, "transfers", "box", {**start, **where}, 50e9)
+    for point, ways in times.items():
+        here.times[point] |= ways
+        here.payload[point] = math.prod(point)
+    return here
+
+
+def test_a_shipped_way_is_compared_but_never_the_answer() -> None:
+    times: Times = {(1,): {"loop": 1.1, "batch": 1.0, "vllm": 0.5}}
+    found = answer(times, ["loop", "batch"], (1,), ["vllm"])
+    assert found is not None and (found.way, found.fastest) == ("batch", "batch")
+    assert [*found.seconds] == ["vllm", "batch", "loop"] and found.over_fastest("loop") == 2.2
+    assert answer({(1,): {"vllm": 1.0}}, ["loop"], (1,), ["vllm"]) is None
+
+
+def test_a_time_is_interpolated_between_the_corners() -> None:
+    times: Times = {(1, 1): {"loop": 1.0}, (1, 4): {"loop": 2.0}, (16, 1): {"loop": 4.0}}
+    found = answer(times, ORDER, (4, 1))
+    assert found is not None and found.time_at((4, 1), "loop") == pytest.approx(2.0)
+    assert found.time_at((1, 1), "loop") == 1.0
+    between = answer(times, ORDER, (1, 2))
+    assert between is not None and between.time_at((1, 2), "loop") == pytest.approx(2**0.5)
+
+
+def test_a_summary_agrees_with_the_answers_and_keeps_a_way_near_its_border() -> None:
+    sizes = [2**n for n in range(10, 20)]
+    times: Times = {(n, 64): {GATHER: 1e-6 + n / 1e9, LOOP: 20e-6 + n / 1e10} for n in sizes}
+    made = summarised(PIECES, [box(times)])
+    assert (made["cells"], made["agree_within_5_percent"]) == (10, 1.0)
+    first, last = sorted(made["rows"], key=lambda row: row["range"]["size"][0])
+    assert (first["way"], last["way"]) == (GATHER, LOOP)
+    border = first["range"]["size"][1]
+    assert border == last["range"]["size"][0] and 2**14 < border < 2**15
+    assert 2**14 < last["keep"]["size"][0] < border < first["keep"]["size"][1] < 2**15
+    back: Times = {point: {LOOP: 1e-6, GATHER: 2e-6} for point in times}
+    small: Times = {point: ways for point, ways in times.items() if point < (2**14, 0)}
+    rows = summarised(PIECES, [box(small), box(back, direction="d2h")])["rows"]
+    assert {row["way"]: row["where"]["direction"] for row in rows} == {
+        GATHER: ["h2d"],
+        LOOP: ["d2h"],
+    }
+
+
+def test_a_summary_has_at_most_thirty_rows() -> None:
+    times: Times = {
+        (n, 64): {(GATHER, LOOP)[n // 16 % 2]: 1e-6, BATCH: 3e-6} for n in range(16, 1600, 16)
+    }
+    made = summarised(PIECES, [box(times)])
+    assert len(made["rows"]) == 30 and made["agree_within_10_percent"] < 1
+
+
+def test_held_out_cells_score_ways_and_times() -> None:
+    times: Times = {(64, 16): {LOOP: 1e-6, GATHER: 2e-6}, (1024, 16): {LOOP: 4e-6, GATHER: 2e-6}}
+    here = box(times)
+    here.held_out[256, 16] = {LOOP: 2e-6, GATHER: 2e-6}
+    here.held_out[128, 16] = {LOOP: 3e-6, GATHER: 2e-6}
+    here.held_out[128, 4096] = {LOOP: 3e-6, GATHER: 2e-6}
+    here.held_out[80, 16] = {LOOP: 3e-6}  # no other way was measured
+    score = score_answers([here])
+    assert (score.cells, score.unanswered, score.worst) == (3, 1, 1.5)
+    assert score.near_best == pytest.approx(1 / 3) and score.near_time == 0.5
+    (constants,) = PIECES.constants.values()
+    assert score_constants(constants, [here]).over_best == [1.0, 1.0, 1.0]
+    rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])
+    assert score_rule(rule, [here]).cells == 0
+    assert score_rule(replace(rule, among=()), [here]).over_best == [1.0]
+    assert score_rule(replace(rule, among=(), where={"direction": ["d2h"]}), [here]).cells == 0
+
+
+def test_a_map_leaves_out_points_that_hide_its_ways() -> None:
+    few: Times = {(64, 16): {LOOP: 1e-6}, (128, 16): {LOOP: 1e-6, GATHER: 2e-6}}
+    here = box({**few, (256, 16): {LOOP: 1e-6, GATHER: 2e-6}})
+    here.drop_incomplete()
+    assert len(here.times) == 3
+    here.of_map.update([(128, 16), (256, 16)])
+    here.drop_incomplete()
+    assert [*here.times] == [(128, 16), (256, 16)]
+
+
+def test_the_map_is_complete_or_says_what_is_missing() -> None:
+    study = STUDIES["transfers"]
+    of_map = cases_of_sets(study, MAP)
+    known = {("box", v.name, c.id) for v in study.variants for c in v.cases if c.id in of_map}
+    assert len(known) > 500 and not [*unmeasured(PIECES, study, known)]
+    gap = next(cell for cell in sorted(known) if cell[1] == BATCH)
+    assert [*unmeasured(PIECES, study, known - {gap})] == [gap]
+    assert not [*unmeasured(PIECES, study, set())]  # of a machine that measured nothing of it
+    assert cases_of_sets(study, HELD_OUT) and not cases_of_sets(study, HELD_OUT) & of_map

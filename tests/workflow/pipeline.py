@@ -28,7 +28,7 @@ REPLACED = (*(f"{top.name}/" for top in TOPS), "docs/", "results/", "tests/")
 """Folders that are synthetic in the copy, or missing."""
 SHORTENED = {
     "analysis/measure/round.py": ("WARM_UP_S = 0.3\n", "WARM_UP_S = 0.001\n"),
-    "analysis/measure/conditions.py": (
+    "analysis/measure/cpu.py": (
         "    source, target = _buffers()\n",
         "    return Look(spin_s=0.006, copy_bytes_per_s=14e9, busy_share=0.0, steal_s=1.0)\n",
     ),

@@ -206,26 +206,37 @@ class Stages(Keys):
     recorded: Seconds
 
 
-class RunFile(Keys):
-    """`<run>.json`: one run of one study. A run that skipped everything has no rounds."""
+class Description(Keys):
+    """The keys that runs and captures share. Each entry of `variants` has a `source_sha256`."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
-    method_version: Few
     machine: MachineName
     study: Name
+    commit: Token | None
+    dirty: bool | None
+    files: dict[str, Digest]
+    host: HostKeys
+    compiler: Compiler
+    variants: Mapping[Name, Any]
+
+    def fresh(self, codes: Mapping[str, str]) -> set[str]:
+        """The variants whose results are of today's `codes`, by variant, and method."""
+        entries = self.variants.items()
+        return {name for name, entry in entries if entry.source_sha256 == codes.get(name)}
+
+
+class RunFile(Description):
+    """`<run>.json`: one run of one study. A run that skipped everything has no rounds."""
+
+    method_version: Few
     run: RunName
     grid: Annotated[str, Field(pattern=f"^({'|'.join(GRIDS)})$")]
     rounds: Few
     asked: list[Name]
     start: PastTime
     end: PastTime
-    commit: Token | None
-    dirty: bool | None
     command: Text
-    files: dict[str, Digest]
-    host: HostKeys
     telemetry: dict[Name, Text]
-    compiler: Compiler
     variants: dict[Name, VariantKeys]
     bounds: Bounds
     conditions: list[Look]
@@ -245,15 +256,8 @@ class RunFile(Keys):
         """The UTC timestamp of its name, to the second."""
         return start_of(self.run)
 
-    def is_fresh(self, variant: str, source_sha256: str | None) -> bool:
-        """Whether its samples of `variant` are of this code and today's method."""
-        known = self.variants.get(variant)
-        is_of_code = known is not None and known.source_sha256 == source_sha256
-        return is_of_code and self.method_version == METHOD_VERSION
-
     def fresh(self, codes: Mapping[str, str]) -> set[str]:
-        """The variants whose samples are of today's `codes`, by variant, and method."""
-        return {variant for variant in self.variants if self.is_fresh(variant, codes.get(variant))}
+        return super().fresh(codes) if self.method_version == METHOD_VERSION else set()
 
 
 class CapturedVariant(Keys):
@@ -265,29 +269,16 @@ class CapturedVariant(Keys):
     bounds: Bounds = {}
 
 
-class CaptureFile(Keys):
+class CaptureFile(Description):
     """`<time>-<host>.<kind>.json`: a capture of the variants of one study."""
 
-    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     kind: CaptureKind
-    machine: MachineName
-    study: Name
     at: PastTime
-    commit: Token | None
-    dirty: bool | None
-    files: dict[str, Digest]
-    host: HostKeys
-    compiler: Compiler
     variants: dict[Name, CapturedVariant]
 
     @property
     def file_name(self) -> str:
         return f"{name_of_run(self.at, self.host.id)}.{self.kind}.json"
-
-    def fresh(self, codes: Mapping[str, str]) -> set[str]:
-        """The variants that were profiled with today's `codes`, by variant."""
-        entries = self.variants.items()
-        return {name for name, entry in entries if entry.source_sha256 == codes.get(name)}
 
 
 def text_of(content: RunFile | CaptureFile) -> str:

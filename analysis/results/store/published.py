@@ -62,12 +62,8 @@ def load_published(results: Path, study: Study) -> pd.DataFrame:
         payload = study.payloads.get((row.variant, row.case), 0)
         seconds = to_seconds(float(row.printed), row.unit_meant, payload)
         rate = payload / seconds / 1e9 if payload else math.nan
-        is_time = SI[row.unit_meant][0] == "s"
-        found.append(
-            PublishedRow(
-                **vars(row), payload_bytes=payload, seconds=seconds, rate=rate, is_time=is_time
-            )
-        )
+        more = {"seconds": seconds, "rate": rate, "is_time": SI[row.unit_meant][0] == "s"}
+        found.append(vars(row) | {"payload_bytes": payload, **more})
     return pd.DataFrame(found, columns=NOTHING.columns)
 
 

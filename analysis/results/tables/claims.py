@@ -16,7 +16,7 @@ from analysis.results.disturbance import slowed_share
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
 from analysis.results.tables import rows
-from analysis.results.tables.rows import TABLES, ClaimPartRow, ClaimRow
+from analysis.results.tables.rows import ClaimPartRow, ClaimRow
 from analysis.results.tables.summary import Rounds, by_visit, chosen, medians_of, rounds_by_run
 from analysis.study import Study
 from analysis.study.claims import Claim, verdicts
@@ -82,10 +82,11 @@ def _judged(
         outcome, shown = outcomes[number], of_all[number]
         part = _figures(shown.figure or none, outcome.figure or none)
         part |= {"verdict": outcome.verdict, "reason": outcome.reason, "case": test.case}
-        part |= {"unit": test.figure_unit, "part": number + 1}
-        parts.append(ClaimPartRow(**row | part, comparison=test.title))
+        part |= {"unit": test.figure_unit}
+        parts.append(ClaimPartRow(**row | part, part=number + 1, comparison=test.title))
     if len(parts) == 1:
-        row |= {name: value for name, value in vars(parts.pop()).items() if name in _OF_BOTH}
+        row |= part
+        parts.clear()
     else:
         # No one figure speaks for several comparisons: each has a row, and its words in the reason.
         # Those that do not hold come first, then those with the least room to the bound.
@@ -106,10 +107,6 @@ def _judged(
     if bound == verdicts.BEFORE:
         row["judging"], row["judging_hosts"] = known.runs_and_hosts(outcomes)
     return ClaimRow(**row, bound=bound), parts
-
-
-_OF_BOTH: Final = TABLES["claims"].keys() & TABLES["claim_parts"].keys()
-"""Columns of both tables."""
 
 
 def _figures(of_all: Figure, decisive: Figure) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from analysis.site.charts.model import model_chart
 from analysis.site.charts.steps import cases_chart, steps_chart
 from analysis.site.charts.theme import Chart
 from analysis.site.charts.timeline import timeline_chart
-from analysis.site.charts.widgets import load_if_any, write_page_tables, write_widgets
+from analysis.site.charts.widgets import load_if_any, write_forms, write_page_tables
 from analysis.site.charts.writing import write_charts
 from analysis.site.facts.guarding import guarded, write_left_out
 from analysis.site.facts.inputs import Inputs
@@ -44,7 +44,7 @@ def study_charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 
 def draw_study(inputs: Inputs, name: str, folder: Path) -> None:
-    """Write charts, widgets and tables of a study to `folder`, without results that they cannot be
+    """Write charts, forms and tables of a study to `folder`, without results that they cannot be
     made of; and the payload of each variant and case, of which the explorer makes rates."""
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -52,7 +52,7 @@ def draw_study(inputs: Inputs, name: str, folder: Path) -> None:
         facts = StudyFacts(known, known.studies[name])
         machines = {one: known.called(one) for one in machines_by_evidence(facts)}
         write_charts(study_charts(facts), folder, machines)
-        write_widgets(facts, folder)
+        write_forms(facts, folder)
         write_page_tables(facts, folder)
         payloads = {" ".join(pair): size for pair, size in facts.study.payloads.items()}
         (folder / "all.payloads.json").write_text(json.dumps(payloads))

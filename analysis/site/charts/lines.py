@@ -86,7 +86,7 @@ def line_chart(
     layers.append(measured.mark_point(filled=True, size=45).encode(opacity=faded_if_stale()))
     labels = base.transform_filter("isValid(datum.label_at)")
     labels = labels.mark_text(align="left", dx=8, fontWeight="bold")
-    at = {"x": alt.value("width"), "y": alt.Y("label_at:Q"), "text": f"{line}:N"}
+    at = {"y": alt.Y("label_at:Q"), "text": f"{line}:N"}
     layers.append(labels.encode(**at, **silent))
     drawing = alt.layer(*layers).properties(height=HEIGHT_PX)
     return Chart(drawing, table, description, columns, selects)

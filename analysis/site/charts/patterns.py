@@ -10,8 +10,6 @@ import pandas as pd
 
 from analysis.site.charts.theme import Chart, Select
 
-CELL_PX: Final = 20
-"""Height of a cell."""
 FIGURE_PX: Final = 22
 """Width of a figure."""
 
@@ -26,7 +24,7 @@ def map_chart(
     selects: Sequence[Select] = (),
     *,
     opacity: Any = alt.Undefined,
-    cell_px: int = CELL_PX,
+    cell_px: int,
 ) -> Chart:
     """A cell for each row of `table`, with its `figure` if the cells are wide enough for it."""
     base = alt.Chart().encode(x=x, y=y)
@@ -39,16 +37,3 @@ def map_chart(
         ),
     ).properties(height=alt.Step(cell_px))
     return Chart(drawing, table, description, columns, selects)
-
-
-def worse_to_better(worst: float, even: float, best: float) -> alt.Scale:
-    """Colours of cells, from red over grey to green, that go with either palette."""
-    ends = {worst: "#b03a3a", even: "#7b8089", best: "#0a7f65"}
-    domain = sorted(ends)
-    return alt.Scale(type="log", domain=domain, range=[ends[at] for at in domain], clamp=True)
-
-
-def two_digits(value: float) -> str:
-    """A ratio in two digits: 0.12, 1.2, 12."""
-    decimals = 2 if value < 0.995 else 1 if value < 9.95 else 0
-    return f"{value:.{decimals}f}"

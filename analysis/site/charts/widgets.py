@@ -1,20 +1,31 @@
-"""Tables and widgets of a study's page: those of its page_tables.py and widgets.py. A widget has a
+"""Tables of a study's page_tables.py, and forms of the questions in its answers.py. A form has a
 table for readers without scripts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from analysis.results.answers.question import (
+    COLUMNS,
+    Choice,
+    Question,
+    Situation,
+    questions_of,
+    situations,
+    unmeasured,
+)
+from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
 SUFFIX: Final = ".page_table.json"
+FORM: Final = ".form.json"
 
 
 @dataclass(frozen=True)
@@ -27,61 +38,6 @@ class PageTable:
     empty_text: str
     numeric: Sequence[str] = ()
     may_be_empty: bool = False
-
-
-@dataclass(frozen=True)
-class Widget:
-    """A form: `data` is JSON for assets/form.js, by `form_data`; `columns` and `rows` are the table
-    that readers without scripts see."""
-
-    data: object
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class FormTable:
-    """The answers to questions that differ only on the axes.
-
-    where: values of the choices
-    spans: which of `answers` holds where, as `all_answers` returns it
-    answers: `lines` of text, and `rows` of cells, the last of which is an address of the site
-    cells: the measured points, with a text that names each
-    multiple: the value on the first axis must be a multiple of this
-    """
-
-    where: Mapping[str, str]
-    spans: Sequence[object]
-    answers: Sequence[Mapping[str, object]]
-    cells: Sequence[tuple[Sequence[int], str]]
-    multiple: int = 1
-
-
-Field = Mapping[str, object]
-"""An input of a form."""
-
-
-def choice(name: str, options: Mapping[str, str], start: str = "") -> Field:
-    """A select of `options`, a value with its text; `start` or the first one is selected."""
-    return {"name": name, "label": name, "options": options, "start": start or next(iter(options))}
-
-
-def number(name: str, label: str, start: str, kind: str = "count") -> Field:
-    """A number, or bytes with or without a unit if its `kind` is bytes."""
-    return {"name": name, "label": label, "kind": kind, "start": start}
-
-
-def form_data(
-    label: str,
-    fields: Sequence[Field],
-    axes: Sequence[str],
-    columns: Sequence[str],
-    tables: Sequence[FormTable],
-) -> dict[str, object]:
-    """Data of a widget; `axes` are names of number fields. The browser only looks
-    up the answers that `all_answers` made."""
-    of_tables = [asdict(table) for table in tables]
-    return {"label": label, "fields": fields, "axes": axes, "columns": columns, "tables": of_tables}
 
 
 def load_if_any(facts: StudyFacts, name: str) -> Any:
@@ -111,24 +67,89 @@ def read_page_table(folder: Path, name: str) -> PageTable:
     return PageTable(**{**made, "rows": [[*map(Markup, row)] for row in made["rows"]]})
 
 
-def study_widgets(facts: StudyFacts) -> Mapping[str, Widget | None]:
-    """`widgets(facts)` of the study's widgets.py, by name; None is one without data."""
-    module = load_if_any(facts, "widgets")
-    return module.widgets(facts) if module else {}
+def situations_of(facts: StudyFacts, question: Question) -> list[Situation]:
+    """The measured times of all situations of a question, of machines with more evidence first."""
+    order = machines_by_evidence(facts)
+    inputs = facts.inputs
+    found = situations(question, inputs.studies, facts.study, inputs.tables["summary"])
+    return sorted(found, key=lambda here: order.index(here.machine))
 
 
-def write_widgets(facts: StudyFacts, folder: Path) -> None:
-    """Write the widgets of a study to the folder of its charts."""
-    for name, widget in study_widgets(facts).items():
-        if widget is None:
-            continue
-        (folder / f"{name}.widget.json").write_text(json.dumps(widget.data, allow_nan=False))
-        rows = [dict(zip(widget.columns, row, strict=True)) for row in widget.rows]
-        (folder / f"{name}.table.json").write_text(json.dumps(rows))
+def form_data(facts: StudyFacts, question: Question) -> dict[str, Any]:
+    """The part of the form that answers a question, as assets/form.js reads it, and the `rows` of
+    its table for readers without scripts. The browser only looks an answer up."""
+    found = situations_of(facts, question)
+    fields: list[dict[str, Any]] = [
+        {"name": axis.name, "label": axis.label, "start": axis.text(axis.start)}
+        | {"kind": "bytes" if axis.is_bytes else "count"}
+        for axis in question.axes
+    ]
+    machines = {here.machine: facts.inputs.called(here.machine) for here in found}
+    choices = [*question.choices, Choice("machine", "machine", machines)]
+    for choice in choices:
+        used = {here.where.get(choice.name, here.machine) for here in found}
+        options = {value: text for value, text in choice.options.items() if value in used}
+        fields.append({"name": choice.name, "label": choice.label, "options": options})
+        fields[-1] |= {"start": next(iter(options), ""), "faster": choice.faster}
+    start = {choice.name: next(iter(choice.options)) for choice in question.choices}
+    return {
+        **{key: getattr(question, key) for key in ("name", "label", "multiple")},
+        "study": facts.study.name,
+        "fields": fields,
+        "axes": [axis.name for axis in question.axes],
+        "columns": _figures(COLUMNS),
+        "ways": {name: [way.words, way.takes] for name, way in question.ways.items()},
+        "tables": [_table(here) for here in found],
+        "rows": [
+            {"machine": machines[here.machine], "answer": here.cell(point), "with": here.in_words}
+            for here in found
+            if sum(here.where[name] != value for name, value in start.items()) <= 1
+            for point in sorted(here.times)
+        ],
+    }
 
 
-def widget_rows(folder: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a widget's table that `write_widgets` wrote; none if it has no data."""
-    path = folder / f"{name}.table.json"
-    rows: list[dict[str, str]] = json.loads(path.read_text()) if path.exists() else []
-    return rows
+def _table(here: Situation) -> dict[str, Any]:
+    """The answers of a situation: `spans` of their places, `lines` and `rows` of each, and the
+    measured cells with a text."""
+    answers, spans = here.all_answers
+    return {
+        "where": {**here.where, "machine": here.machine},
+        "spans": spans,
+        "answers": [
+            {
+                "lines": here.lines(found),
+                "rows": [[way, *_figures(here.row(found, way))] for way in found.seconds],
+            }
+            for found in answers
+        ],
+        "cells": [(point, here.cell(point)) for point in here.times],
+    }
+
+
+def unmeasured_answers(facts: StudyFacts) -> Iterator[tuple[str, str, str]]:
+    """Machine, variant and case that answers lack, by `unmeasured`."""
+    columns = ["machine", "variant", "case"]
+    known = {
+        cell
+        for table in (facts.summary, facts.skipped)
+        for cell in table[columns].itertuples(index=False, name=None)
+    }
+    for question in questions_of(facts.study):
+        yield from unmeasured(question, facts.study, known)
+
+
+def _figures(cells: Sequence[str]) -> list[str]:
+    """The cells of a way but for its words, which are the same in every answer."""
+    words = (COLUMNS.index("way"), COLUMNS.index("takes"))
+    return [cell for place, cell in enumerate(cells) if place not in words]
+
+
+def write_forms(facts: StudyFacts, folder: Path) -> None:
+    """Write the forms of a study with measured answers to the folder of its charts."""
+    for question in questions_of(facts.study):
+        data = form_data(facts, question)
+        if data["tables"]:
+            (folder / f"{question.name}{FORM}").write_text(
+                json.dumps(data, allow_nan=False, separators=(",", ":"))
+            )

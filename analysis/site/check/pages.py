@@ -29,10 +29,10 @@ DRAWING: Final = re.compile(
     r'<figure class="hp-picture">(.*?)<figcaption>(.*?)</figcaption>', re.DOTALL
 )
 PART: Final = re.compile(r'data-(?:spec|source|table)="(?:[^"]*/)?([^"/]+/[^"/]+)"')
-"""A chart, widget or table of a study: the file that it is made from."""
+"""A chart, form or table of a study: the file that it is made from."""
 EXPLAINED: Final = ("skipped", "failed")
 """States of rows that are drawn as the reason for having no number."""
-KINDS: Final = {"json": "chart", "widget.json": "widget", "page_table.json": "table"}
+KINDS: Final = {"json": "chart", "form.json": "form", "page_table.json": "table"}
 DRAWN: Final[Mapping[str, str]] = {
     r"[Dd]ashed[^.]*the models?": r'"state": "predicted"|<(path|polyline)[^>]*class="[^"]*\bdashed',
     r"[Oo]pen diamonds": r'"state": "published"',
@@ -103,7 +103,7 @@ def _absent_sections(study: Study, text: str) -> Iterator[str]:
 
 
 def _unused_parts(charts: Path, used: Collection[str]) -> Iterator[str]:
-    """Charts, widgets and tables that only this study has, and that are not among those `used` on
+    """Charts, forms and tables that only this study has, and that are not among those `used` on
     pages. Which of the common charts a page has is up to its author."""
     for path in sorted(charts.iterdir()):
         name, _, kind = path.name.partition(".")

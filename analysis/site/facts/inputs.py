@@ -142,7 +142,7 @@ class Inputs:
         if known is None or variant not in known.variant_names:
             return []
         now = fingerprint(known, known.variant(variant))
-        return [run for run in self.runs_of.get(key, []) if run.is_fresh(variant, now)]
+        return [run for run in self.runs_of.get(key, []) if run.fresh({variant: now})]
 
     def samples(self) -> pd.DataFrame:
         """All samples, a row each: machine, then the columns of SAMPLE_TYPES."""

@@ -1,4 +1,4 @@
-"""Charts, drawings and widgets on pages, each with its caption."""
+"""Charts and drawings on pages, each with its caption."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from markupsafe import Markup
 
 from analysis.base.errors import FieldError, require_known
 from analysis.site.charts.theme import CONFIGURATION
-from analysis.site.charts.widgets import widget_rows
-from analysis.site.pages.html import PARTS, table
+from analysis.site.pages.html import PARTS
 from analysis.site.pages.page import Page, macro
 from analysis.site.pages.staging import ALL
 from analysis.study import parse_case
@@ -47,20 +46,6 @@ def _figure(page: Page, group: str, name: str, caption: str, anchor: str) -> Mar
         raise page.missing(f"data of chart {name}")
     path = f"charts/{group}/{name}"
     return PARTS.chart(anchor, group, path, page.root, summary, caption)
-
-
-@macro
-def widget(page: Page, name: str, caption: str) -> Markup:
-    """A part that the reader operates, with a caption; a table where no script runs.
-
-    name: a widget of the study's widgets.py
-    caption: one or two sentences below it
-    """
-    study = page.facts.study.name
-    shown = table(widget_rows(page.staged.drawn / study, name), numeric=())
-    if not shown:
-        raise page.missing(f"data of widget {name}")
-    return PARTS.widget(name, f"charts/{study}/{name}", page.root, shown, caption)
 
 
 @macro

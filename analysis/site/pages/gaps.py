@@ -27,9 +27,8 @@ def gaps(faults: Sequence[Fault], inputs: Inputs) -> Markup:
     lines = (element("li", plain(str(fault))) for fault in faults)
     every = folded("Each of them, as the check words it", element("ul", *lines, class_="hp-faults"))
     title = element("summary", element("h2", f"What is missing: {len(faults)}", id="faults"))
-    rows = table(_rows(faults, inputs))
-    introduction = element("p", INTRODUCTION)
-    return element("details", title, introduction, rows, every, class_="hp-section")
+    content = element("p", INTRODUCTION), table(_rows(faults, inputs)), every
+    return element("details", title, *content, class_="hp-section")
 
 
 def _rows(faults: Sequence[Fault], inputs: Inputs) -> Iterator[dict[str, object]]:

@@ -15,7 +15,16 @@ from analysis.base import statistics
 from analysis.base.errors import require_known
 from analysis.base.quantities import digits, digits_interval, whole
 from analysis.site.interface import CONSTANTS
-from analysis.site.pages import chart_figures, inline, ledger, machines, reference, source, tables
+from analysis.site.pages import (
+    answers,
+    chart_figures,
+    inline,
+    ledger,
+    machines,
+    reference,
+    source,
+    tables,
+)
 from analysis.site.pages.html import fenced, link
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.peers import releases

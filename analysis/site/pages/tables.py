@@ -23,7 +23,12 @@ from analysis.base.quantities import (
     with_interval,
 )
 from analysis.results.tables.rows import RatioRow
-from analysis.site.charts.widgets import SUFFIX, page_table_names, read_page_table
+from analysis.site.charts.widgets import (
+    SUFFIX,
+    page_table_names,
+    read_page_table,
+    unmeasured_answers,
+)
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
 from analysis.site.facts.captures import STALE
@@ -109,7 +114,8 @@ def steps(
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
     parts += [PAIRED] * any(row.get(SPEED_UP) for row in rows)
-    return html.table(rows, caption="; ".join(parts))
+    numeric = ["figure", "of the limit", SPEED_UP, "write-up"]
+    return html.table(rows, caption="; ".join(parts), numeric=numeric)
 
 
 def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -> Markup:
@@ -241,8 +247,8 @@ def published(page: Page) -> Markup:
 
 
 def missing(facts: StudyFacts) -> Markup:
-    """Missing results with their reasons: skipped or failed cases, stale or missing captures, and
-    tables of the code; nothing if all exist."""
+    """Missing results with their reasons: skipped or failed cases, cases that answers lack, stale
+    or missing captures, and tables of the code; nothing if all exist."""
     found: dict[tuple[str, str, str, str], dict[str, None]] = {}
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
@@ -250,6 +256,8 @@ def missing(facts: StudyFacts) -> Markup:
         is_all = len(cases) == len(facts.study.variant(variant).cases)
         where = "all" if is_all else "; ".join(cases)
         found.setdefault((machine, "results", f"{status}: {reason}", where), {})[variant] = None
+    for machine, variant, case in unmeasured_answers(facts):
+        found.setdefault((machine, "answers", "not measured", case), {})[variant] = None
     on_gpu = [one for one in facts.study.variants if one.on_gpu]
     for machine, variant, kind in product(facts.machines, on_gpu, ("counters", "timeline")):
         capture = facts.capture(machine, variant, kind)

@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.advise import main
 from analysis.base.errors import HotpathError
+from analysis.results.answers.question import Situation, questions_of, situations
 from analysis.study import Case, Variant
-from kernels.transfers.advise import main
-from kernels.transfers.answering import ANY, Place, measured, simplest_first
 from kernels.transfers.charts import fit_line
 from kernels.transfers.measured import moves
 from tests.repository import STUDIES
-from tests.synthetic import write_machine
+from tests.synthetic import measured_row, write_machine
 
 TRANSFERS = STUDIES["transfers"]
-BLOCK = Place("box", "pinned", "h2d", "packed", "packed")
 
 
 def plausible(variant: Variant, case: Case, metric: str) -> float:
@@ -32,7 +31,7 @@ def plausible(variant: Variant, case: Case, metric: str) -> float:
     return 5e-6 + 1e-6 * calls + size * count / 50e9
 
 
-def test_the_command_answers_in_lines_and_as_a_file(
+def test_the_command_answers_in_lines_and_as_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("loop", "packed", "list_loop", "list_gather")
@@ -41,36 +40,50 @@ def test_the_command_answers_in_lines_and_as_a_file(
     write_machine(tmp_path / "results", "box", TRANSFERS, **settings)
 
     def advise(words: str) -> list[str]:
-        command = ["advise", "--results", str(tmp_path / "results"), *words.split()]
+        command = ["advise", *words.split(), "--results", str(tmp_path / "results")]
         monkeypatch.setattr("sys.argv", command)
         main()
         return capsys.readouterr().out.replace("\u202f", ",").splitlines()
 
-    first, use, where, *ways = advise("--size 4KiB --count 256")
-    assert first.startswith("box: 256 pieces of 4096 B, h2d, scattered on the host, scattered on")
+    first, use, takes, where, time, *ways = advise("pieces --size 4KiB --count 256")
+    assert first.startswith("box: 256 × 4 KiB, direction to the device, on the device scattered")
     assert use.startswith("Use our copy kernel on all SMs: ") and use.endswith(" GB/s.")
-    assert where == "Measured: 256 × 4 KiB."
+    assert (takes, where) == ("It takes all SMs.", "Measured: 256 × 4 KiB.")
+    assert time.startswith("Interpolated: ")
     assert [line.split()[0] for line in ways] == ["pinned_list_gather", "pinned_list_loop"]
-    _, use, where, *_ = advise("--size 4KiB --count 1000")
-    assert " GB/s to " in use and where == "Measured: 256 × 4 KiB, 4,096 × 4 KiB."
+    _, use, _, where, *_ = advise("pieces --size 4KiB --count 1000")
+    assert " GB/s to " in use and where == "Measured: 256 × 4 KiB; 4,096 × 4 KiB."
+    (line,) = advise("pieces --size 4096 --count 1000 --json")
+    found = json.loads(line)
+    assert (found["way"], found["count"]) == ("pinned_list_gather", 1000)
+    assert [*found["seconds"]] == ["pinned_list_gather", "pinned_list_loop"]
+    (line,) = advise("pieces --size 4096 --count 100000 --json")
+    assert json.loads(line)["way"] is None and "nearest" in json.loads(line)["reason"]
     for words, message in (
-        ("--size 8KiB --count 9999", "box.*not measured: .* The nearest measured cell: "),
-        ("--size 1001 --count 16", "box.*All measured sizes are multiples of 16 B"),
-        ("--size 4KiB --memory registered", "box.*registered memory.*not measured: 1 × 4 KiB$"),
-        ("--size 4KiB --machine nosuch", r"--machine: expected one of \['box'\], got 'nosuch'"),
+        ("pieces --size 8KiB --count 9999", "box.*not measured: .* The nearest measured cell: "),
+        ("pieces --size 1001 --count 16", "box.*All measured sizes are multiples of 16 B"),
+        ("block --size 4KiB --memory registered", "box.*memory registered: not measured: 4 KiB$"),
+        ("pieces --size 4KiB --count 2KiB", "--count: expected a whole .*, got '2KiB'"),
+        ("pieces --size 4KiB", "--count: expected a whole .*, got ''"),
+        (
+            "block --size 4KiB --machine nosuch",
+            r"--machine: expected one of \['box'\], got 'nosuch'",
+        ),
     ):
         with pytest.raises(HotpathError, match=f"^{message}"):
             advise(words)
-    assert advise(f"--export {tmp_path}/answers.json") == []
+    files = f"--export {tmp_path}/answers.json --summary {tmp_path}/summary.json"
+    assert advise(f"pieces {files}") == []
     file = json.loads((tmp_path / "answers.json").read_text())
-    assert (file["format"], file["machine"]) == ("hotpath-transfers-answers", "box")
-    keys = ("memory", "direction", "host", "device", "is_busy")
-    wanted = ["pinned", "h2d", "scattered", "scattered", False]
-    (table,) = (one for one in file["tables"] if [one[key] for key in keys] == wanted)
+    assert (file["format"], file["machine"]) == ("hotpath-answers", "box")
+    wanted = {"direction": "h2d", "device": "scattered", "stream": "idle"}
+    (table,) = (one for one in file["tables"] if one["where"] == wanted)
     (by_count,) = (inner for low, high, inner in table["spans"] if low <= 4096 <= high)
     (place,) = (inner for low, high, inner in by_count if low <= 256 <= high)
-    found = table["answers"][place]
-    assert (found["way"], found["cells"]) == ("pinned_list_gather", [[4096, 256]])
+    answer = table["answers"][place]
+    assert (answer["way"], answer["cells"]) == ("pinned_list_gather", [[4096, 256]])
+    brief = json.loads((tmp_path / "summary.json").read_text())
+    assert (brief["format"], brief["agree_within_5_percent"]) == ("hotpath-answers-summary", 1)
 
 
 def summary(seconds: float) -> pd.DataFrame:
@@ -85,17 +98,32 @@ def summary(seconds: float) -> pd.DataFrame:
     return table.assign(median=seconds, ci_low=seconds, ci_high=seconds)
 
 
+def asked(name: str, table: pd.DataFrame) -> dict[tuple[str, ...], Situation]:
+    """The situations of a question of this study, by their choices."""
+    (question,) = (one for one in questions_of(TRANSFERS) if one.name == name)
+    found = situations(question, {**STUDIES}, TRANSFERS, table)
+    return {tuple(here.where.values()): here for here in found}
+
+
 def test_no_time_is_shorter_than_the_link_needs() -> None:
-    found = measured(TRANSFERS, summary(1e-9), {"box": 50e9})
-    for place, here in found.items():  # one piece has no layout
-        assert {count == 1 for _, count in here.times} == {place.layout == "one block"}
-    assert set(found[BLOCK].times[2**24, 1].values()) == {2**24 / 50e9}
-    assert found[BLOCK].times[1, 1]["pinned_loop"] == 1e-9
-    block = found[BLOCK._replace(memory=ANY)]
-    known, answer = set(block.times[2**24, 1]), block.answer(2**24, 1)
+    link, case = STUDIES["link_calibration"], "bytes=262144"
+    row = measured_row(link, "copy_engine", case, "gpu_time", 262144 / 50e9)
+    table = pd.concat([summary(1e-9), pd.DataFrame([vars(row)])])
+    block = asked("block", table)["h2d", "pinned"]
+    assert block.link == pytest.approx(50e9)
+    assert {round(1e6 * time) for time in block.times[(2**24,)].values()} == {336}
+    assert block.times[(1,)]["pinned_loop"] == 1e-9
+    anywhere = asked("block", table)["h2d", "any"]
+    known, found = set(anywhere.times[(2**24,)]), anywhere.answer((2**24,))
     assert {"pageable_loop", "pinned_loop"} <= known and "write_combined_loop" not in known
-    assert answer is not None and answer.way == "pageable_loop"
-    assert found[Place("box")].answer(528, 16) and not found[Place("box")].answer(520, 16)
+    assert found is not None and found.way == "pageable_loop"
+    pieces = asked("pieces", table)["h2d", "scattered", "idle"]
+    assert pieces.answer((528, 16)) and not pieces.answer((520, 16))
+
+
+def test_held_out_cells_take_no_part_in_answers() -> None:
+    pieces = asked("pieces", summary(1e-6))["h2d", "scattered", "idle"]
+    assert pieces.held_out and not pieces.held_out.keys() & pieces.times.keys()
 
 
 def test_ways_of_moving_are_those_that_are_checked_and_no_ways_of_timing() -> None:
@@ -104,8 +132,9 @@ def test_ways_of_moving_are_those_that_are_checked_and_no_ways_of_timing() -> No
     ways = set(rows["variant"])
     assert {"pinned_loop", "pageable_packed", "registered_huge_loop"} <= ways
     assert not {"pinned_nvbandwidth", "pinned_profiled", "pinned_step_on_host"} & ways
-    some = ["pinned_list_gather", "pinned_loop", "pinned_list_batch", "pageable_loop"]
-    assert simplest_first(some) == [some[3], some[1], some[2], some[0]]
+    some = ("pageable_loop", "pinned_loop", "pinned_list_batch", "pinned_list_gather_8")
+    (question, *_) = questions_of(TRANSFERS)
+    assert [way for way in question.ways if way in (*some, "pinned_nvbandwidth")] == [*some]
     assert moves(TRANSFERS, table.assign(stale=1)).empty
     assert moves(TRANSFERS, table.assign(verified=0)).empty
 

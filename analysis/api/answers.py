@@ -1,0 +1,4 @@
+"""Questions that a study's measured times answer."""
+
+from analysis.results.answers.question import ARRIVED, Axis, Choice, Question, Rule, Situation, Way
+from analysis.results.answers.rule import NEAR, WITHIN, Answer, Point
