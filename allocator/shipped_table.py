@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from markupsafe import Markup
+
 from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import quantity, ratio, runs_phrase
 
@@ -30,13 +32,15 @@ def shipped_table(
     for machine in machines_by_evidence(facts):
         for name in (ours, *others, *shipped):
             times = [_pair(facts, machine, name, ours, pattern) for pattern in pairs]
-            if any(times):
-                held = [_held(facts, machine, name, pattern) for pattern in held_in]
-                row = [facts.inputs.called(machine), facts.study.variant(name).title]
-                rows.append([*row, *times, *held, _least_runs(facts, machine, name, pairs)])
+            held = [_held(facts, machine, name, pattern) for pattern in held_in]
+            if any(times) or any(held):
+                our_name = Markup("<code>{}</code>").format(name)
+                title = our_name if name == ours else facts.study.variant(name).title
+                row = [facts.inputs.called(machine), title, *times, *held]
+                rows.append([*row, _least_runs(facts, machine, name, [*pairs, *held_in])])
     columns = ["machine", "allocator", *pairs.values(), *held_in.values(), "runs"]
     empty = "No machine has measured a shipped allocator yet."
-    return PageTable(columns, rows, empty, columns[2:-1], may_be_empty=True)
+    return PageTable(columns, rows, empty, columns[2:-1])
 
 
 def _pair(facts: StudyFacts, machine: str, name: str, ours: str, pattern: str) -> str:
@@ -53,7 +57,7 @@ def _held(facts: StudyFacts, machine: str, name: str, pattern: str) -> str:
     return quantity(row.median, "B") if row is not None and not row.stale else ""
 
 
-def _least_runs(facts: StudyFacts, machine: str, name: str, patterns: Mapping[str, str]) -> str:
+def _least_runs(facts: StudyFacts, machine: str, name: str, patterns: Sequence[str]) -> str:
     """The least number of runs and hosts of the times of an allocator."""
     found = (facts.find(machine, name, f"pattern={it}", "op_time") for it in patterns)
     return runs_phrase(*min((row.runs, row.hosts) for row in found if row is not None))

@@ -84,7 +84,7 @@ def sorting_pays(facts: StudyFacts) -> PageTable:
                     runs = _runs(facts, machine, pool)
                     rows.append([facts.inputs.called(machine), *sizes, *answers, runs])
     columns = ["machine", "bytes of a row", "pool", *SORTS, "runs"]
-    return PageTable(columns, rows, EMPTY, columns[1:-1], may_be_empty=True)
+    return PageTable(columns, rows, EMPTY, columns[1:-1])
 
 
 def _from(facts: StudyFacts, machine: str, pool: list[Place], plain: str, in_order: str) -> str:
@@ -122,4 +122,4 @@ def engram(facts: StudyFacts) -> PageTable:
                 rows.append([*row, *("" if one is None else quantity(one, "s") for one in times)])
     columns = ["machine", "bytes of a row", "pool", "rows", *OURS.values(), *ENGINES.values()]
     columns += SORT_ALONE.values()
-    return PageTable(columns, rows, EMPTY, columns[1:], may_be_empty=True)
+    return PageTable(columns, rows, EMPTY, columns[1:])

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pandas as pd
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts, fresh_figures, machines_by_evidence
+from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence
 from analysis.api.quantities import quantity, runs_phrase
+
+LISTED: Final = "direction=h2d,host=scattered,device=scattered,busy=0"
+GATHER: Final = "bs=128,topk=2048,draw=with_replacement"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A figure of an answer: its words, its variant and metric, and keys of its case. A rate, if
-    `bytes_of` names keys whose product is the number of bytes."""
+    """A figure of an answer, with its words; a payload rate if `is_rate`."""
 
     words: str
     variant: str
     metric: str
-    case: Mapping[str, int | str]
-    bytes_of: Sequence[str] = ()
+    case: str
+    is_rate: bool = False
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the thread that asks it, what was measured by which study, and the answer."""
+    """A question, the thread that asks it, and what the parts of a study answer."""
 
     asked: str
     thread: str
@@ -37,165 +37,147 @@ class Question:
     parts: Sequence[Part]
 
 
-def _row_sizes(variant: str, whose: str) -> list[Part]:
-    case = {"rows": 262144, "pool_mib": 188}
-    names = {656: variant, 640: f"{variant}_640", 576: f"{variant}_576"}
-    return [
-        Part(
-            f"{whose} {size} B",
-            name,
-            "gpu_time",
-            {**case, "row_bytes": size},
-            ["rows", "row_bytes"],
-        )
-        for size, name in names.items()
-    ]
-
-
-def _fragments() -> list[Part]:
-    case: dict[str, int | str] = {
-        "direction": "h2d",
-        "host": "scattered",
-        "device": "scattered",
-        "busy": 0,
-    }
-    return [
-        Part(
-            f"{words}, {count // 128} each",
-            variant,
-            "host_time",
-            {**case, "size": size, "count": count},
-            ["size", "count"],
-        )
-        for variant, words in (("pinned_list_batch", "call"), ("pinned_list_gather", "kernel"))
-        for size, count in ((131072, 128), (65536, 256), (32768, 512))
-    ]
-
-
-def _pages() -> list[Part]:
-    case = {"rows": 32768, "pool_mib": 188}
-    return [
-        Part(f"{words}, {rows}", variant, "gpu_time", {**case, "layout": f"pages_{rows}"})
-        for rows in (1, 4, 16, 64, 128)
-        for variant, words in (("sglang_tma", "TMA"), ("sglang_pages", "registers"))
-    ]
-
-
-def _waits() -> list[Part]:
-    return [
-        Part(
-            f"{chunk} MiB{words}",
-            "copy_behind",
-            "small_behind",
-            {"behind_mib": 1024, "chunk_mib": chunk, "between": between},
-        )
-        for chunk in (1024, 256, 32, 4, 1)
-        for between, words in (("nothing", ""), ("kernels", " and kernels"))
-    ]
-
-
-def _thresholds() -> list[Part]:
-    names = {"rmm_async": "maximum", "rmm_async_released": "0"}
-    return [
-        Part(f"{words}, {what}", name, "op_time", {"pattern": pattern, "after": "wait"})
-        for pattern, what in (("hot_pair", "4 KiB"), ("transformer_training", "4 to 320 MB"))
-        for name, words in names.items()
-    ]
-
-
-def _pinned() -> list[Part]:
-    return [
-        Part(f"{mib:,} MiB", "torch_pinned", metric, {"mib": mib, "beside": "nobody"})
-        for mib in (1024, 1025)
-        for metric in ("held_bytes", "host_time")
-    ] + [Part("1,025 MiB in chunks", "chunks", "host_time", {"mib": 1025, "beside": "nobody"})]
-
-
+ROWS: Final = "Are rows whose starts are no multiples of 64 bytes slower?"
+ROWS_THREAD: Final = "sgl-project/sglang/pull/37617"
 QUESTIONS: Final = (
     Question(
-        "Are rows whose starts are no multiples of 64 bytes slower?",
-        "sgl-project/sglang/pull/37617",
-        "262,144 rows from 188 MiB by sglang's copy of planned rows, with four blocks, and by ours",
+        ROWS,
+        ROWS_THREAD,
+        "262,144 rows from 188 MiB by our kernel, by the bytes of a row",
+        "h2d_gather",
+        [
+            Part(size, variant, "gpu_time", GATHER, is_rate=True)
+            for size, variant in (
+                ("656", "v3_loads_first"),
+                ("640", "v3_row_640"),
+                ("672", "v3_row_672"),
+            )
+        ],
+    ),
+    Question(
+        ROWS,
+        ROWS_THREAD,
+        "262,144 rows from 188 MiB by sglang's copy of planned rows, by the bytes of a row",
         "pool_gather",
-        [*_row_sizes("sglang_planned", "sglang"), *_row_sizes("loads_first", "ours")],
+        [
+            Part(
+                f"{size}",
+                f"sglang_planned{end}",
+                "gpu_time",
+                f"rows=262144,pool_mib=188,layout=scattered,row_bytes={size}",
+                is_rate=True,
+            )
+            for size, end in ((656, ""), (640, "_640"), (576, "_576"))
+        ],
     ),
     Question(
         "What do more fragments of the same bytes cost?",
         "vllm-project/vllm/pull/57342",
-        "16 MiB: 128 pieces in one, two or four fragments each, by one batched call or a kernel",
+        "16 MiB as 128 pieces in one, two or eight fragments each, from an idle stream",
         "transfers",
-        _fragments(),
+        [
+            Part(
+                f"{words}, {count // 128}",
+                variant,
+                "host_time",
+                f"size={2**24 // count},count={count},{LISTED}",
+                is_rate=True,
+            )
+            for variant, words in (
+                ("pinned_list_batch", "one call"),
+                ("pinned_list_gather", "a kernel"),
+            )
+            for count in (128, 256, 1024)
+        ],
     ),
     Question(
         "Is TMA with four blocks faster than registers with two?",
         "sgl-project/sglang/pull/40278",
-        "32,768 rows of 656 bytes from 188 MiB, by the rows of a page",
+        "sglang's copies of 262,144 single rows from 188 MiB, and of 32,768 in pages of such rows",
         "pool_gather",
-        _pages(),
+        [
+            Part(f"{what}, {words}", variant, "gpu_time", f"{case}", is_rate=True)
+            for what, case in (
+                ("single", "rows=262144,pool_mib=188,layout=scattered"),
+                *(
+                    (f"pages of {rows}", f"rows=32768,pool_mib=188,layout=pages_{rows}")
+                    for rows in (1, 4, 16, 64, 128)
+                ),
+            )
+            for variant, words in (("sglang_tma", "TMA"), ("sglang_pages", "registers"))
+        ],
     ),
     Question(
         "What does the release threshold of cudaMallocAsync cost?",
         "pytorch/pytorch/issues/188110",
-        "an allocation or free after a wait for the GPU, by threshold and sizes",
+        "an allocation or free after the host has waited for the GPU, by threshold",
         "fragmentation",
-        _thresholds(),
+        [
+            Part(f"{what}, {words}", variant, "op_time", f"pattern={pattern},after=wait")
+            for pattern, what in (("hot_pair", "4 KiB"), ("transformer_training", "4 to 320 MB"))
+            for variant, words in (("rmm_async", "maximum"), ("rmm_async_released", "0"))
+        ],
     ),
     Question(
         "What does PyTorch pin for a request just above a power of two?",
         "vllm-project/vllm/issues/53042",
-        "bytes that its allocator holds, and time to pin, beside registration in chunks",
+        "bytes that its allocator takes, and the time",
         "pinning",
-        _pinned(),
+        [
+            Part(f"{mib} MiB", "torch_pinned", metric, f"mib={mib},beside=nobody")
+            for mib in (1024, 1025)
+            for metric in ("held_bytes", "host_time")
+        ],
     ),
     Question(
         "How long does a small copy wait behind a large one?",
         "meta-pytorch/torchrec/pull/4339",
-        "4 KiB behind 1 GiB to the device, in pieces of this size, and with kernels between them",
+        "4 KiB behind 1 GiB to the device, by the MiB of its pieces, and with kernels between them",
         "duplex",
-        _waits(),
+        [
+            Part(
+                f"{chunk}{words}",
+                "copy_behind",
+                "small_behind",
+                f"size=4096,behind_mib=1024,chunk_mib={chunk},between={between}",
+            )
+            for chunk in (1024, 256, 32, 4, 1)
+            for between, words in (("nothing", ""), ("kernels", " with kernels"))
+        ],
     ),
 )
 
 
 def upstream(facts: StudyFacts) -> PageTable:
-    """A row for each question and machine that has measured all of its answer. Questions of studies
-    that the site lacks have none."""
+    """A row for each question and machine with a part of its answer, or one that says that there is
+    none. Questions of studies that the site lacks have no row."""
     rows = []
     for question in QUESTIONS:
         if question.study not in facts.inputs.studies:
             continue
         of = StudyFacts(facts.inputs, facts.inputs.studies[question.study])
-        found = fresh_figures(of, *{part.metric for part in question.parts})
-        for machine in machines_by_evidence(of):
-            here = found[found["machine"] == machine]
-            figures = [_figure(here, part) for part in question.parts]
-            if not all(len(figure) for figure in figures):
-                continue
-            answer = [
-                f"{part.words}: {_write(figure, part)}"
-                for part, figure in zip(question.parts, figures, strict=True)
-            ]
-            least = pd.concat(figures)[["runs", "hosts"]].min()
-            asked = Markup('<a href="https://github.com/{}">{}</a>')
-            row = [asked.format(question.thread, question.asked), question.measured]
-            row += [facts.inputs.called(machine), "; ".join(answer), runs_phrase(*map(int, least))]
-            rows.append(row)
+        link = Markup('<a href="https://github.com/{}">{}</a>')
+        about = [link.format(question.thread, question.asked), question.measured]
+        answers = [_answer(of, machine, question) for machine in machines_by_evidence(of)]
+        found = [answer for answer in answers if answer] or [["", "not measured yet", ""]]
+        rows += [[*about, *answer] for answer in found]
     columns = ["question", "measured", "machine", "answer", "runs"]
-    return PageTable(columns, rows, "No machine has measured an answer yet.", may_be_empty=True)
+    return PageTable(columns, rows, "No machine has measured an answer yet.")
 
 
-def _figure(found: pd.DataFrame, part: Part) -> pd.DataFrame:
-    """The row of a part's figure; none without it."""
-    rows = found[(found["variant"] == part.variant) & (found["metric"] == part.metric)]
-    for key, value in part.case.items():
-        rows = rows[rows[key] == value]
-    return rows[:1]
-
-
-def _write(figure: pd.DataFrame, part: Part) -> str:
-    """A figure in words."""
-    (row,) = figure.to_dict("records")
-    if not part.bytes_of:
-        return str(row["short"])
-    size = math.prod(int(row[key]) for key in part.bytes_of)
-    return quantity(size / row["median"], "B/s")
+def _answer(facts: StudyFacts, machine: str, question: Question) -> list[str]:
+    """The machine, the measured figures of a question, and the least number of their runs; empty
+    without a figure."""
+    texts, runs = [], []
+    for part in question.parts:
+        row = facts.find(machine, part.variant, part.case, part.metric)
+        if row is None or row.stale:
+            continue
+        value, unit = row.median, row.unit
+        if part.is_rate:
+            value, unit = facts.study.payloads[part.variant, part.case] / value, "B/s"
+        texts.append(f"{part.words}: {quantity(value, unit)}")
+        runs.append((row.runs, row.hosts))
+    if not texts:
+        return []
+    return [facts.inputs.called(machine), "; ".join(texts), runs_phrase(*min(runs))]

@@ -41,7 +41,7 @@ def value_of(study: Study, variant: Variant, case: Case, metric: str) -> float:
     return spread * {"s": whole, "1": 0.8, "B": 2e9, "B/s": 2e10}.get(about.unit, 3.0)
 
 
-def samples(study: Study, variant: Variant, grid: str) -> list[Sample]:
+def samples(study: Study, variant: Variant, grid: str = "default") -> list[Sample]:
     """A sample of each metric in each case of the grid, in four rounds: of times, and of metrics
     that the variant's workload names, or none of the study's does."""
     names = {one.workload for one in study.variants}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,11 +31,11 @@ COMMON = {"model", "agreement", "timeline", "cases", "steps"}
 """Charts and tables that every study may have."""
 OF_MORE = {
     *("page_table_reads", "reach", "predicted_links", "gpus"),
-    *("agreement", "repeatability", "measuring"),
+    *("agreement", "repeatability", "measuring", "upstream"),
 }
 """Tables of more than the samples of a study: of profiles, other programs, sheets, all studies."""
-OF_FULL = {"engram", "sorting_pays", "upstream"}
-"""Tables of cases that only the full grid has."""
+OF_FULL = {"engram": "row_bytes", "sorting_pays": "row_bytes", "upstream": "row_bytes"}
+"""Tables of cases that only the full grid has, and a key of these cases."""
 CALIBRATED = "model"
 """The chart that takes another study's results, those of the calibration."""
 UNSHOWN = {"pool_gather": {"pool_sizes"}}
@@ -86,8 +86,18 @@ def shown(study: str, macro: str) -> set[str]:
 
 
 @cache
-def facts_of(name: str, grid: str = "default") -> StudyFacts:
-    return measured(STUDIES[name], Path(FOLDER.name, grid, name), grid)
+def facts_of(name: str) -> StudyFacts:
+    return measured(STUDIES[name], Path(FOLDER.name, name))
+
+
+@cache
+def facts_with(name: str, key: str) -> StudyFacts:
+    """The study as if it had only the cases with this key, all of them measured."""
+    study = STUDIES[name]
+    cases = {v: tuple(case for case in v.cases if key in case.values) for v in study.variants}
+    variants = (replace(v, cases=of, after=None) for v, of in cases.items() if of)
+    only = replace(study, variants=tuple(variants), claims=())
+    return measured(only, Path(FOLDER.name, f"{name}-{key}"), "full")
 
 
 @cache
@@ -134,7 +144,8 @@ def test_every_table_has_rows_as_wide_as_its_columns(name: str) -> None:
     facts = facts_of(name)
     assert tables_of(name).keys() <= shown(name, "table")
     for table_name, table in tables_of(name).items():
-        made = table(facts_of(name, "full") if table_name in OF_FULL else facts)
+        key = OF_FULL.get(table_name)
+        made = table(facts_with(name, key) if key else facts)
         assert made.rows or table_name in OF_MORE, f"{table_name}: no rows"
         assert {len(row) for row in made.rows} <= {len(made.columns)}
         assert {*made.numeric} <= {*made.columns}

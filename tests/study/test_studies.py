@@ -102,6 +102,7 @@ FAULTS: Final[tuple[tuple[str, object, str, str, str], ...]] = (
     ("variants.2.source", "gone", "variants.again.source", "'gone.cu'", "[]"),
     ("variants.2.source", "twice", "variants.again.source", "", "['twice.cpp', 'twice.py']"),
     ("variants.4.needs", ["torch"], "variants.kernel.needs", "gpu", "['torch']"),
+    ("variants.4.role", "shipped", "variants.kernel.packages", "or one that it needs", "None"),
     ("variants.4.needs", [{"peers": 1}], "variants.kernel.needs.0", "<2 or more>", "'peers': 1"),
     ("variants.1.link", {"reads": "copy_engine", "warps": 1}, LINK, "for copy_engine", "['warps']"),
     ("variants.1.link", WARP | {"row_bytes": "rows - 1"}, f"{LINK}.row_bytes", "at least 1", "0"),
