@@ -1,4 +1,4 @@
-"""A PyTorch tensor over gigabytes of pinned host memory, in a tenth of the time of pin_memory().
+"""A PyTorch tensor over gigabytes of pinned host memory, several times as fast as pin_memory().
 
     pool = PinnedPool(16 << 30)
     rows = pool.tensor.view(-1, 656)[:1000]  # or any other view of these bytes
@@ -76,7 +76,7 @@ class PinnedPool:
         self._begin = self.tensor.data_ptr()
         self._registered: list[int] = []
         chunks = range(self._begin, self._begin + size, chunk_bytes)
-        with ThreadPoolExecutor(threads or min(8, len(os.sched_getaffinity(0)))) as pool:
+        with ThreadPoolExecutor(threads or min(16, len(os.sched_getaffinity(0)))) as pool:
             list(pool.map(self._touch, chunks))
         try:
             for chunk in chunks:

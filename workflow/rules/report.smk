@@ -13,6 +13,7 @@ DRAWING = [
     *SUMMARISING,
     *sources("analysis/compare/*.py", "analysis/site/__init__.py"),
     *sources("analysis/site/charts/*.py", "analysis/site/facts/*.py"),
+    *sources("analysis/results/answers/*.py"),
     *API,
     *TOOLCHAIN_CODE,
 ]

@@ -178,6 +178,9 @@ class MachineResults:
     def _absence(self, variant: str, case: str, what: str) -> NotTested:
         """Why there are no fresh, checked samples with `what`."""
         rows = self._rows_of(variant, case)
+        if rows.empty:  # the full grid alone may have this case
+            of_variant = self._used[self._used["variant"] == variant]
+            rows = of_variant if of_variant["status"].eq("skipped").all() else rows
         if rows.empty:
             return Missing(f"{variant} has not been measured in this case")
         status, reason = rows.iloc[0][["status", "reason"]]
