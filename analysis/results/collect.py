@@ -74,11 +74,12 @@ def collect(
         if machine not in found.machines and (host := stored.newest_host(folder.parent)):
             found.machines[machine] = host.described()
         is_read = only is None or folder.name in only
+        codes = stored.codes_of(known) if is_read else {}
         for one in stored.read_study(folder, known, refuse) if is_read else ():
             if isinstance(one, stored.Capture):
                 found.captures.append(one)
                 continue
-            path, table = folder / one.about.file_name, _samples(one, known)
+            path, table = folder / one.about.file_name, _samples(one, known, codes)
             if sizes[machine] + len(table) > MACHINE_LIMIT_SAMPLES:
                 expected = f"at most {MACHINE_LIMIT_SAMPLES} samples of a machine"
                 refuse(path, FieldError(f"{path}", expected, "more"))
@@ -90,10 +91,10 @@ def collect(
     return found
 
 
-def _samples(run: stored.Run, study: Study | None) -> pd.DataFrame:
-    """The samples of a run in COLUMNS."""
+def _samples(run: stored.Run, study: Study | None, codes: Mapping[str, str]) -> pd.DataFrame:
+    """The samples of a run in COLUMNS; `codes` are those of the study."""
     about, table = run.about, frame(run.rows)
-    table["stale"] = ~table["variant"].isin(about.fresh(stored.codes_of(study)))
+    table["stale"] = ~table["variant"].isin(about.fresh(codes))
     if study:
         cases = [(v.name, case.id) for v in study.variants for case in v.cases]
         is_case = pd.MultiIndex.from_frame(table[["variant", "case"]]).isin(cases)

@@ -9,7 +9,7 @@ from analysis.base import statistics
 from analysis.base.records import columns
 from analysis.compare import judge
 from analysis.results import disturbance, store
-from analysis.results.answers import rule
+from analysis.results.answers import judged, rule
 from analysis.results.model import fit
 from analysis.results.store import keys, published, records, runs, samples
 from analysis.results.tables import rows
@@ -34,6 +34,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "SMALLEST": f"{keys.SMALLEST:g}",
     "LARGEST": f"{keys.LARGEST:g}",
     "ANSWER_WITHIN": rule.WITHIN,
+    "CLOSE": judged.CLOSE,
     "LONGEST_S": f"{keys.LONGEST_S:,g}",
     "MAX_FILES": runs.MAX_FILES,
     "MACHINE_LIMIT_SAMPLES": samples.MACHINE_LIMIT_SAMPLES,

@@ -176,9 +176,10 @@ def read_about(path: Path, kind: type[File]) -> File:
     return about
 
 
-def read(path: Path, study: Study | None) -> Run | Capture:
-    """The run or capture that the file at `path` describes, all of its files checked. Fresh samples
-    are in the units of `study`. HotpathError names the file, its key or line, expected and got."""
+def read(path: Path, study: Study | None, codes: Mapping[str, str] | None = None) -> Run | Capture:
+    """The run or capture that the file at `path` describes, all of its files checked. Fresh
+    samples, by the study's `codes`, are in its units. HotpathError names the file, its key or line,
+    expected and got."""
     run, csv = run_of(path), path.with_suffix(".csv")
     about = read_about(path, RunFile if path.stem == run else CaptureFile)
     known = [csv.name, *[f"{run}.telemetry.csv"] * (path.stem == run)]
@@ -198,14 +199,17 @@ def read(path: Path, study: Study | None) -> Run | Capture:
         raise FieldError(f"{path}: start, end", f"times in order from {begun} on", (start, end))
     if about.host.id != run[-8:]:
         raise FieldError(f"{path}: host.id", f"the host of {run}", about.host.id)
-    _check_rows(csv, rows, about, study)
+    fresh = about.fresh(codes_of(study) if codes is None else codes)
+    _check_rows(csv, rows, about, study, fresh)
     return Run(about, rows)
 
 
-def _check_rows(path: Path, rows: Sequence[Row], about: RunFile, study: Study | None) -> None:
+def _check_rows(
+    path: Path, rows: Sequence[Row], about: RunFile, study: Study | None, fresh: Collection[str]
+) -> None:
     """FieldError for a row that comes twice or is of another run or time, a whole time of 0, in a
     fresh row another unit than that of `study`, or a variant without rows."""
-    fresh, units = about.fresh(codes_of(study)), study.units if study else {}
+    units = study.units if study else {}
     whole_times = {*WHOLE_TIMES, *(study.time_metrics if study else ())}
     moment, rounds = datetime.fromisoformat, max(about.rounds, 1)
     earliest, latest = moment(about.begun) - MAX_CLOCK_ERROR, moment(about.end) + MAX_CLOCK_ERROR
@@ -235,14 +239,14 @@ def read_study(
 ) -> Iterator[Run | Capture]:
     """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
     belong to none."""
-    good = Counts[str]()
+    good, codes = Counts[str](), codes_of(study)
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
         try:
             if existing_description(path) == path and suffix in suffixes:
                 if good[suffix] >= MAX_FILES:
                     raise FieldError(f"{path}", f"at most {MAX_FILES} files {suffix}", "more")
-                yield read(path, study)
+                yield read(path, study, codes)
                 good[suffix] += 1
         except FAULTS as error:
             refuse(path, error)
