@@ -83,8 +83,8 @@ def as_object(here: Situation, found: Answer | None, asked: Point) -> dict[str, 
 
 
 def if_changed(here: Situation, found: Sequence[Situation], asked: Point) -> Iterator[str]:
-    """What the faster option of a choice would give, where another one was asked for and both were
-    measured."""
+    """Yield the answer with the faster option of a choice, if another option was asked for and both
+    were measured."""
     for choice in here.question.choices:
         where = {**here.where, choice.name: choice.faster}
         for other in found if where != here.where else ():

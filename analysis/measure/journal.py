@@ -35,8 +35,8 @@ from analysis.toolchain.compilers import Toolchain
 
 @dataclass(frozen=True)
 class Host:
-    """What a run needs to know of this host: compilers, built modules, the time limit of a round,
-    the command that asks for it, and the other users of its GPUs."""
+    """This host as a run needs it: compilers, built modules, the time limit of a round, the command
+    that asks for the run, and the other users of its GPUs."""
 
     toolchain: Toolchain
     arch: str

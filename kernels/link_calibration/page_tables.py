@@ -106,7 +106,7 @@ def predicted_links(facts: StudyFacts) -> PageTable:
 
 
 def gpus(facts: StudyFacts) -> PageTable:
-    """What is known of GPUs: those measured by the probe, then others with the rates that were
+    """Known GPUs: those measured by the probe, then others with the rates that were
     published and that the model allows for their link."""
     columns = ["GPU", "link", "covered without page walks", "scattered rows", "large copies"]
     columns += ["the model allows"]

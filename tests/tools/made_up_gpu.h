@@ -1,4 +1,4 @@
-// What the programs of tools/ need to run without a GPU. Kernels of reach.cu take the time that a
+// A runtime for the programs of tools/ without a GPU. Kernels of reach.cu take the time that a
 // made-up GPU would need, which the environment describes in SI units: HELD translations of COVERS
 // bytes, WALK seconds and DOUBLING more for each doubled pool, a link of LINK bytes per second.
 #pragma once

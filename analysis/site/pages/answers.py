@@ -1,4 +1,4 @@
-"""What a page gives of measured answers: the form, rules of thumb, and how good both are."""
+"""Measured answers on a page: the form, the rules of thumb, and the quality of both."""
 
 from __future__ import annotations
 

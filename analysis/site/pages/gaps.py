@@ -1,4 +1,4 @@
-"""What the site lacks, in words, at the end of the home page."""
+"""Missing results in words, at the end of the home page."""
 
 from __future__ import annotations
 
