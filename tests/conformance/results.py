@@ -18,12 +18,11 @@ from tests.linked import KNOWN
 from tests.roots import make_inputs, settled
 from tests.synthetic import (
     Sample,
-    add_run,
     plausible,
     provenance_of,
     samples_of,
     set_capture,
-    write_machine,
+    write_run,
 )
 
 LOOK = {"spin_s": 6e-3, "copy_bytes_per_s": 1e10}
@@ -77,12 +76,11 @@ EVENTS = [
 def measured(study: Study, root: Path, grid: str = "default") -> StudyFacts:
     """The study on a machine that has measured, counted and traced everything of a grid."""
     results = root / "results"
-    write_machine(results, "box", study, variants=[])
     variants = [variant for variant in study.variants if variant.in_grid(grid)]
-    for variant in variants:
-        provenance = provenance_of(study, variant) | {"conditions": [LOOK] * 5}
-        found = samples(study, variant, grid)
-        add_run(results, "box", study.name, variant.name, found, provenance)
+    found = [sample for variant in variants for sample in samples(study, variant, grid)]
+    looks = {"conditions": [LOOK] * 5}
+    known = {variant.name: provenance_of(study, variant) | looks for variant in variants}
+    write_run(results, "box", study.name, found, known)
     names = {variant.name: dict[str, str]() for variant in variants}
     events = [event for name in names for event in normalised(name, EVENTS)]
     set_capture(results, "box", study, "timeline", names, events)

@@ -38,7 +38,7 @@ DANGEROUS = r"""
 """
 PAGES = ["", "studies/calls/", "ledger/", "machines/", "data/", "data/skipped-box/calls/"]
 NAMES = [PAYLOAD.replace("/", "|"), "{calls}", "a\nb", "BOX", "box\udcff"]
-RANDOM: Final = 50
+RANDOM: Final = 10
 """Number of machines with random changes."""
 EVERYTHING = """
 {{ chart('timeline', 'Calls.') }}
