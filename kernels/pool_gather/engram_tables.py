@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -41,31 +41,32 @@ SORTS: Final = {
 
 def times(facts: StudyFacts) -> pd.DataFrame:
     """Fresh rows of lookups by the clock that compares them, and of sorts alone; `way` is a key of
-    TITLES."""
+    TITLES. `machine` sorts by evidence."""
     rows = fresh_figures(facts, "gpu_time", "host_time", "sort_time")
     way = rows["variant"].str.removesuffix("_256")
     clock = way.isin(BY_CPU).map({True: "host_time", False: "gpu_time"})
     is_sort = rows["metric"] == "sort_time"
-    rows = rows.assign(way=way.mask(is_sort, way + SORT_ALONE))
+    machine = pd.Categorical(rows["machine"], machines_by_evidence(facts))
+    rows = rows.assign(way=way.mask(is_sort, way + SORT_ALONE), machine=machine)
     return rows[(is_sort | (rows["metric"] == clock)) & rows["row_bytes"].notna()]
 
 
 def by_way(facts: StudyFacts, column: str) -> pd.DataFrame:
-    """A column of `times` by machine, most evidence first, bytes of a row, pool and rows; a column
-    for each of TITLES."""
+    """A column of `times` by POOL and the number of rows; a column for each of TITLES."""
     table = times(facts).pivot(index=[*POOL, "rows"], columns="way", values=column)
-    table = table.reindex(columns=[*TITLES]).dropna(how="all")
-    return table.reindex(machines_by_evidence(facts), level="machine")
+    return table.reindex(columns=[*TITLES]).dropna(how="all")
 
 
 def sorting_pays(facts: StudyFacts) -> PageTable:
     """The least number of rows from which on a sort is faster, by machine, row size and pool."""
     rows = []
-    bases = times(facts).query("way == 'sorted'").groupby(POOL)[["runs", "hosts"]].min()
-    for place, pool in by_way(facts, "median").groupby(POOL, sort=False):
+    basis = times(facts).query("way == 'sorted'").groupby(POOL, observed=True)
+    least = basis[["runs", "hosts"]].min()
+    pools: Any = by_way(facts, "median").groupby(POOL, observed=True)
+    for place, pool in pools:
         answers = [_from(pool.droplevel(POOL), *pair) for pair in SORTS.values()]
         if any(answers):
-            rows.append([*_pool(facts, *place), *answers, runs_phrase(*bases.loc[place])])
+            rows.append([*_pool(facts, *place), *answers, runs_phrase(*least.loc[place])])
     columns = [*POOL_COLUMNS, *SORTS, "runs"]
     return PageTable(columns, rows, EMPTY, columns[1:-1])
 
