@@ -19,8 +19,11 @@ from analysis.api.quantities import binary
 from analysis.api.study import parse_case
 
 from .answers import PUBLISHED_WAY
-from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS
 
+FETCH_ALL: Final = "ceiling_misses_alone"
+"""Fetches rows that are given, without any look-up."""
+SCATTERED: Final = "scattered"
+USUAL_KEYS: Final = ("requests", "topk", "slots", "misses", "pool_mib", "layout")
 NAMES: Final = {
     PUBLISHED_WAY: "block a request",
     "table_spread": "table of slots",
