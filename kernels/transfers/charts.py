@@ -60,7 +60,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     cell = ["machine", "direction", "memory", "size", "count"]
     rows = pd.concat([rows.assign(memory=ANY), rows]).sort_values("median", kind="stable")
     rank = rows.groupby(cell).cumcount()
-    after = rows.loc[rank == 1, [*cell, "variant", "median", "ci_low"]]
+    after = rows.loc[rank == 1, [*cell, "ci_low"]]
     loop = rows.loc[rows["method"] == LOOP, [*cell, "median"]].drop_duplicates(cell)
     found = rows[rank == 0].merge(after, on=cell, suffixes=("", "_next")).sort_values(cell)
     found = found.merge(loop, how="left", on=cell, suffixes=("", "_loop"))
@@ -71,7 +71,6 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
         time=[quantity(seconds, "s") for seconds in found["median"]],
         interval=[*map(partial(quantity_interval, unit="s"), *times)],
         rate=(found["size"] * found["count"] / found["median"] / 1e9).map("{:.3g}".format),
-        by=(found["median_next"] / found["median"]).map(ratio),
         loop=[ratio(one) if one > 1 else "" for one in gain],
         surely=np.where(found["ci_high"] < found["ci_low_next"], "yes", "no"),
         href=samples_addresses(found),
@@ -90,9 +89,7 @@ def fastest_ways(facts: StudyFacts) -> Chart | None:
         "interval": INTERVAL,
         "rate": "GB/s",
         "loop": "times as fast as the loop",
-        "variant_next": "next",
-        "by": "times as fast as the next",
-        "surely": "intervals apart",
+        "surely": "faster than the next",
     }
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
     legend = alt.Legend(title=None, values=present(METHODS, table["method"]))
