@@ -111,7 +111,8 @@ def break_even(facts: StudyFacts) -> PageTable:
     table = table[table["memory"] != PLAIN].join(plain.add_suffix("_plain"), on=of_copy)
     extra, saved = table["cost"] - table["cost_plain"], table["median_plain"] - table["median"]
     copies = (extra.clip(lower=0) / saved).where(saved > 0, np.inf)[extra.notna() & saved.notna()]
-    table = table.assign(copies=copies.map(_copies)).dropna(subset="copies")
+    table = table.assign(copies=copies.map(_copies), memory=table["memory"].str.replace("_", " "))
+    table = table.dropna(subset="copies")
     wide = table.pivot(index=["machine", "direction", "memory"], columns="size", values="copies")
     words = facts.study.case_words
     rows = [
