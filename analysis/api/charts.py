@@ -4,7 +4,6 @@ from analysis.site.charts.lines import line_chart
 from analysis.site.charts.parts import PART_WORDS, part_chart, part_rows
 from analysis.site.charts.patterns import map_chart
 from analysis.site.charts.rows import dot_chart
-from analysis.site.charts.steps import steps_chart
 from analysis.site.charts.theme import (
     BASIS_COLUMNS,
     HEIGHT_PX,

@@ -19,8 +19,11 @@ from analysis.api.quantities import binary
 from analysis.api.study import parse_case
 
 from .answers import PUBLISHED_WAY
-from .cells import FETCH_ALL, SCATTERED, USUAL_KEYS
 
+FETCH_ALL: Final = "ceiling_misses_alone"
+"""Fetches rows that are given, without any look-up."""
+SCATTERED: Final = "scattered"
+USUAL_KEYS: Final = ("requests", "topk", "slots", "misses", "pool_mib", "layout")
 NAMES: Final = {
     PUBLISHED_WAY: "block a request",
     "table_spread": "table of slots",
@@ -33,12 +36,8 @@ fastest step for few and for many misses from each pool, and the limit."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`misses`: host time over the misses of a step."""
-    return {"misses": misses(facts)}
-
-
-def misses(facts: StudyFacts) -> Chart | None:
-    """Host time of one request over the share of rows that is missing, for one pool at a time."""
+    """`misses`: host time of one request over the share of rows that is missing, for one pool at a
+    time."""
     rows, headline = facts.points, parse_case(facts.study.headline)
     rows = rows[rows["variant"].isin(NAMES) & (rows["metric"] == "host_time")]
     rows = rows[(rows["case_layout"] == SCATTERED) & rows["seconds"].notna()]
@@ -49,7 +48,7 @@ def misses(facts: StudyFacts) -> Chart | None:
         pool=(rows["case_pool_mib"] * 2**20).map(binary),
         missing=rows["case_misses"] / (rows["case_requests"] * rows["case_topk"]),
     ).sort_values("case_pool_mib")
-    return line_chart(
+    chart = line_chart(
         rows.drop_duplicates(["machine", "pool", "name", "missing"]),
         alt.X("missing:Q", title="rows that are missing", axis=alt.Axis(format="~%")),
         alt.Y("seconds:Q", title="host time of a request", axis=si_axis("s"), scale=log_scale()),
@@ -59,3 +58,4 @@ def misses(facts: StudyFacts) -> Chart | None:
         BASIS_COLUMNS,
         [Select("pool", "pool", binary(int(headline["pool_mib"]) * 2**20))],
     )
+    return {"misses": chart}

@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from analysis.api.charts import PageTable, StudyFacts, situations_of
+from analysis.api.charts import PageTable, StudyFacts, fresh_figures, situations_of
 from analysis.api.quantities import binary, percent, quantity, ratio, whole
 
 from .answers import HOT_SET, PUBLISHED_WAY, places
-from .cells import FETCH_ALL, scattered, step_names
+from .charts import FETCH_ALL, SCATTERED, USUAL_KEYS
 
 NOT_MEASURED: Final = "No machine has measured these cases yet."
 MIN_STEPS: Final = 5
@@ -64,11 +64,14 @@ def _way(name: str) -> Markup:
 def hit_rates(facts: StudyFacts) -> PageTable:
     """The time with a hot set, by the fastest step, beside that of all rows. One is faster if the
     intervals of the two times are apart; cells without an interval are left out."""
-    cells = scattered(facts).dropna(subset="ci_low").sort_values("seconds", kind="stable")
+    cells = fresh_figures(facts, "host_time")  # which includes the work of the CPU
+    others = [*{*facts.study.case_keys} - {*USUAL_KEYS}]
+    cells = cells[cells["layout"].eq(SCATTERED) & cells[others].isna().all(axis=1)]
+    cells = cells.dropna(subset=[*USUAL_KEYS, "ci_low"]).sort_values("median", kind="stable")
     every = cells[cells["variant"] == FETCH_ALL]
     every = every[every["misses"] == every["requests"] * every["topk"]]
     place = ["machine", "requests", "pool_mib", "topk", "slots"]
-    steps = cells[cells["variant"].isin(step_names(facts))].drop_duplicates([*place, "misses"])
+    steps = cells[cells["variant"].isin(HOT_SET.offered)].drop_duplicates([*place, "misses"])
     found = steps.merge(every, on=place, suffixes=("", "_all")).sort_values([*place, "misses"])
     apart = [found["ci_high"] < found["ci_low_all"], found["ci_low"] > found["ci_high_all"]]
     found = found.assign(verdict=np.select(apart, ["faster", "slower"], "undecided"))
@@ -77,7 +80,7 @@ def hit_rates(facts: StudyFacts) -> PageTable:
             *(facts.inputs.called(cell["machine"]), whole(cell["requests"])),
             binary(cell["pool_mib"] * 2**20),
             f"{100 * (1 - cell['misses'] / (cell['requests'] * cell['topk'])):.1f} %",
-            *(quantity(cell["seconds_all"], "s"), quantity(cell["seconds"], "s"), cell["verdict"]),
+            *(quantity(cell["median_all"], "s"), quantity(cell["median"], "s"), cell["verdict"]),
         ]
         for cell in found.to_dict("records")
     ]

@@ -3,6 +3,7 @@ links, beside published ones."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,6 @@ from analysis.api.model import (
     JUDGED_WITHIN,
     USES,
     Link,
-    PublishedRate,
     predict,
     read_links,
 )
@@ -64,52 +64,38 @@ def judgement(facts: StudyFacts) -> PageTable:
     return PageTable(columns, rows, "No machine has been calibrated yet.", columns[2:6])
 
 
-def calibrated_chip(facts: StudyFacts) -> tuple[Chip, Link] | None:
-    """The first machine with calibrated parameters and a known link; None without one."""
+def calibrated_chips(facts: StudyFacts) -> list[tuple[Chip, Link]]:
+    """The machines with calibrated parameters and a known link."""
+    found = []
     for machine, chip in facts.chips.items():
         about = facts.inputs.machines[machine]
         pcie = {name: about.get(f"pcie_{name}") for name in ("generation", "width")}
-        if link := next((link for link in read_links() if link.pcie == pcie), None):
-            return chip, link
-    return None
-
-
-def predictions(facts: StudyFacts) -> list[tuple[Link, PublishedRate, float]]:
-    """Every published rate of a large copy over a link, beside the predicted one in B/s, by the
-    calibrated chip behind that link."""
-    if (known := calibrated_chip(facts)) is None:
-        return []
-    (chip, calibrated), found = known, []
-    for link in read_links():
-        for published in link.published:
-            in_flight = IN_FLIGHT_BYTES[published.reads]
-            access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
-            seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
-            found.append((link, published, COPY_BYTES / seconds))
+        found += [(chip, link) for link in read_links() if link.pcie == pcie]
     return found
 
 
 def predicted_links(facts: StudyFacts) -> PageTable:
-    """Rates of large copies that the model allows over links, beside published ones. For the link
-    of the calibrated machine, its figures count."""
+    """Rates of large copies that the model allows over links, with the first calibrated chip behind
+    them, beside published ones. For the link of the calibrated machine, its figures count."""
     columns = ["link", "copy by", "predicted", "published", "published vs. predicted", "verdict"]
-    known, rows = calibrated_chip(facts), []
-    for link, published, predicted in predictions(facts):
-        difference = published.rate / predicted - 1
-        verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
-        is_calibrated = known is not None and link == known[1]
-        rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
-        row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
-        source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
-        rows.append([*row, "measured here" if is_calibrated else verdict, source])
+    rows = []
+    for (chip, calibrated), link in product(calibrated_chips(facts)[:1], read_links()):
+        for published in link.published:
+            in_flight = IN_FLIGHT_BYTES[published.reads]
+            access = Access(published.reads, COPY_BYTES, in_flight_bytes=in_flight)
+            seconds = predict(access, chip.sms, link, chip.parameters, calibrated)
+            predicted = COPY_BYTES / seconds
+            difference = published.rate / predicted - 1
+            verdict = "refuted" if abs(difference) > EQUAL_WITHIN else "not refuted"
+            rates = (quantity(rate, "B/s") for rate in (predicted, published.rate))
+            row = [link.title, COPIED[published.reads], *rates, signed_percent(difference)]
+            source = Markup('<a href="{}">{}</a>').format(published.address, published.what)
+            rows.append([*row, "measured here" if link == calibrated else verdict, source])
     return PageTable([*columns, "source"], rows, NOT_CALIBRATED, columns[2:5])
 
 
 def gpus(facts: StudyFacts) -> PageTable:
-    """Known GPUs: those measured by the probe, then others with the rates that were
-    published and that the model allows for their link."""
-    columns = ["GPU", "link", "covered without page walks", "scattered rows", "large copies"]
-    columns += ["the model allows"]
+    """Known GPUs: those measured by the probe, then others."""
     rows: list[list[object]] = []
     for path in sorted(PROBES.glob("*/reach.json")):
         probe = read_json(path, LIMIT_BYTES)
@@ -117,23 +103,11 @@ def gpus(facts: StudyFacts) -> PageTable:
         covered = quantity(probe["reach_bytes"], "B") if probe["reach_bytes"] else "unknown"
         gathered = f"{quantity(rate, 'B/s')}, {probe['row_bytes']} B from {binary(pool)}"
         about = facts.inputs.machines.get(path.parent.name, {})
-        links = (link for link in OTHER_GPUS.values() if link.startswith("PCIe"))
-        own = f"PCIe {about.get('pcie_generation')}.0 x{about.get('pcie_width')}"
-        rows.append([probe["gpu"], own if own in links else "", covered, gathered, "", ""])
-    found = predictions(facts)
-    for gpu, link in OTHER_GPUS.items():
-        of_link = [one for one in found if one[0].title == link]
-        published = [rate for _, rate, _ in of_link if gpu in rate.what]
-        sources = Markup(", ").join(
-            Markup('<a href="{}">{}</a>').format(
-                one.address, f"{quantity(one.rate, 'B/s')} by {COPIED[one.reads]}"
-            )
-            for one in published
-        )
-        allowed = {COPIED[rate.reads]: quantity(value, "B/s") for _, rate, value in of_link}
-        text = ", ".join(f"{value} by {how}" for how, value in allowed.items())
-        rows.append([gpu, link, NOT_RUN, NOT_RUN, sources, text])
-    return PageTable(columns, rows, NOT_CALIBRATED)
+        link = f"PCIe {about.get('pcie_generation')}.0 x{about.get('pcie_width')}"
+        rows.append([probe["gpu"], link if link in OTHER_GPUS.values() else "", covered, gathered])
+    rows += [[gpu, link, NOT_RUN, NOT_RUN] for gpu, link in OTHER_GPUS.items()]
+    columns = ["GPU", "link", "covered without page walks", "scattered rows"]
+    return PageTable(columns, rows, "No GPU has been probed yet.")
 
 
 TABLES: Final = {"gpus": gpus, "judgement": judgement, "predicted_links": predicted_links}

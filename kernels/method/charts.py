@@ -18,12 +18,7 @@ CALLED: Final = {
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`agreement`: ratios between repeats of one program."""
-    return {"agreement": agreement(facts)}
-
-
-def agreement(facts: StudyFacts) -> Chart | None:
-    """Ratios between repeats of one program in this study; None where there are none."""
+    """`agreement`: ratios between repeats of one program in this study."""
     table = facts.table("repeats")
     table = table.assign(
         clock=[facts.study.metrics[metric].label for metric in table["metric"]],
@@ -33,7 +28,7 @@ def agreement(facts: StudyFacts) -> Chart | None:
         href=samples_addresses(table),
     )
     cases = (case.id for variant in facts.study.variants for case in variant.cases)
-    return dot_chart(
+    chart = dot_chart(
         table,
         alt.X("ratio:Q", title="ratio of times", scale=alt.Scale(zero=False)),
         "case",
@@ -52,3 +47,4 @@ def agreement(facts: StudyFacts) -> Chart | None:
         interval=("ci_low", "ci_high"),
         through=[band("x", 1 - SAME_WITHIN, 1 + SAME_WITHIN)],
     )
+    return {"agreement": chart}

@@ -1,5 +1,4 @@
-"""Charts of this study: sources of rows by size and number, and rates over row sizes, pools and the
-share of rows in the peer's memory."""
+"""Charts of this study: sources of rows by size and number, and rates over row sizes and pools."""
 
 from __future__ import annotations
 
@@ -7,18 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
-from analysis.api.charts import (
-    BASIS_COLUMNS,
-    Chart,
-    Select,
-    StudyFacts,
-    line_chart,
-    map_chart,
-)
-from analysis.api.model import PREDICTED
+from analysis.api.charts import BASIS_COLUMNS, Chart, Select, StudyFacts, line_chart, map_chart
 from analysis.api.quantities import digits, quantity, ratio
 
 BASE: Final = "from_host"
@@ -42,22 +32,14 @@ COLOURS: Final = alt.Scale(
     type="log", domain=[0.1, 1, 10], range=["#b03a3a", "#7b8089", "#0a7f65"], clamp=True
 )
 """Of cells, from worse over even to better, in either palette."""
-SHARES: Final = np.linspace(0, 1, 41)
-IN_TURN: Final = "in turn"
-AT_ONCE: Final = "at once, at best"
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
-    """`gains`, `sizes`, `pools` and `tier`, as far as measured, by device time."""
+    """`gains`, `sizes` and `pools`, as far as measured, by device time."""
     points = facts.points
     points = points[points["rate"].notna() & (points["metric"] == "gpu_time")]
     small = points[points["case_pool_mib"] == SMALL_POOL]
-    return {
-        "gains": gains(small),
-        "sizes": sizes(small),
-        "pools": pools(points),
-        "tier": tier(facts, points),
-    }
+    return {"gains": gains(small), "sizes": sizes(small), "pools": pools(points)}
 
 
 def gains(points: pd.DataFrame) -> Chart | None:
@@ -122,35 +104,3 @@ def _lines(
     names = [NAMES.get(name, name) for name in order]
     y, what = alt.Y("rate:Q", title="payload, GB/s"), f"payload rate over {over}."
     return line_chart(rows, x, y, "line", names, what, BASIS_COLUMNS, selects)
-
-
-def tier_rates(points: pd.DataFrame) -> pd.DataFrame:
-    """Rates in GB/s of rows that lie partly in the peer's memory and partly in host memory, by the
-    peer's share: read one after the other, or at once over both links.
-
-    A row per machine, case, way and share, where rows of one size and number were measured from
-    both.
-    """
-    rates = points.pivot_table(index=["machine", "case"], columns="variant", values="rate")
-    both = rates.reindex(columns=[PEER, BASE]).dropna().reset_index()
-    rows = both.merge(pd.DataFrame({"share": SHARES}), how="cross")
-    by_peer, by_host = rows["share"] / rows[PEER], (1 - rows["share"]) / rows[BASE]
-    ways = {IN_TURN: by_peer + by_host, AT_ONCE: np.maximum(by_peer, by_host)}
-    return pd.concat([rows.assign(way=way, rate=1 / time) for way, time in ways.items()])
-
-
-def tier(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
-    """The rate over the peer's share, a line a way, in one case."""
-    rows = tier_rates(points).sort_values("case", kind="stable")
-    rows = rows[rows["case"].str.startswith("row_bytes=656,")]
-    return line_chart(
-        rows.assign(state=PREDICTED),
-        alt.X("share:Q", title="share in the peer's memory", axis=alt.Axis(format=".0%")),
-        alt.Y("rate:Q", title="payload, GB/s"),
-        "way",
-        (IN_TURN, AT_ONCE),
-        "computed rate of rows that lie in the peer's memory and in the host's, by the share of"
-        " the first.",
-        {"way": "way", "share": "share", "rate": "GB/s", "case": "case"},
-        [Select("case", "case", facts.study.headline)],
-    )

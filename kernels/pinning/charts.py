@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import altair as alt
@@ -25,11 +24,10 @@ from analysis.api.study import parse_case
 
 WAITS: Final = {
     "host_time": "until pinned",
-    "call_worst": "neighbour's longest call meanwhile",
-    "unpin_worst": "neighbour's longest call during unpinning",
+    "call_worst": "longest call",
+    "unpin_worst": "longest call, unpinning",
 }
-LINES: Final = ("until pinned", "longest call", "longest call, unpinning")
-"""Names of WAITS at the ends of lines."""
+"""Metrics in words; calls are those of another process."""
 OTHER_CALLS_MIB: Final = 512
 """Pinned while every kind of call is repeated."""
 COLUMNS: Final = {
@@ -52,18 +50,17 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     }
 
 
-def times(facts: StudyFacts, names: Mapping[str, str]) -> pd.DataFrame:
-    """Figures of these metrics beside another process that allocates; `what` is the metric in
-    words."""
-    rows = figures(facts, *names)
+def times(facts: StudyFacts) -> pd.DataFrame:
+    """Figures of WAITS beside another process that allocates; `what` is the metric in words."""
+    rows = figures(facts, *WAITS)
     rows = rows[(rows["beside"] == "process") & (rows["calls"] == "malloc")]
-    return rows.assign(what=rows["metric"].map(names))
+    return rows.assign(what=rows["metric"].map(WAITS))
 
 
 def waits(facts: StudyFacts) -> Chart | None:
     """A row a variant with its usual chunks and threads: the time to pin and the longest calls of
     another process."""
-    rows = times(facts, WAITS).sort_values("mib", ascending=False)
+    rows = times(facts).sort_values("mib", ascending=False)
     subjects = [variant.name for variant in facts.study.subjects]
     rows = rows[(rows["mib"] != OTHER_CALLS_MIB) & rows["variant"].isin(subjects)]
     rows = rows[rows["chunk_mib"].isna() & rows["threads"].isna()]
@@ -83,7 +80,7 @@ def waits(facts: StudyFacts) -> Chart | None:
 
 def chunk_sizes(facts: StudyFacts) -> Chart | None:
     """Lines over the size of a chunk: the time to pin, and the longest calls."""
-    rows = times(facts, dict(zip(WAITS, LINES, strict=True)))
+    rows = times(facts)
     size = parse_case(facts.study.headline)["mib"]
     rows = rows[(rows["variant"] == "chunks") & rows["threads"].isna() & (rows["mib"] == size)]
     rows = rows.fillna({"chunk_mib": facts.study.constants["chunk_mib"]})
@@ -94,7 +91,7 @@ def chunk_sizes(facts: StudyFacts) -> Chart | None:
         alt.X("chunk_mib:Q", title="chunk, MiB", scale=alt.Scale(type="log", base=2)),
         alt.Y("median:Q", title="time", scale=log_scale(), axis=si_axis("s")),
         "what",
-        LINES,
+        list(WAITS.values()),
         "time to pin and longest calls of another process over the size of a chunk.",
         COLUMNS,
     )

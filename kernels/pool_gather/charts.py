@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -61,7 +62,7 @@ def pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     rows = rows.assign(place=rows["case_layout"].map(PLACES)).sort_values("case_layout")
     rows = rows.drop_duplicates(["machine", "variant", "place", "case_pool_mib"])
     ends = points["case_pool_mib"].min(), points["case_pool_mib"].max()
-    rows = pd.concat([rows, predicted(facts, {*rows["machine"]}, ends)], ignore_index=True)
+    rows = pd.concat([rows, predicted(facts, [*rows["machine"].unique()], ends)], ignore_index=True)
     lines = rows["case_layout"].map(PLACES).mask(rows["variant"] == BOTH, "CPU and SMs")
     return line_chart(
         rows.assign(line=lines, pool_gib=rows["case_pool_mib"] / 1024),
@@ -77,7 +78,9 @@ def pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     )
 
 
-def predicted(facts: StudyFacts, machines: set[str], ends: tuple[float, float]) -> pd.DataFrame:
+def predicted(
+    facts: StudyFacts, machines: Sequence[str], ends: tuple[float, float]
+) -> pd.DataFrame:
     """The model's rates of the base step, device times, on these machines, from the smallest to the
     largest pool in MiB."""
     variant, headline = facts.study.variant(BASE), parse_case(facts.study.headline)
@@ -92,7 +95,8 @@ def predicted(facts: StudyFacts, machines: set[str], ends: tuple[float, float]) 
         {f"case_{key}": value for key, value in case.values.items()}
         | {"machine": machine, "variant": BASE, "state": PREDICTED}
         | {"case": case.id, "rate": case.payload_bytes / seconds / 1e9}
-        for machine in machines & facts.chips.keys()
+        for machine in machines
+        if machine in facts.chips
         for case in cases
         if math.isfinite(seconds := facts.chips[machine].seconds(variant, case))
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -13,61 +12,56 @@ from analysis.api.quantities import quantity, runs_phrase
 
 LISTED: Final = "direction=h2d,host=scattered,device=scattered,busy=0"
 GATHER: Final = "bs=128,topk=2048,draw=with_replacement"
+POOL: Final = "pool_mib=188,layout"
 
 
-@dataclass(frozen=True)
-class Part:
-    """A figure of an answer, with its words; a payload rate if `is_rate`."""
+class Part(NamedTuple):
+    """A figure of an answer, with its words."""
 
     words: str
     variant: str
     metric: str
     case: str
-    is_rate: bool = False
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question, the thread that asks it, and what the parts of a study answer."""
+class Question(NamedTuple):
+    """A question, the thread that asks it, and what the parts of a study answer. Their times become
+    payload rates if they are `rates`."""
 
     asked: str
     thread: str
     measured: str
     study: str
     parts: Sequence[Part]
+    rates: bool = True
 
 
-ROWS: Final = "Are rows whose starts are no multiples of 64 bytes slower?"
-ROWS_THREAD: Final = "sgl-project/sglang/pull/37617"
+ROWS: Final = (
+    "Are rows whose starts are no multiples of 64 bytes slower?",
+    "sgl-project/sglang/pull/37617",
+)
 QUESTIONS: Final = (
     Question(
-        ROWS,
-        ROWS_THREAD,
+        *ROWS,
         "262,144 rows from 188 MiB by our kernel, by the bytes of a row",
         "h2d_gather",
         [
-            Part(size, variant, "gpu_time", GATHER, is_rate=True)
-            for size, variant in (
-                ("656", "v3_loads_first"),
-                ("640", "v3_row_640"),
-                ("672", "v3_row_672"),
-            )
+            Part("656", "v3_loads_first", "gpu_time", GATHER),
+            Part("640", "v3_row_640", "gpu_time", GATHER),
+            Part("672", "v3_row_672", "gpu_time", GATHER),
         ],
     ),
     Question(
-        ROWS,
-        ROWS_THREAD,
+        *ROWS,
         "262,144 rows from 188 MiB by sglang's copy of planned rows, by the bytes of a row",
         "pool_gather",
         [
-            Part(
-                f"{size}",
-                f"sglang_planned{end}",
-                "gpu_time",
-                f"rows=262144,pool_mib=188,layout=scattered,row_bytes={size}",
-                is_rate=True,
+            Part(size, name, "gpu_time", f"rows=262144,{POOL}=scattered,row_bytes={size}")
+            for size, name in (
+                ("656", "sglang_planned"),
+                ("640", "sglang_planned_640"),
+                ("576", "sglang_planned_576"),
             )
-            for size, end in ((656, ""), (640, "_640"), (576, "_576"))
         ],
     ),
     Question(
@@ -76,18 +70,12 @@ QUESTIONS: Final = (
         "16 MiB as 128 pieces in one, two or eight fragments each, from an idle stream",
         "transfers",
         [
-            Part(
-                f"{words}, {count // 128}",
-                variant,
-                "host_time",
-                f"size={2**24 // count},count={count},{LISTED}",
-                is_rate=True,
-            )
-            for variant, words in (
+            Part(f"{words}, {n // 128}", name, "host_time", f"size={2**24 // n},count={n},{LISTED}")
+            for name, words in (
                 ("pinned_list_batch", "one call"),
                 ("pinned_list_gather", "a kernel"),
             )
-            for count in (128, 256, 1024)
+            for n in (128, 256, 1024)
         ],
     ),
     Question(
@@ -96,15 +84,12 @@ QUESTIONS: Final = (
         "sglang's copies of 262,144 single rows from 188 MiB, and of 32,768 in pages of such rows",
         "pool_gather",
         [
-            Part(f"{what}, {words}", variant, "gpu_time", f"{case}", is_rate=True)
+            Part(f"{what}, {words}", name, "gpu_time", case)
             for what, case in (
-                ("single", "rows=262144,pool_mib=188,layout=scattered"),
-                *(
-                    (f"pages of {rows}", f"rows=32768,pool_mib=188,layout=pages_{rows}")
-                    for rows in (1, 4, 16, 64, 128)
-                ),
+                ("single", f"rows=262144,{POOL}=scattered"),
+                *((f"pages of {n}", f"rows=32768,{POOL}=pages_{n}") for n in (1, 4, 16, 64, 128)),
             )
-            for variant, words in (("sglang_tma", "TMA"), ("sglang_pages", "registers"))
+            for name, words in (("sglang_tma", "TMA"), ("sglang_pages", "registers"))
         ],
     ),
     Question(
@@ -113,10 +98,11 @@ QUESTIONS: Final = (
         "an allocation or free after the host has waited for the GPU, by threshold",
         "fragmentation",
         [
-            Part(f"{what}, {words}", variant, "op_time", f"pattern={pattern},after=wait")
+            Part(f"{what}, {words}", name, "op_time", f"pattern={pattern},after=wait")
             for pattern, what in (("hot_pair", "4 KiB"), ("transformer_training", "4 to 320 MB"))
-            for variant, words in (("rmm_async", "maximum"), ("rmm_async_released", "0"))
+            for name, words in (("rmm_async", "maximum"), ("rmm_async_released", "0"))
         ],
+        rates=False,
     ),
     Question(
         "What does PyTorch pin for a request just above a power of two?",
@@ -128,6 +114,7 @@ QUESTIONS: Final = (
             for mib in (1024, 1025)
             for metric in ("held_bytes", "host_time")
         ],
+        rates=False,
     ),
     Question(
         "How long does a small copy wait behind a large one?",
@@ -136,14 +123,15 @@ QUESTIONS: Final = (
         "duplex",
         [
             Part(
-                f"{chunk}{words}",
+                f"{mib}{words}",
                 "copy_behind",
                 "small_behind",
-                f"size=4096,behind_mib=1024,chunk_mib={chunk},between={between}",
+                f"size=4096,behind_mib=1024,chunk_mib={mib},between={between}",
             )
-            for chunk in (1024, 256, 32, 4, 1)
+            for mib in (1024, 256, 32, 4, 1)
             for between, words in (("nothing", ""), ("kernels", " with kernels"))
         ],
+        rates=False,
     ),
 )
 
@@ -174,7 +162,7 @@ def _answer(facts: StudyFacts, machine: str, question: Question) -> list[str]:
         if row is None or row.stale:
             continue
         value, unit = row.median, row.unit
-        if part.is_rate:
+        if question.rates:
             value, unit = facts.study.payloads[part.variant, part.case] / value, "B/s"
         texts.append(f"{part.words}: {quantity(value, unit)}")
         runs.append((row.runs, row.hosts))

@@ -1,8 +1,7 @@
-"""Charts of this study: the fastest way in each cell, the fitted lines, and when pinning pays."""
+"""Charts of this study: the fastest way in each cell, and the fitted lines."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -22,11 +21,10 @@ from analysis.api.charts import (
     present,
     samples_addresses,
     si_axis,
-    steps_chart,
 )
 from analysis.api.model import PREDICTED
 from analysis.api.quantities import INTERVAL, binary, quantity, quantity_interval, ratio
-from analysis.api.study import Floats, Study
+from analysis.api.study import Floats
 
 from .answers import ANY
 from .kinds import MEMORIES, memory_of, method_of
@@ -40,30 +38,12 @@ MIN_SIZES: Final = 4
 SMALL_BYTES: Final = 24_576
 """To the device, copies up to this size take less device time than the latency of larger ones. They
 are no part of that line."""
-OF_HOLDING: Final = ("allocate_time", "register_time", "free_time")
-"""The times that memory costs once."""
 BY_DIRECTION: Final = Select("direction", "direction", "h2d")
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:
     """Charts by their names on the page; None without data."""
-    return {
-        "steps": steps_chart(replace(facts, study=at_headline(facts.study))),
-        "map": fastest_ways(facts),
-        "lines": lines(facts),
-        "break_even": break_even(facts),
-    }
-
-
-def at_headline(study: Study) -> Study:
-    """The study reduced to variants that move the headline's piece, and to cases of one piece."""
-    variants = []
-    for variant in study.variants:
-        single = [c for c in variant.cases if {*c.values} == {"size", "count", "direction"}]
-        cases = tuple(case for case in single if case["count"] == 1)
-        if study.headline in {case.id for case in cases}:
-            variants.append(replace(variant, cases=cases))
-    return replace(study, variants=tuple(variants))
+    return {"map": fastest_ways(facts), "lines": lines(facts)}
 
 
 def map_table(facts: StudyFacts) -> pd.DataFrame:
@@ -80,7 +60,7 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
     cell = ["machine", "direction", "memory", "size", "count"]
     rows = pd.concat([rows.assign(memory=ANY), rows]).sort_values("median", kind="stable")
     rank = rows.groupby(cell).cumcount()
-    after = rows.loc[rank == 1, [*cell, "variant", "median", "ci_low"]]
+    after = rows.loc[rank == 1, [*cell, "ci_low"]]
     loop = rows.loc[rows["method"] == LOOP, [*cell, "median"]].drop_duplicates(cell)
     found = rows[rank == 0].merge(after, on=cell, suffixes=("", "_next")).sort_values(cell)
     found = found.merge(loop, how="left", on=cell, suffixes=("", "_loop"))
@@ -91,7 +71,6 @@ def map_table(facts: StudyFacts) -> pd.DataFrame:
         time=[quantity(seconds, "s") for seconds in found["median"]],
         interval=[*map(partial(quantity_interval, unit="s"), *times)],
         rate=(found["size"] * found["count"] / found["median"] / 1e9).map("{:.3g}".format),
-        by=(found["median_next"] / found["median"]).map(ratio),
         loop=[ratio(one) if one > 1 else "" for one in gain],
         surely=np.where(found["ci_high"] < found["ci_low_next"], "yes", "no"),
         href=samples_addresses(found),
@@ -110,9 +89,7 @@ def fastest_ways(facts: StudyFacts) -> Chart | None:
         "interval": INTERVAL,
         "rate": "GB/s",
         "loop": "times as fast as the loop",
-        "variant_next": "next",
-        "by": "times as fast as the next",
-        "surely": "intervals apart",
+        "surely": "faster than the next",
     }
     sizes = [binary(size) for size in sorted(set(table["size"]), reverse=True)]
     legend = alt.Legend(title=None, values=present(METHODS, table["method"]))
@@ -130,9 +107,9 @@ def fastest_ways(facts: StudyFacts) -> Chart | None:
     )
 
 
-def single_copies(facts: StudyFacts) -> pd.DataFrame:
-    """Figures of loops of one piece, by each clock that describes them, and their `memory`."""
-    rows = fresh_figures(facts, "gpu_time", "host_time")
+def single_copies(facts: StudyFacts, *clocks: str) -> pd.DataFrame:
+    """Figures of loops of one piece, by these clocks if they describe them, and their `memory`."""
+    rows = fresh_figures(facts, *clocks)
     rows = rows[rows["variant"].isin([f"{kind}_{LOOP}" for kind in MEMORIES])]
     rows = rows[(rows["count"] == 1) & rows["direction"].isin(DIRECTIONS)]
     # If the CPU takes part in a copy, the time between events does not describe it.
@@ -164,7 +141,9 @@ def fit_line(size: Floats, seconds: Floats) -> tuple[float, float] | None:
 def lines(facts: StudyFacts) -> Chart | None:
     """Times of one copy over its size as points, and the fitted lines, by kind of memory."""
     parts = [pd.DataFrame()]
-    groups = single_copies(facts).groupby(["metric", "direction", "machine", "variant"])
+    groups = single_copies(facts, "gpu_time", "host_time").groupby(
+        ["metric", "direction", "machine", "variant"]
+    )
     for (metric, direction, _, name), rows in groups:
         sizes, seconds = (rows[column].to_numpy(float) for column in ("size", "median"))
         is_small = (sizes <= SMALL_BYTES) & ((metric, direction) == ("gpu_time", "h2d"))
@@ -193,60 +172,3 @@ def lines(facts: StudyFacts) -> Chart | None:
         },
         [BY_DIRECTION, Select("clock", "clock", facts.study.metrics["host_time"].label)],
     )
-
-
-def break_even_table(facts: StudyFacts) -> pd.DataFrame:
-    """Number of `copies` after which memory has paid for itself, compared with pageable memory.
-
-    One row per machine, kind, size and direction: the extra cost of allocating and freeing, divided
-    by the time that each copy saves. NaN for a kind whose copies save nothing.
-    """
-    of_memory, of_copy = ["machine", "memory", "size"], ["machine", "size", "direction"]
-    parts = fresh_figures(facts, *OF_HOLDING)
-    parts = parts[parts["variant"].str.endswith("_price")]
-    parts = parts.assign(memory=parts["variant"].map(memory_of))
-    once = parts.groupby(of_memory)["median"].sum()
-    table = single_copies(facts)
-    table = table[table["metric"] == "host_time"].join(once.rename("cost"), on=of_memory)
-    plain = table[table["memory"] == "pageable"].set_index(of_copy)[["median", "cost"]]
-    table = table[table["memory"] != "pageable"].join(plain.add_suffix("_plain"), on=of_copy)
-    extra, saved = table["cost"] - table["cost_plain"], table["median_plain"] - table["median"]
-    copies = (extra.clip(lower=0) / saved).where(saved > 0)
-    return table.assign(
-        size_text=table["size"].map(binary),
-        copies=copies,
-        label=copies.map(copies_text),
-        extra=[quantity(one, "s") if one > 0 else "nothing" for one in extra],
-        saved=[quantity(one, "s") if one > 0 else "nothing" for one in saved],
-    ).loc[extra.notna() & saved.notna()]
-
-
-def copies_text(copies: float) -> str:
-    """A number of copies to break even: whole, `at once` for none, `never` for NaN."""
-    if np.isnan(copies):
-        return "never"
-    return f"{np.ceil(copies):,.0f}" if copies > 0 else "at once"
-
-
-def break_even(facts: StudyFacts) -> Chart | None:
-    """A row for each kind of memory, a column for each size: copies to break even, as text,
-    because most counts are small."""
-    table = break_even_table(facts)
-    if table.empty:
-        return None
-    sizes = [binary(size) for size in sorted(set(table["size"]))]
-    bare = alt.Axis(domain=False, ticks=False, grid=False, labelAngle=0)
-    top = alt.Axis(**bare.to_dict(), orient="top")
-    x = alt.X("size_text:N", sort=sizes, title="copies to break even, by size", axis=top)
-    y = alt.Y("memory:N", sort=list(MEMORIES), title=None, axis=bare)
-    words = alt.Chart().mark_text().encode(x=x, y=y, text="label:N")
-    what = "copies after which memory of each kind and size has paid for itself against pageable"
-    columns = {
-        "memory": "memory",
-        "size_text": "size",
-        "label": "copies",
-        "extra": "costs more",
-        "saved": "saved by a copy",
-    }
-    drawing = words.properties(height=alt.Step(24))
-    return Chart(drawing, table, f"{what} memory.", columns, [BY_DIRECTION])

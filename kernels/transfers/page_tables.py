@@ -1,4 +1,5 @@
-"""The table of all ways by size: the call to take, then rate and cost of every way."""
+"""Tables of the page: the call to take by size, with rate and cost of every way, and when pinning
+pays."""
 
 from __future__ import annotations
 
@@ -6,13 +7,21 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
+import numpy as np
 from markupsafe import Markup
 
 from analysis.api.answers import ARRIVED, Point, Situation
-from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence, situations_of
+from analysis.api.charts import (
+    PageTable,
+    StudyFacts,
+    fresh_figures,
+    machines_by_evidence,
+    situations_of,
+)
 from analysis.api.quantities import binary, runs_phrase, whole
 
 from .answers import ANY, questions
+from .charts import single_copies
 from .kinds import memory_of, method_of
 from .measured import moves
 
@@ -27,6 +36,9 @@ LAYOUTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 """In the order of the table, each with its question and situation."""
 COLUMNS: Final = ("pieces", "size", "number", "use", "rate", "call returns after", "other calls")
+OF_HOLDING: Final = ("allocate_time", "register_time", "free_time")
+"""The times that memory costs once."""
+PLAIN: Final = "pageable"
 NO_BREAK: Final = "\u00a0"
 
 Bases = Mapping[tuple[str, str, int, int], str]
@@ -87,4 +99,36 @@ def _other(way: str, cells: list[str]) -> str:
     return " ".join([name, rate, *([f"({returns})"] if returns else [])]).replace(" ", NO_BREAK)
 
 
-TABLES: Final = {"ways": ways}
+def break_even(facts: StudyFacts) -> PageTable:
+    """Number of copies after which memory has paid for itself, compared with pageable memory: the
+    extra cost of allocating and freeing, divided by the time that each copy saves."""
+    of_memory, of_copy = ["machine", "memory", "size"], ["machine", "direction", "size"]
+    once = fresh_figures(facts, *OF_HOLDING)
+    once = once.assign(memory=once["variant"].map(memory_of))
+    table = single_copies(facts, "host_time")
+    table = table.join(once.groupby(of_memory)["median"].sum().rename("cost"), on=of_memory)
+    plain = table[table["memory"] == PLAIN].set_index(of_copy)[["median", "cost"]]
+    table = table[table["memory"] != PLAIN].join(plain.add_suffix("_plain"), on=of_copy)
+    extra, saved = table["cost"] - table["cost_plain"], table["median_plain"] - table["median"]
+    copies = (extra.clip(lower=0) / saved).where(saved > 0, np.inf)[extra.notna() & saved.notna()]
+    table = table.assign(copies=copies.map(_copies), memory=table["memory"].str.replace("_", " "))
+    table = table.dropna(subset="copies")
+    wide = table.pivot(index=["machine", "direction", "memory"], columns="size", values="copies")
+    words = facts.study.case_words
+    rows = [
+        [facts.inputs.called(machine), words[f"direction={direction}"], memory, *copies]
+        for (machine, direction, memory), *copies in wide.fillna("").itertuples()
+    ]
+    sizes = [binary(size) for size in sorted({*table["size"]})]
+    columns = ["machine", "direction", "memory", *sizes]
+    return PageTable(columns, rows, "No machine has measured these costs yet.", sizes)
+
+
+def _copies(copies: float) -> str:
+    """A number of copies: whole, `at once` for none, `never` for infinity."""
+    if np.isinf(copies):
+        return "never"
+    return whole(np.ceil(copies)) if copies > 0 else "at once"
+
+
+TABLES: Final = {"ways": ways, "break_even": break_even}

@@ -25,7 +25,7 @@ from tests.repository import STUDIES
 from tests.synthetic import measured_row
 
 HOT_SET, TRANSLATION = STUDIES["hot_set"], STUDIES["translation"]
-PEERS, NVLINK = (load_python(STUDIES["peers"], name) for name in ("charts", "page_tables"))
+NVLINK = load_python(STUDIES["peers"], "page_tables")
 STEP, MISSES_ALONE = "v3_block_per_request", "ceiling_misses_alone"
 GIB = 2**30
 
@@ -95,14 +95,3 @@ def test_costs_of_a_row_over_nvlink_predict_the_sizes_that_were_held_back() -> N
     seconds[3] *= 1.25  # which does not enter the fit
     found, errors = NVLINK.costs(sizes, seconds)
     assert found == pytest.approx(made) and errors == pytest.approx([0, -0.2, 0, 0], abs=1e-9)
-
-
-def test_a_tier_lies_between_the_host_and_the_peer() -> None:
-    points = [
-        {"machine": "box", "case": "a", "variant": name, "rate": rate}
-        for name, rate in {"pulled": 400.0, "from_host": 50.0}.items()
-    ]
-    rates = PEERS.tier_rates(pd.DataFrame(points)).set_index(["way", "share"])["rate"]
-    ways = PEERS.IN_TURN, PEERS.AT_ONCE
-    for share, expected in {0: [50, 50], 0.5: [800 / 9, 100], 1: [400, 400]}.items():
-        assert [rates[way, share] for way in ways] == pytest.approx(expected)
