@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from analysis.api.answers import ARRIVED, Point, Situation
+from analysis.api.answers import ARRIVED, Point, Situation, questions_of
 from analysis.api.charts import PageTable, StudyFacts, machines_by_evidence, situations_of
 from analysis.api.quantities import binary, runs_phrase, whole
 
-from .answers import ANY, questions
+from .answers import ANY
 from .kinds import memory_of, method_of
 from .measured import moves
 
@@ -38,7 +38,7 @@ def ways(facts: StudyFacts) -> PageTable:
     is of the machine with most evidence that has it."""
     found = {
         (here.question.name, here.machine, *here.where.values()): here
-        for question in questions(facts.study)
+        for question in questions_of(facts.study)
         for here in situations_of(facts, question)
     }
     # The full grid has too many sizes and numbers for a table.
@@ -65,7 +65,7 @@ def _row(name: Markup, here: Situation, point: Point, bases: Bases) -> list[obje
     found = here.answer(point)
     assert found is not None, "a measured point has an answer"
     size, count, *_ = (*point, 1)
-    _, _, rate, _, returns, *_ = here.row(found, found.way)
+    figures = here.figures(found, found.way)
     asked = {axis.name: axis.text(n) for axis, n in zip(here.question.axes, point, strict=True)}
     address = urlencode({"ask": here.question.name, **asked, **here.where})
     return [
@@ -73,18 +73,21 @@ def _row(name: Markup, here: Situation, point: Point, bases: Bases) -> list[obje
         Markup('<a href="../../what_to_call/?{}#form">{}</a>').format(address, binary(size)),
         whole(count),
         Markup("<code>{}</code>").format(found.way),
-        rate,
-        returns,
-        ", ".join(_other(way, here.row(found, way)) for way in found.seconds if way != found.way),
+        figures["rate"],
+        figures["call returns after"],
+        ", ".join(
+            _other(way, here.figures(found, way)) for way in found.seconds if way != found.way
+        ),
     ]
 
 
-def _other(way: str, cells: list[str]) -> str:
+def _other(way: str, figures: Mapping[str, str]) -> str:
     """`gather 44.4 GB/s (8.458 µs)`: a way, its rate and the caller's cost, on one line."""
     memory, call = memory_of(way), method_of(way).removeprefix("list_")
     name = call if memory == "pinned" else f"{memory}_{call}"
-    _, _, rate, _, returns, *_ = cells
-    return " ".join([name, rate, *([f"({returns})"] if returns else [])]).replace(" ", NO_BREAK)
+    returns = figures["call returns after"]
+    parts = [name, figures["rate"], f"({returns})" * bool(returns)]
+    return " ".join(filter(None, parts)).replace(" ", NO_BREAK)
 
 
 TABLES: Final = {"ways": ways}

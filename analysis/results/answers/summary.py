@@ -1,4 +1,4 @@
-"""The answers of a machine as files: all of them, and a summary of a few rows for an engine.
+"""A summary of a machine's answers in a few rows, for an engine.
 
 The summary's rows are the leaves of a tree that is grown greedily: the leaf that loses the most
 time beyond 5 % over the answers is split where its halves lose least.
@@ -15,10 +15,9 @@ import numpy as np
 
 from analysis.results.answers.question import Question, Situation
 from analysis.results.answers.rule import NEAR, WITHIN, answer
+from analysis.results.answers.table import head
 
-FORMAT: Final = "hotpath-answers"
 SUMMARY: Final = "hotpath-answers-summary"
-VERSION: Final = 1
 MAX_ROWS: Final = 30
 """Maximum number of rows of a question."""
 UNMEASURED: Final = 2.0
@@ -26,35 +25,6 @@ UNMEASURED: Final = 2.0
 
 TIE: Final = math.log1p(WITHIN)
 """Of two ways within this distance of logarithms, either may be kept."""
-
-
-def as_file(question: Question, situations: Sequence[Situation]) -> dict[str, Any]:
-    """The answers of a machine as JSON for a program, as docs/contract.md describes it."""
-    tables = []
-    for here in situations:
-        answers, spans = here.all_answers
-        cells = [
-            {
-                "way": one.way,
-                "cells": one.corners,
-                "seconds": {w: [float(f"{s:.4g}") for s in one.seconds[w]] for w in one.seconds},
-            }
-            for one in answers
-        ]
-        tables.append({"where": here.where, "spans": spans, "answers": cells})
-    rule = {"within": WITHIN, "near": NEAR, "multiple": question.multiple}
-    return {**_head(FORMAT, question, situations), **rule, "tables": tables}
-
-
-def _head(kind: str, question: Question, situations: Sequence[Situation]) -> dict[str, Any]:
-    return {
-        "format": kind,
-        "version": VERSION,
-        "question": question.name,
-        "machine": situations[0].machine,
-        "axes": [axis.name for axis in question.axes],
-        "ways": {name: vars(way) for name, way in question.ways.items()},
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +47,7 @@ class Tree:
         cells, over = [], []
         for here in situations:
             for point, times in here.times.items():
-                found = answer({point: times}, self.ways, point)
+                found = answer(here.times, self.ways, [point])
                 assert found is not None, "a measured point has an answer"
                 seconds = [times.get(way, UNMEASURED * times[found.way]) for way in self.ways]
                 cells.append([*here.where.values(), *point])
@@ -179,8 +149,7 @@ def summarised(question: Question, situations: Sequence[Situation]) -> dict[str,
     leaves = sorted(tree.leaves, key=lambda leaf: -len(leaf.places))
     over = np.concatenate([tree.over[leaf.places, tree.way(leaf)] for leaf in leaves])
     return {
-        **_head(SUMMARY, question, situations),
-        "within": WITHIN,
+        **head(SUMMARY, question),
         "cells": len(over),
         "agree_within_5_percent": round(float((over <= 1 + WITHIN).mean()), 4),
         "agree_within_10_percent": round(float((over <= 1 + 2 * WITHIN).mean()), 4),
