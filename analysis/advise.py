@@ -19,10 +19,9 @@ from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.files import write_whole
 from analysis.base.quantities import quantity
+from analysis.results.answers.files import answer_table, summarised
 from analysis.results.answers.question import Question, Situation, questions_of, situations
 from analysis.results.answers.rule import Answer, Point
-from analysis.results.answers.summary import summarised
-from analysis.results.answers.table import answer_table
 from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, discover

@@ -4,8 +4,8 @@ Host memory is flushed from the caches before a device reads it: a device reads 
 private cache more slowly than one in memory, because the core has to be asked, and woken if it
 sleeps.
 
-The speed of cores and memory changes CPU times between hosts and within one, so it is measured
-around every round. The spin and the copy are the same work everywhere.
+The speed of memory changes CPU times between hosts and within one, so it is measured around every
+round. The copy is the same work everywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from analysis.results.store.keys import Look
 LIBRARY = BUILD / "cpu_cache.so"
 _CHUNK = 4 * 2**20
 """Number of bytes that a thread flushes at a time."""
-SPIN_TURNS: Final = 200_000
 COPY_BYTES: Final = 64 * 2**20
 REPEATS: Final = 5
 """Repetitions, of which the shortest counts: a disturbance is no property of the host."""
@@ -111,29 +110,21 @@ def _library() -> ctypes.CDLL:
 def conditions() -> Look:
     """Measure the host, in about a tenth of a second.
 
-    `spin_s`: SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: bytes read and written
-    as one core copies COPY_BYTES. `busy_share`: share of the cores that others used meanwhile.
+    `copy_bytes_per_s`: bytes read and written as one core copies COPY_BYTES. `busy_share`: share of
+    the cores that others used meanwhile.
     """
     source, target = _buffers()
     psutil.cpu_percent()  # begins the time that the next call is about
     started, own = time.perf_counter(), time.process_time()
-    spin_s = min(repeat(_spin, number=1, repeat=REPEATS))
     copy_s = min(repeat(lambda: np.copyto(target, source), number=1, repeat=REPEATS))
     available_s = (time.perf_counter() - started) * (psutil.cpu_count() or 1)
     own_share = (time.process_time() - own) / available_s
     return Look(
-        spin_s=spin_s,
         copy_bytes_per_s=2 * COPY_BYTES / copy_s,
         busy_share=max(0.0, round(psutil.cpu_percent() / 100 - own_share, 3)),
         steal_s=psutil.cpu_times().steal,
         throttled_periods=throttled_periods(),
     )
-
-
-def _spin() -> None:
-    total = 0
-    for turn in range(SPIN_TURNS):
-        total += turn
 
 
 @cache

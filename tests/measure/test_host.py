@@ -47,7 +47,7 @@ def test_only_cores_that_others_use_count_as_busy(
     use_built_library(monkeypatch)
     found = conditions()
     assert found.busy_share == pytest.approx(others / 8, abs=0.01)
-    assert 1e-4 < found.spin_s < 1 and 1e8 < found.copy_bytes_per_s < 1e12
+    assert 1e8 < found.copy_bytes_per_s < 1e12
 
 
 def test_hosts_are_distinguished_without_revealing_their_names(

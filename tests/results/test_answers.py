@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.results.answers.files import summarised
 from analysis.results.answers.judged import (
     near_best,
     near_time,
@@ -29,7 +30,6 @@ from analysis.results.answers.question import (
     unmeasured,
 )
 from analysis.results.answers.rule import Answer, Grid, Point, Spans, Times, all_answers, answer
-from analysis.results.answers.summary import summarised
 from tests.repository import STUDIES
 
 (PIECES,) = [one for one in questions_of(STUDIES["transfers"]) if one.name == "pieces"]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from analysis.results.answers.files import answer_table
 from analysis.results.answers.judged import quality_rows, rule_text
 from analysis.results.answers.question import (
     Choice,
@@ -19,7 +20,6 @@ from analysis.results.answers.question import (
     situations,
     unmeasured,
 )
-from analysis.results.answers.table import answer_table
 from analysis.site.facts.journeys import machines_by_evidence
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python

@@ -13,8 +13,7 @@ import pandas as pd
 
 from analysis.base.quantities import quantity
 from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
-from analysis.results.model.parameters import BINDS, NAMES, TRANSLATION
-from analysis.results.model.terms import METRIC
+from analysis.results.model.terms import BINDS, METRIC, NAMES, TRANSLATION
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.tables.rows import ClaimRow, rows_of
 from analysis.site.check.faults import Fault
