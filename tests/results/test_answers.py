@@ -29,7 +29,7 @@ from analysis.results.answers.question import (
     questions_of,
     unmeasured,
 )
-from analysis.results.answers.rule import Answer, Grid, Point, Spans, Times, all_answers, answer
+from analysis.results.answers.rule import Grid, Point, Times, all_answers, answer, look_up
 from tests.repository import STUDIES
 
 (PIECES,) = [one for one in questions_of(STUDIES["transfers"]) if one.name == "pieces"]
@@ -79,16 +79,6 @@ def test_the_simplest_of_equally_fast_ways_of_every_corner_is_taken() -> None:
     assert answer({(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}, ORDER, ends) is None
 
 
-def looked_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
-    """The answer in `spans`, as the script of a form looks it up."""
-    for low, high, inner in spans:
-        if low <= asked[0] <= high:
-            if isinstance(inner, int):
-                return answers[inner]
-            return looked_up(answers, inner, asked[1:])
-    return None
-
-
 POINTS = st.tuples(st.integers(1, 40), st.integers(1, 40))
 WAYS = st.dictionaries(st.sampled_from(ORDER), st.floats(1, 9), min_size=1)
 
@@ -98,7 +88,7 @@ def test_spans_hold_the_answer_to_every_question(times: Times) -> None:
     answers, spans = all_answers(times, ORDER)
     values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
     for asked in product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2):
-        assert looked_up(answers, spans, asked) == answer(times, ORDER, Grid(times).corners(asked))
+        assert look_up(answers, spans, asked) == answer(times, ORDER, Grid(times).corners(asked))
 
 
 def box(times: Times, question: Question = PIECES, **where: str) -> Situation:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.results.answers.question import FIGURES, Question, Situation
-from analysis.results.answers.rule import NEAR, WITHIN, Answer, all_answers, answer
+from analysis.results.answers.rule import NEAR, WITHIN, Answer, answer
 
 FORMAT: Final = "hotpath-answers"
 VERSION: Final = 1
@@ -38,7 +38,7 @@ def answer_table(question: Question, found: Sequence[Situation]) -> dict[str, An
     """All answers in the situations, by the machine and the choices of each."""
     tables = []
     for here in found:
-        answers, spans = all_answers(here.times, question.offered, question.shipped)
+        answers, spans = here.table
         tables.append(
             {
                 "where": {**here.where, "machine": here.machine},

@@ -19,7 +19,15 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import binary, digits, extent, percent, quantity, ratio, whole
-from analysis.results.answers.rule import Answer, Grid, Point, answer, nearest
+from analysis.results.answers.rule import (
+    Answer,
+    Point,
+    Spans,
+    all_answers,
+    answer,
+    look_up,
+    nearest,
+)
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
 
@@ -190,15 +198,13 @@ class Situation:
         return ", ".join(f"{one.label} {one.options[self.where[one.name]]}" for one in choices)
 
     @cached_property
-    def _grid(self) -> Grid:
-        return Grid(self.times)
+    def table(self) -> tuple[list[Answer], Spans]:
+        """All answers, and where each holds."""
+        return all_answers(self.times, self.question.offered, self.question.shipped)
 
     def answer(self, asked: Point) -> Answer | None:
         """The answer to a question; None if it was not measured."""
-        if asked[0] % self.question.multiple:
-            return None
-        corners = self._grid.corners(asked)
-        return answer(self.times, self.question.offered, corners, self.question.shipped)
+        return None if asked[0] % self.question.multiple else look_up(*self.table, asked)
 
     def lines(self, found: Answer) -> list[str]:
         """The answer, the cells that it comes from, and what else to know."""
