@@ -14,15 +14,14 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from analysis.base.cli import fail_in_one_line, program
 from analysis.base.errors import FieldError, HotpathError, require_known
 from analysis.base.files import write_whole
 from analysis.base.quantities import quantity
-from analysis.results.answers.question import COLUMNS, Question, Situation, questions_of, situations
+from analysis.results.answers.files import answer_table, summarised
+from analysis.results.answers.question import Question, Situation, questions_of, situations
 from analysis.results.answers.rule import Answer, Point
-from analysis.results.answers.summary import as_file, summarised
 from analysis.results.collect import collect
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, discover
@@ -59,27 +58,26 @@ def measured(
     return situations(question, studies, study, summary)
 
 
-def lines(here: Situation, found: Answer, asked: Point) -> Iterator[str]:
+def answer_lines(here: Situation, found: Answer, asked: Point) -> Iterator[str]:
     """The answer, and a line for every way measured in the same cells, the fastest first."""
     about = [f"{here.machine}: {here.question.point_text(asked)}", here.in_words]
     yield ", ".join(filter(None, about))
     yield from here.lines(found)
     yield f"Interpolated: {quantity(found.time_at(asked, found.way), 's')}."
     for way in found.seconds:
-        cells = dict(zip(COLUMNS, here.row(found, way), strict=True))
-        rest = [f"{name}: {text}" for name, text in cells.items() if text and name != "way"]
-        yield f"  {way:22} {'; '.join(rest)}"
+        figures = {**here.figures(found, way), "takes": here.question.ways[way].takes}
+        yield f"  {way:22} {'; '.join(f'{name}: {text}' for name, text in figures.items() if text)}"
 
 
-def as_object(here: Situation, found: Answer | None, asked: Point) -> dict[str, Any]:
+def answer_json(here: Situation, found: Answer | None, asked: Point) -> str:
     """The answer as JSON; the way is null without one."""
     question = here.question
-    said: dict[str, Any] = {"machine": here.machine, "question": question.name, **here.where}
-    said |= {axis.name: value for axis, value in zip(question.axes, asked, strict=True)}
+    place = {"machine": here.machine, "question": question.name, **here.where}
+    said = {**place, **question.values(asked)}
     if found is None:
-        return {**said, "way": None, "reason": here.refusal(asked)}
+        return json.dumps({**said, "way": None, "reason": here.refusal(asked)})
     seconds = {way: found.time_at(asked, way) for way in found.seconds}
-    return {**said, "way": found.way, "seconds": seconds, "cells": found.corners}
+    return json.dumps({**said, "way": found.way, "seconds": seconds, "cells": found.corners})
 
 
 def if_changed(here: Situation, found: Sequence[Situation], asked: Point) -> Iterator[str]:
@@ -99,39 +97,48 @@ def main() -> None:
     known = {q.name: (q, study) for study in studies.values() for q in questions_of(study)}
     arguments = command_line([question for question, _ in known.values()]).parse_args()
     question, study = known[arguments.question]
-    texts = [getattr(arguments, axis.name) for axis in question.axes]
-    files = {arguments.export: as_file, arguments.summary: summarised}
-    files.pop(None, None)
-    axes = zip(question.axes, texts, strict=True)
-    is_asked = any(texts) or not files
-    asked = tuple(axis.parse(text or "") for axis, text in axes) if is_asked else ()
     found = measured(question, study, studies, arguments.results or load_config({}).results)
     machines = sorted({here.machine for here in found})
     if arguments.machine != "all":
         require_known("--machine", arguments.machine, machines)
         machines = [arguments.machine]
+    files = {arguments.export: answer_table, arguments.summary: summarised}
+    files.pop(None, None)
     if files and len(machines) != 1:
         raise FieldError("--machine", f"one of {machines}", arguments.machine)
     for path, content in files.items():
-        of_one = [here for here in found if here.machine == machines[0]]
-        write_whole(path, json.dumps(content(question, of_one)) + "\n")
-    if not asked:
-        return
-    where = {choice.name: getattr(arguments, choice.name) for choice in question.choices}
+        made = content(question, [here for here in found if here.machine == machines[0]])
+        write_whole(path, json.dumps({**made, "machine": machines[0]}) + "\n")
+    texts = {axis: getattr(arguments, axis.name) or "" for axis in question.axes}
+    if not files or any(texts.values()):
+        asked = tuple(axis.parse(text) for axis, text in texts.items())
+        where = {choice.name: getattr(arguments, choice.name) for choice in question.choices}
+        say(question, found, machines, where, asked, arguments.json)
+
+
+def say(
+    question: Question,
+    found: Sequence[Situation],
+    machines: Sequence[str],
+    where: Mapping[str, str],
+    asked: Point,
+    is_json: bool,
+) -> None:
+    """Print the answer of each machine; HotpathError if none has one."""
     said, refused = list[str](), list[str]()
     for machine in machines:
         measured_here = (one for one in found if (one.machine, one.where) == (machine, where))
-        here = next(measured_here, Situation(question, study.name, machine, where, 0.0))
+        here = next(measured_here, Situation(question, machine, where, 0.0))
         answer = here.answer(asked)
-        if arguments.json:
-            said.append(json.dumps(as_object(here, answer, asked)))
+        if is_json:
+            said.append(answer_json(here, answer, asked))
         elif answer:
-            said += [*lines(here, answer, asked), *if_changed(here, found, asked)]
+            said += [*answer_lines(here, answer, asked), *if_changed(here, found, asked)]
         else:
             place = ", ".join(filter(None, [machine, here.in_words]))
             refused.append(f"{place}: {here.refusal(asked)}")
     if not said:
-        raise HotpathError(next(iter(refused), f"{study.name}: no fresh results"))
+        raise HotpathError(next(iter(refused), f"{question.name}: no fresh results"))
     print(*said, *refused, sep="\n")
 
 

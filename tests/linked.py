@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from analysis import ROOT
-from analysis.results.model.parameters import Parameters
-from analysis.results.model.terms import predicted_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.study import Case, Variant
 from analysis.study.access import Access, access_of
 from tests.repository import STUDIES, copy_studies

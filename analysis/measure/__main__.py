@@ -59,7 +59,7 @@ def measure(names: Sequence[str], variant: str | None, overrides: dict[str, obje
             gpus = stack.enter_context(open_gpus(config.gpus))
         except NoGpu as error:
             print(f"{error}; measuring only variants without one", file=sys.stderr)
-        toolchain = find_toolchain(config.nvcc, config.libfabric)
+        toolchain = find_toolchain(config.nvcc)
         arch = resolve_arch(config.arch, config.gpus, config.nvcc)
         command = command_of(names, variant, overrides)
         host = Host(toolchain, arch, built_modules(arch), config.round_limit_s, command)

@@ -2,10 +2,10 @@
 
 Host memory is flushed from the caches before a device reads it: a device reads a line in a core's
 private cache more slowly than one in memory, because the core has to be asked, and woken if it
-sleeps. The library that does it also measures a core's clock.
+sleeps.
 
-The speed of cores and memory changes CPU times between hosts and within one, so it is measured
-around every round. The spin and the copy are the same work everywhere.
+The speed of memory changes CPU times between hosts and within one, so it is measured around every
+round. The copy is the same work everywhere.
 """
 
 from __future__ import annotations
@@ -32,10 +32,6 @@ from analysis.results.store.keys import Look
 LIBRARY = BUILD / "cpu_cache.so"
 _CHUNK = 4 * 2**20
 """Number of bytes that a thread flushes at a time."""
-_ADDS_IN_BLOCK = 16
-_CLOCK_BLOCKS = 200_000
-"""About a millisecond."""
-SPIN_TURNS: Final = 200_000
 COPY_BYTES: Final = 64 * 2**20
 REPEATS: Final = 5
 """Repetitions, of which the shortest counts: a disturbance is no property of the host."""
@@ -101,16 +97,6 @@ def flush_rows(table: npt.NDArray[np.uint8], rows: npt.NDArray[np.integer[Any]])
         list(threads().map(flush_some, range(0, len(indices), step)))
 
 
-def core_clock_hz() -> float | None:
-    """Clock of the current core, from a chain of dependent additions that take a cycle each. None
-    if the library has not been built: programs without a GPU may measure without it."""
-    if not LIBRARY.exists():
-        return None
-    add = _library().add_in_chain
-    shortest_s = min(repeat(lambda: add(_CLOCK_BLOCKS), number=1, repeat=5))
-    return round(_CLOCK_BLOCKS * _ADDS_IN_BLOCK / shortest_s, -5)
-
-
 @cache
 def _library() -> ctypes.CDLL:
     if not LIBRARY.exists():
@@ -118,40 +104,27 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(LIBRARY))
     library.flush_pieces.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_size_t] * 3]
     library.flush_pieces.restype = None
-    library.add_in_chain.argtypes = [ctypes.c_size_t]
-    library.add_in_chain.restype = ctypes.c_uint64
     return library
 
 
 def conditions() -> Look:
     """Measure the host, in about a tenth of a second.
 
-    `spin_s`: SPIN_TURNS additions in Python on one core. `copy_bytes_per_s`: bytes read and written
-    as one core copies COPY_BYTES. `busy_share`: share of the cores that others used meanwhile.
+    `copy_bytes_per_s`: bytes read and written as one core copies COPY_BYTES. `busy_share`: share of
+    the cores that others used meanwhile.
     """
     source, target = _buffers()
     psutil.cpu_percent()  # begins the time that the next call is about
     started, own = time.perf_counter(), time.process_time()
-    spin_s = min(repeat(_spin, number=1, repeat=REPEATS))
     copy_s = min(repeat(lambda: np.copyto(target, source), number=1, repeat=REPEATS))
     available_s = (time.perf_counter() - started) * (psutil.cpu_count() or 1)
     own_share = (time.process_time() - own) / available_s
-    frequency = psutil.cpu_freq()
     return Look(
-        spin_s=spin_s,
         copy_bytes_per_s=2 * COPY_BYTES / copy_s,
-        cpu_mhz=round(frequency.current, 1) if frequency else None,
-        core_hz=core_clock_hz(),
         busy_share=max(0.0, round(psutil.cpu_percent() / 100 - own_share, 3)),
         steal_s=psutil.cpu_times().steal,
         throttled_periods=throttled_periods(),
     )
-
-
-def _spin() -> None:
-    total = 0
-    for turn in range(SPIN_TURNS):
-        total += turn
 
 
 @cache

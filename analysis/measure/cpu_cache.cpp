@@ -44,13 +44,3 @@ extern "C" void flush_pieces(const char* base, const int64_t* indices, size_t co
   }
   _mm_mfence();
 }
-
-// Blocks of 16 additions, each of which needs the result of the previous one: one cycle each. Both
-// operands are registers, because some cores fold constants away.
-extern "C" uint64_t add_in_chain(size_t blocks) {
-  uint64_t sum = blocks, step = blocks | 1;
-  for (size_t i = 0; i < blocks; ++i) {
-    asm volatile(".rept 16\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(step) : "cc");
-  }
-  return sum;
-}

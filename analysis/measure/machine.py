@@ -1,4 +1,4 @@
-"""This machine: its description with its GPUs and their connections, the measured commit, and the
+"""This machine: its description with its GPUs, the measured commit, and the
 lock that lets one measurement run at a time, whoever starts it and from whichever checkout."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import platform
 import re
 import resource
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import metadata
@@ -37,15 +37,6 @@ MACHINE_ID = Path("/etc/machine-id")
 """Made by the system when it is installed."""
 IOMMUS = (Path("/sys/class/iommu"), Path("/sys/kernel/iommu_groups"))
 """Empty if this system sees no IOMMU; a hypervisor may use one all the same."""
-PATHS: Final[Mapping[int, str]] = {
-    pynvml.NVML_TOPOLOGY_INTERNAL: "one board",
-    pynvml.NVML_TOPOLOGY_SINGLE: "one PCIe switch",
-    pynvml.NVML_TOPOLOGY_MULTIPLE: "several PCIe switches",
-    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "one PCIe host bridge",
-    pynvml.NVML_TOPOLOGY_NODE: "one NUMA node",
-    pynvml.NVML_TOPOLOGY_SYSTEM: "several NUMA nodes",
-}
-"""The PCIe path between two GPUs."""
 COMMIT_VARIABLE: Final = "HOTPATH_COMMIT"
 """Environment variable with the commit of a clean tree that was copied without its .git."""
 LOCK_FOLDERS: Final = ("/run/lock", "/tmp")
@@ -65,7 +56,7 @@ def utc_now(timespec: str = "milliseconds") -> str:
 
 
 def describe(gpus: Sequence[Gpu]) -> HostKeys:
-    """CPU, memory, system and library versions, the GPUs, and how several are connected."""
+    """CPU, memory, system and library versions, and the GPUs."""
     cpu = _cpu()
     # A hypervisor that hides the model's name shows these.
     ids = [cpu.get(key, "") for key in ("cpu family", "model", "stepping")]
@@ -100,7 +91,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "id": host_id(gpus),
         "gpus": described,
         **host,
-        **topology(gpus),
+        "peer_access": {f"{i}-{j}": known for (i, j), known in peer_access(gpus).items()} or None,
         "libraries": libraries,
         "limits": {
             "cores": allowed_cores(),
@@ -184,29 +175,14 @@ def _cpu_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
     return found or None
 
 
-def topology(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """Keys of HostKeys for several GPUs: for every pair, such as `0-1`, peer access, number of
-    NVLinks and PCIe path. Empty for one GPU. A value that cannot be read is None."""
-    pairs = [(f"{i}-{j}", gpus[i], gpus[j]) for i, j in combinations(range(len(gpus)), 2)]
-    if not pairs:
-        return {}
-    ancestor = pynvml.nvmlDeviceGetTopologyCommonAncestor
-    return {
-        "peer_access": {name: peer_access(gpu, peer) for name, gpu, peer in pairs},
-        "nvlinks": {name: _nvlinks(gpu, peer) for name, gpu, peer in pairs},
-        "pcie_path": {name: PATHS.get(gpu.ask(ancestor, peer.handle)) for name, gpu, peer in pairs},
-    }
-
-
-def apart(gpus: Sequence[Gpu]) -> tuple[tuple[int, int], ...]:
-    """The pairs that are known not to access each other's memory, by their places in `gpus`."""
+def peer_access(gpus: Sequence[Gpu]) -> dict[tuple[int, int], bool | None]:
+    """Whether each of two GPUs can access the other's memory, by CUDA, for every pair by their
+    places in `gpus`; None if CUDA does not know one of them."""
     pairs = combinations(range(len(gpus)), 2)
-    return tuple((i, j) for i, j in pairs if peer_access(gpus[i], gpus[j]) is False)
+    return {(i, j): _has_access(gpus[i], gpus[j]) for i, j in pairs}
 
 
-def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
-    """Whether each of the two can access the other's memory, by CUDA; None if it does not know one
-    of them."""
+def _has_access(gpu: Gpu, peer: Gpu) -> bool | None:
     from cuda.bindings import driver
 
     devices = [cuda_device(each.pci_bus_id) for each in (gpu, peer)]
@@ -214,24 +190,6 @@ def peer_access(gpu: Gpu, peer: Gpu) -> bool | None:
         return None
     answers = [driver.cuDeviceCanAccessPeer(*pair) for pair in (devices, devices[::-1])]
     return answers == [(driver.CUresult.CUDA_SUCCESS, 1)] * 2
-
-
-def _nvlinks(gpu: Gpu, peer: Gpu) -> int | None:
-    """How many active NVLinks join the two, directly or over switches; None if one reports none."""
-    counts = []
-    for near, far in ((gpu, peer), (peer, gpu)):
-        leads = list[bool]()
-        for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
-            is_on = near.ask(pynvml.nvmlDeviceGetNvLinkState, link)
-            kind = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, link)
-            end = is_on and near.ask(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, link)
-            is_near = bool(end) and end.busId == far.pci_bus_id
-            if is_on is not None:
-                leads.append(is_near or kind == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
-        if not leads:
-            return None
-        counts.append(sum(leads))
-    return min(counts)
 
 
 class Commit(NamedTuple):

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from analysis import BUILD
 from analysis.base.gpu import Gpu, free_twins
-from analysis.measure.machine import apart, host_id, slug
+from analysis.measure.machine import host_id, peer_access, slug
 from analysis.results.store.keys import UNKNOWN_HOST
 from analysis.results.store.runs import Refuse, Run, ignore, read_runs
 from analysis.study import Study, Variant
 from analysis.study.config import Config
 from analysis.toolchain.compilers import find_toolchain, require_supported
-from analysis.toolchain.packages import NO_LIBFABRIC, PACKAGES, libfabric_flags
+from analysis.toolchain.packages import PACKAGES
 from analysis.toolchain.peers import unusable
 
 
@@ -34,7 +34,6 @@ class Place:
     gpus: Sequence[Gpu] = ()
     cuda: str | None = None
     managed: bool = False
-    libfabric: bool = False
     apart: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -60,8 +59,6 @@ class Place:
             return PACKAGES[need].unmet
         if need == "managed":
             return None if self.managed else "managed memory is opt-in: managed=true"
-        if need == "libfabric":
-            return None if self.libfabric else NO_LIBFABRIC
         if need.startswith("cuda"):
             is_old = _numbers(self.cuda or "") < _numbers(need)
             wanted = need.removeprefix("cuda>=")
@@ -123,5 +120,5 @@ def _place(config: Config, gpus: Sequence[Gpu]) -> Place:
         toolchain = find_toolchain(config.nvcc)
         require_supported(config.arch, gpus[0].arch, toolchain)
         cuda = toolchain.version
-    libfabric = libfabric_flags(config.libfabric) is not None
-    return Place(root, machine, host_id(gpus), gpus, cuda, config.managed, libfabric, apart(gpus))
+    apart = tuple(pair for pair, known in peer_access(gpus).items() if known is False)
+    return Place(root, machine, host_id(gpus), gpus, cuda, config.managed, apart)

@@ -105,9 +105,6 @@ class Settings:
     """A round that takes longer is ended; finished rounds are kept."""
     managed: bool
     """Whether variants may use managed memory, at most a quarter of the GPU's free memory."""
-    libfabric: Sentence
-    """Folder with libfabric's include/rdma and lib, or a libfabric-dev package extracted with
-    `dpkg -x`; `auto` uses an installed one. Without one, variants that need it are skipped."""
     machines: tuple[Machine, ...]
     """Nodes of a cluster for `--profile workflow/profiles/slurm`, in config/machines.yaml."""
 
@@ -153,7 +150,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
 
 
 def changed(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The `overrides` that differ from config.yaml and do not name a machine's folders."""
+    """The `overrides` that differ from config.yaml and do not name a folder of this machine."""
     usual = read_yaml(CONFIG_FILE)
-    named = (item for item in sorted(overrides.items()) if item[0] not in ("nvcc", "libfabric"))
+    named = (item for item in sorted(overrides.items()) if item[0] != "nvcc")
     return {key: value for key, value in named if value != usual.get(key)}

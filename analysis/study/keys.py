@@ -266,8 +266,6 @@ class StudyKeys:
     case_sets: Annotated[Mapping[Name, CaseSet], Field(min_length=1, alias="cases")]
     """Sets of cases, by name. Every key that is not listed here is a key of the cases, with its
     values in a list; the set has a case for each combination."""
-    case_words: Mapping[str, str] = field(default_factory=dict)
-    """Words for a case in a sentence, by `key` or `key=value`; `{}` or `{bytes}` is its value."""
     headline: CaseOfKeys
     """Keys and values of the one case that claims, the home page and captures use."""
     goal: Name | None = None

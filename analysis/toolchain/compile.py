@@ -1,6 +1,6 @@
 """Compile a C++ or CUDA file into an object, or with its bindings into a Python module.
 
-python -m analysis.toolchain.compile NVCC LIBFABRIC ARCH SOURCE SETTINGS OUT [BINDINGS]
+python -m analysis.toolchain.compile NVCC ARCH SOURCE SETTINGS OUT [BINDINGS]
 
 The pipeline runs this program several hundred times. It therefore imports little, and takes the
 settings of study.yaml as an argument.
@@ -22,7 +22,7 @@ from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
 from analysis.base.records import write_records
 from analysis.toolchain.compilers import Toolchain, find_toolchain, output_of
-from analysis.toolchain.packages import NO_LIBFABRIC, Flags, package_flags
+from analysis.toolchain.packages import Flags, package_flags
 from analysis.toolchain.ptxas import KernelResources, parse_ptxas
 
 OPTIMISATION = "-O3"
@@ -33,7 +33,7 @@ HIDDEN = ("-fPIC", "-fvisibility=hidden")
 class CompileSettings:
     """Settings of study.yaml for the compilation of a file.
 
-    `needs` adds the flags of libfabric and of packages in PACKAGES; other needs have no effect.
+    `needs` adds the flags of PACKAGES; other needs have no effect.
     """
 
     macros: Mapping[str, int | str] = field(default_factory=dict)
@@ -44,15 +44,9 @@ class CompileSettings:
         """The value of this program's option --settings."""
         return json.dumps(asdict(self))
 
-    def for_tools(self, toolchain: Toolchain) -> Flags:
-        """Flags for either compiler, and for nvcc as the linker. HotpathError if libfabric is
-        needed and not installed."""
+    def for_tools(self) -> Flags:
+        """Flags for either compiler, and for nvcc as the linker."""
         includes, link = package_flags(self.needs)
-        if "libfabric" in self.needs:
-            if toolchain.libfabric is None:
-                raise HotpathError(NO_LIBFABRIC)
-            includes += toolchain.libfabric[0]
-            link += toolchain.libfabric[1]
         return [*defines(self.macros), *includes, *self.flags], link
 
 
@@ -76,7 +70,7 @@ def compile_object(
     """
     if not source.exists():
         raise HotpathError(f"{source}: expected a C++ or CUDA file, got none")
-    files = [*settings.for_tools(toolchain)[0], "-c", str(source), "-o", str(out)]
+    files = [*settings.for_tools()[0], "-c", str(source), "-o", str(out)]
     if source.suffix == ".cu":
         nvcc = [*_nvcc(toolchain, arch, optimisation), "-Xptxas=-v", "-lineinfo"]
         return run([*nvcc, f"-Xcompiler={','.join(HIDDEN)}", *files])
@@ -108,7 +102,7 @@ def compile_module(
     report = compile_object(source, settings, toolchain, arch, variant_object, optimisation)
     # No object has relocatable device code, so there is nothing to link for the device.
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
-    link = [*(f"-L{path}" for path in toolchain.libraries), *settings.for_tools(toolchain)[1]]
+    link = [*(f"-L{path}" for path in toolchain.libraries), *settings.for_tools()[1]]
     run([*nvcc, str(variant_object), str(bindings), *link, "-o", str(out)])
     resources = parse_ptxas(report, study=out.parent.name, variant=out.stem)
     write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
@@ -121,10 +115,8 @@ def run(command: Sequence[str]) -> str:
     return printed
 
 
-def main(
-    nvcc: str, libfabric: str, arch: str, source: str, settings: str, out: str, bindings: str = ""
-) -> None:
-    toolchain, of_file = find_toolchain(nvcc, libfabric), CompileSettings(**json.loads(settings))
+def main(nvcc: str, arch: str, source: str, settings: str, out: str, bindings: str = "") -> None:
+    toolchain, of_file = find_toolchain(nvcc), CompileSettings(**json.loads(settings))
     if bindings:
         compile_module(Path(source), of_file, toolchain, arch, Path(bindings), Path(out))
     else:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,6 @@ from typing import Final
 from analysis import BUILD
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import GpuError, open_gpus
-from analysis.toolchain.packages import Flags, libfabric_flags
 
 AUTO: Final = "auto"
 DEFAULT_ARCH: Final = "sm_90"
@@ -29,8 +28,7 @@ class UnsupportedGpu(HotpathError):
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler;
-    the flags of libfabric where it is installed."""
+    """A CUDA compiler, its version (as `13.0`), its headers, libraries, and the C++ compiler."""
 
     nvcc: Path
     version: str
@@ -38,16 +36,14 @@ class Toolchain:
     libraries: tuple[Path, ...]
     cxx: str
     cxx_version: str
-    libfabric: Flags | None = None
 
 
-def find_toolchain(nvcc: str = AUTO, libfabric: str = AUTO) -> Toolchain:
-    """The toolchain of the compiler that find_nvcc finds; HotpathError if there is none.
-    `libfabric` as libfabric_flags takes it."""
+def find_toolchain(nvcc: str = AUTO) -> Toolchain:
+    """The toolchain of the compiler that find_nvcc finds; HotpathError if there is none."""
     if (path := find_nvcc(nvcc)) is None:
         where = "in this environment, CUDACXX, CUDA_HOME or PATH"
         raise HotpathError(f"nvcc: none {where}; HOTPATH_COMPILER=1 env/run true installs one")
-    return replace(_describe(path), libfabric=libfabric_flags(libfabric))
+    return _describe(path)
 
 
 def find_nvcc(nvcc: str = AUTO) -> Path | None:

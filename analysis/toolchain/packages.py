@@ -1,7 +1,8 @@
 """Libraries that a variant is linked with if it needs them: PyTorch and RMM, which are Python
 packages, and libfabric.
 
-A variant that needs a package must also build without it: it asks with __has_include.
+A variant that needs a package must also build without it: it asks with __has_include. One that
+needs libfabric is built only with it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from analysis import BUILD
-from analysis.base.errors import FieldError
 
 Flags = tuple[list[str], list[str]]
 """Flags for compiling, and for linking with nvcc."""
@@ -47,6 +47,11 @@ class Package:
             with suppress(importlib.metadata.PackageNotFoundError):
                 return importlib.metadata.version(name)
         return None
+
+    @property
+    def found(self) -> Flags | None:
+        """Its flags if it is usable, or None."""
+        return self.flags(self.root) if self.root and not self.unmet else None
 
     @property
     def unmet(self) -> str | None:
@@ -79,10 +84,46 @@ def _linked(folder: Path) -> list[str]:
     return [f"-L{folder}", f"-Xlinker=-rpath,{folder}"]
 
 
-PACKAGES: Final = {
+HEADER: Final = Path("include", "rdma", "fabric.h")
+PREFIXES: Final = (
+    BUILD / "libfabric",  # where env/libfabric unpacks it
+    *(Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa")),
+)
+
+
+class Libfabric(Package):
+    """libfabric in the first of PREFIXES with its headers; one with headers alone is used with a
+    library of the others."""
+
+    @property
+    def root(self) -> Path | None:
+        prefixes = (prefix for prefix in PREFIXES if (prefix / HEADER).is_file())
+        return next((prefix for prefix in prefixes if _libfabric_file(prefix)), None)
+
+    @property
+    def version(self) -> str | None:
+        return str(_libfabric_file(self.root)) if self.root else None
+
+
+def _libfabric_file(prefix: Path) -> Path | None:
+    places = product((prefix, *PREFIXES), ("lib*", "lib/x86_64-linux-gnu"))
+    found = (sorted(place.glob(f"{names}/libfabric.so*")) for place, names in places)
+    return next((files[0] for files in found if files), None)
+
+
+def _libfabric(root: Path) -> Flags:
+    file = _libfabric_file(root) or Path()
+    # The search path is the old kind, which libraries of the library inherit.
+    path = ["-Xlinker", "--disable-new-dtags", "-Xlinker", f"-rpath={file.parent}"]
+    # Not -isystem: for /usr/include that would put the C headers before those of C++.
+    return [f"-idirafter{root / 'include'}"], [f"-L{file.parent}", f"-l:{file.name}", *path]
+
+
+PACKAGES: Final[dict[str, Package]] = {
     "torch": Package("torch", "torch", ("torch",), _torch),
     "rmm": Package("RMM", "librmm", ("librmm-cu13", "librmm-cu12"), _rmm, oldest=(26, 6)),
     "cupy": Package("CuPy", "cupy", ("cupy-cuda13x", "cupy-cuda12x", "cupy")),
+    "libfabric": Libfabric("libfabric (libfabric-dev, or env/libfabric)", "", (), _libfabric),
 }
 """Packages by their names in `needs`."""
 
@@ -91,48 +132,11 @@ def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
     flags: Flags = [], []
     for package in (PACKAGES[need] for need in needs if need in PACKAGES):
-        if (root := package.root) and not package.unmet:
-            for known, more in zip(flags, package.flags(root), strict=True):
-                known += more
+        for known, more in zip(flags, package.found or ([], []), strict=True):
+            known += more
     return flags
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:
     """Versions of the packages among `needs`. A new version rebuilds a variant."""
     return {need: PACKAGES[need].version for need in needs if need in PACKAGES}
-
-
-NO_LIBFABRIC: Final = (
-    "libfabric is not installed (Debian and Ubuntu: libfabric-dev; see libfabric=PATH)"
-)
-HEADER: Final = Path("include", "rdma", "fabric.h")
-PREFIXES: Final = (
-    BUILD / "libfabric",  # where env/libfabric unpacks it
-    *(Path("/usr"), Path("/usr/local"), Path("/opt/amazon/efa")),
-)
-
-
-def libfabric_flags(where: str = "auto") -> Flags | None:
-    """Flags of libfabric in the folder `where`, or with `auto` of the first that is installed; None
-    without one.
-
-    The folder is a prefix with include/ and lib/, or what `dpkg -x` makes of packages, which have
-    their files under usr/. One with headers alone is used with the system's library. FieldError
-    where a named folder has no headers or no library is found.
-    """
-    asked = PREFIXES if where == "auto" else (Path(where).resolve(),)
-    prefixes = [path for prefix in asked for path in (prefix, prefix / "usr")]
-    if prefix := next((path for path in prefixes if (path / HEADER).is_file()), None):
-        places = product((prefix, *prefixes, *PREFIXES), ("lib*", "lib/x86_64-linux-gnu"))
-        libraries = (sorted(place.glob(f"{names}/libfabric.so*")) for place, names in places)
-        if found := next(filter(None, libraries), None):
-            folder = found[0].parent
-            # The search path is the old kind, which libraries of the library inherit.
-            path = ["-Xlinker", "--disable-new-dtags", "-Xlinker", f"-rpath={folder}"]
-            # Not -isystem: for /usr/include that would put the C headers before those of C++.
-            includes = [f"-idirafter{prefix / 'include'}"]
-            return includes, [f"-L{folder}", f"-l:{found[0].name}", *path]
-    if where == "auto":
-        return None
-    expected = f"`auto` or a folder with {HEADER} and lib/libfabric.so"
-    raise FieldError("config: libfabric", expected, where)

@@ -116,10 +116,10 @@ class Form {
     const others = fault ? [] : ifChanged(this.data, values);
     this.status.replaceChildren(...[...lines, ...others].map((text) => element("p", {}, text)));
     // A row begins with the name of its variant, whose code and samples its first cell links to.
-    const { study, ways } = this.data;
-    const shown = rows.map(([way, ...cells]) => ({ ...cells, way: ways[way][0], takes: ways[way][1], href: `studies/${study}/#${way}` }));
-    const columns = [["way", "way"], ...this.data.columns.map((title, place) => [place, title]), ["takes", "takes"]];
-    this.answer.replaceChildren(...(rows.length ? [tableOf(shown, columns, this.root, "Fastest first; a name leads to code and samples")] : []));
+    const { study, ways, columns } = this.data;
+    const shown = rows.map(([way, ...cells]) => ({ ...cells, way: ways[way].words, takes: ways[way].takes, href: `studies/${study}/#${way}` }));
+    const titles = [["way", "way"], ...columns.map((title, place) => [place, title]), ["takes", "takes"]];
+    this.answer.replaceChildren(...(rows.length ? [tableOf(shown, titles, this.root, "Fastest first; a name leads to code and samples")] : []));
     this.answer.dispatchEvent(new CustomEvent("hp-loaded", { bubbles: true }));
   }
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from analysis.api.answers import Axis, Question, Way
-from analysis.api.study import CaseValue, Study
+from analysis.api.study import CaseValue
 
 MOST_CORES: Final = "7 of 8 cores"
 PUBLISHED_WAY: Final = "v3_block_per_request"
@@ -50,15 +50,10 @@ HOT_SET: Final = Question(
         Axis("pool", "pool on the host", 40 * 2**30, is_bytes=True),
         Axis("misses", "misses of all requests", 410),
     ],
-    choices=[],
     ways=WAYS,
     places=places,
     link=("link_calibration", "copy_engine"),
     base=PUBLISHED_WAY,
 )
 
-
-def questions(study: Study) -> Sequence[Question]:
-    """The question of this study."""
-    del study
-    return [HOT_SET]
+QUESTIONS: Final = [HOT_SET]

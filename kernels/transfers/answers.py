@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from analysis.api.answers import Axis, Choice, Question, Rule, Way
-from analysis.api.study import CaseValue, Study
+from analysis.api.study import CaseValue
 
-from .kinds import MEMORIES, memory_of, method_of
+from .kinds import MEMORIES, memory_of
 from .measured import DIRECTIONS, KEYS, PLACE_KEYS
 
 ANY: Final = "any"
@@ -42,27 +42,16 @@ _DIRECTION: Final = Choice("direction", "direction", {"h2d": "to the device", "d
 _LINK: Final = ("link_calibration", "copy_engine")
 
 
-def _method(variant: str) -> str:
-    """The key of a variant in METHODS; empty if it moves no pieces."""
-    if memory_of(variant) not in MEMORIES:
-        return ""
-    methods = (method_of(variant), method_of(variant).removeprefix("list_"))
-    return next((method for method in methods if method in METHODS), "")
-
-
-def _way(variant: str) -> Way:
-    """The call of a variant, with its memory unless that is plain pinned memory."""
-    way, memory = METHODS[_method(variant)], memory_of(variant)
-    return Way(f"{way.words}, {OF_MEMORY[memory]}", way.takes) if memory in OF_MEMORY else way
-
-
-def ways(study: Study) -> dict[str, Way]:
-    """The ways of moving pieces, not of timing it, in the order of METHODS and then of memory."""
-    steps = study.with_role("step", "beyond")
-    names = [variant.name for variant in steps if _method(variant.name)]
-    methods, memories = [*METHODS], [*MEMORIES]
-    names.sort(key=lambda name: (methods.index(_method(name)), memories.index(memory_of(name))))
-    return {name: _way(name) for name in names}
+def _ways() -> dict[str, Way]:
+    """The ways of moving pieces by variant, in the order of METHODS and then of memory; their
+    words have the memory unless that is plain pinned memory."""
+    ways: dict[str, Way] = {}
+    for (method, way), memory in product(METHODS.items(), MEMORIES):
+        of_memory = f", {OF_MEMORY[memory]}" if memory in OF_MEMORY else ""
+        of_list = {f"list_{method}"} - METHODS.keys()
+        for name in (method, *of_list):
+            ways[f"{memory}_{name}"] = Way(f"{way.words}{of_memory}", way.takes)
+    return ways
 
 
 def _kind(count: int, host: str) -> str:
@@ -101,6 +90,7 @@ BLOCK: Final = Question(
     cell="{size}",
     axes=[Axis("size", "size", 16 * KIB**2, is_bytes=True)],
     choices=[_DIRECTION, _MEMORY],
+    ways=_ways(),
     places=_places("block"),
     link=_LINK,
     rules=[Rule("One contiguous block: `cudaMemcpyAsync`.", "pinned_loop", {"memory": ["pinned"]})],
@@ -111,6 +101,7 @@ EVEN_ROWS: Final = Question(
     cell="{count} × {size}",
     axes=[_SIZE, _COUNT],
     choices=[_DIRECTION, Choice("device", "on the device", _DEVICE), _MEMORY],
+    ways=_ways(),
     places=_places("even_rows"),
     link=_LINK,
     multiple=16,
@@ -133,6 +124,7 @@ PIECES: Final = Question(
         Choice("device", "on the device", {"scattered": "scattered", **_DEVICE}),
         Choice("stream", "stream", {"idle": "idle", "busy": "busy"}),
     ],
+    ways=_ways(),
     places=_places("pieces"),
     link=_LINK,
     multiple=16,
@@ -171,7 +163,4 @@ PIECES: Final = Question(
     },
 )
 
-
-def questions(study: Study) -> Sequence[Question]:
-    """The questions of this study, with the same ways."""
-    return [replace(question, ways=ways(study)) for question in (BLOCK, EVEN_ROWS, PIECES)]
+QUESTIONS: Final = [BLOCK, EVEN_ROWS, PIECES]

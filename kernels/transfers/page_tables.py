@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 from markupsafe import Markup
 
-from analysis.api.answers import ARRIVED, Point, Situation
+from analysis.api.answers import ARRIVED, Point, Situation, questions_of
 from analysis.api.charts import (
     PageTable,
     StudyFacts,
@@ -20,7 +20,7 @@ from analysis.api.charts import (
 )
 from analysis.api.quantities import binary, runs_phrase, whole
 
-from .answers import ANY, questions
+from .answers import ANY
 from .charts import single_copies
 from .kinds import memory_of, method_of
 from .measured import moves
@@ -40,6 +40,7 @@ OF_HOLDING: Final = ("allocate_time", "register_time", "free_time")
 """The times that memory costs once."""
 PLAIN: Final = "pageable"
 NO_BREAK: Final = "\u00a0"
+TOWARDS: Final = {"h2d": "to the device", "d2h": "to the host"}
 
 Bases = Mapping[tuple[str, str, int, int], str]
 """Runs and hosts of a host time, by machine, variant, size and number."""
@@ -50,7 +51,7 @@ def ways(facts: StudyFacts) -> PageTable:
     is of the machine with most evidence that has it."""
     found = {
         (here.question.name, here.machine, *here.where.values()): here
-        for question in questions(facts.study)
+        for question in questions_of(facts.study)
         for here in situations_of(facts, question)
     }
     # The full grid has too many sizes and numbers for a table.
@@ -77,7 +78,7 @@ def _row(name: Markup, here: Situation, point: Point, bases: Bases) -> list[obje
     found = here.answer(point)
     assert found is not None, "a measured point has an answer"
     size, count, *_ = (*point, 1)
-    _, _, rate, _, returns, *_ = here.row(found, found.way)
+    figures = here.figures(found, found.way)
     asked = {axis.name: axis.text(n) for axis, n in zip(here.question.axes, point, strict=True)}
     address = urlencode({"ask": here.question.name, **asked, **here.where})
     return [
@@ -85,18 +86,21 @@ def _row(name: Markup, here: Situation, point: Point, bases: Bases) -> list[obje
         Markup('<a href="../../what_to_call/?{}#form">{}</a>').format(address, binary(size)),
         whole(count),
         Markup("<code>{}</code>").format(found.way),
-        rate,
-        returns,
-        ", ".join(_other(way, here.row(found, way)) for way in found.seconds if way != found.way),
+        figures["rate"],
+        figures["call returns after"],
+        ", ".join(
+            _other(way, here.figures(found, way)) for way in found.seconds if way != found.way
+        ),
     ]
 
 
-def _other(way: str, cells: list[str]) -> str:
+def _other(way: str, figures: Mapping[str, str]) -> str:
     """`gather 44.4 GB/s (8.458 µs)`: a way, its rate and the caller's cost, on one line."""
     memory, call = memory_of(way), method_of(way).removeprefix("list_")
     name = call if memory == "pinned" else f"{memory}_{call}"
-    _, _, rate, _, returns, *_ = cells
-    return " ".join([name, rate, *([f"({returns})"] if returns else [])]).replace(" ", NO_BREAK)
+    returns = figures["call returns after"]
+    parts = [name, figures["rate"], f"({returns})" * bool(returns)]
+    return " ".join(filter(None, parts)).replace(" ", NO_BREAK)
 
 
 def break_even(facts: StudyFacts) -> PageTable:
@@ -114,9 +118,8 @@ def break_even(facts: StudyFacts) -> PageTable:
     table = table.assign(copies=copies.map(_copies), memory=table["memory"].str.replace("_", " "))
     table = table.dropna(subset="copies")
     wide = table.pivot(index=["machine", "direction", "memory"], columns="size", values="copies")
-    words = facts.study.case_words
     rows = [
-        [facts.inputs.called(machine), words[f"direction={direction}"], memory, *copies]
+        [facts.inputs.called(machine), TOWARDS[direction], memory, *copies]
         for (machine, direction, memory), *copies in wide.fillna("").itertuples()
     ]
     sizes = [binary(size) for size in sorted({*table["size"]})]

@@ -89,8 +89,6 @@ def test_the_form_answers_in_measured_cells_and_refuses_others(tmp_path: Path) -
         page.on("pageerror", lambda error: faults.append(str(error)))
         for name in ASKED:
             data = json.loads((site / f"{name}{FORM}").read_text())
-            # The table for readers without scripts has situations near the start only.
-            assert data["rows"] and len({row["with"] for row in data["rows"]}) <= 10
             start = dict(zip(data["axes"], data["tables"][-1]["cells"][0][0], strict=True))
             page.goto(f"{address}?{urlencode({'ask': name, **start})}")
             page.wait_for_selector(".hp-form form")

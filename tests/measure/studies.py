@@ -21,7 +21,7 @@ from tests.synthetic import Sample, description, files_of, samples_in, write_des
 
 GPU = Gpu(None, "GPU", "GPU-0", 0, "sm_90", "")
 GRID = Grid(name="default", rounds=3, samples=2, sample_budget_s=0.05)
-QUIET = Look(spin_s=0.006, copy_bytes_per_s=14e9, cpu_mhz=2100.0, busy_share=0.0, steal_s=1.0)
+QUIET = Look(copy_bytes_per_s=14e9, busy_share=0.0, steal_s=1.0)
 WORKLOAD = '''\
 """Fill a buffer with ones."""
 

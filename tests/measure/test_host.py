@@ -18,7 +18,7 @@ import pytest
 
 from analysis.base.errors import FieldError, HotpathError
 from analysis.measure import cpu, machine
-from analysis.measure.cpu import conditions, core_clock_hz, cores, flush, flush_rows, use_cpus
+from analysis.measure.cpu import conditions, cores, flush, flush_rows, use_cpus
 from analysis.measure.machine import (
     COMMIT_VARIABLE,
     FOLDER_VARIABLE,
@@ -46,9 +46,8 @@ def test_only_cores_that_others_use_count_as_busy(
     monkeypatch.setattr(time, "process_time", time.perf_counter)
     use_built_library(monkeypatch)
     found = conditions()
-    assert found.core_hz and 5e8 < found.core_hz < 1e10
     assert found.busy_share == pytest.approx(others / 8, abs=0.01)
-    assert 1e-4 < found.spin_s < 1 and 1e8 < found.copy_bytes_per_s < 1e12
+    assert 1e8 < found.copy_bytes_per_s < 1e12
 
 
 def test_hosts_are_distinguished_without_revealing_their_names(
@@ -189,5 +188,3 @@ def test_every_row_is_handed_over_once_and_keeps_its_bytes(monkeypatch: pytest.M
     monkeypatch.setattr(cpu, "_library", Library)
     flush_rows(table[:, :40], np.random.default_rng(2).permutation(50))
     assert sorted(pieces) == [table.ctypes.data + 100 * row for row in range(50)]
-    monkeypatch.setattr(cpu, "LIBRARY", Path("no-library"))
-    assert core_clock_hz() is None

@@ -19,7 +19,6 @@ from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
 from analysis.study import CAPTURE_KINDS, Study, load_study
 from analysis.study.config import load_config
-from analysis.toolchain.packages import NO_LIBFABRIC
 from tests.compiled import toolchain
 from tests.editing import replace_in
 from tests.measure.studies import GPU, GRID, plan_of, run, write_study
@@ -96,8 +95,6 @@ NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = 
     (("cuda>=12.10",), [], {"cuda": "12.9"}, "needs CUDA 12.10, modules are built with 12.9"),
     (("managed",), [], {}, "managed memory is opt-in: managed=true"),
     (("torch",), [], {}, "torch is not installed"),
-    (("libfabric",), [], {}, NO_LIBFABRIC),
-    (("libfabric",), [], {"libfabric": True}, None),
     (TWO, ["sm_90"], {}, "needs 2 free GPUs of one kind, got 1; gpu=[0, 1] would name them"),
     (TWO, ["sm_90"] * 2, {}, None),
     (

@@ -231,7 +231,7 @@ def test_bad_studies_cost_themselves_until_they_are_mended(
 def test_the_command_of_a_run_is_quoted_and_omits_defaults() -> None:
     defaults = read_yaml(CONFIG_FILE)
     assert program.command_of(["calls"], None, defaults) == "python -m analysis.measure calls"
-    asked = defaults | {"machine": "my-box", "nvcc": "/opt/cuda/bin/nvcc", "libfabric": "/home/me"}
+    asked = defaults | {"machine": "my-box", "nvcc": "/opt/cuda/bin/nvcc"}
     assert program.command_of(["calls"], "python", asked) == (
         'python -m analysis.measure calls --variant python --config \'{"machine": "my-box"}\''
     )

@@ -20,7 +20,7 @@ from analysis.base.records import columns
 from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
-from analysis.measure.machine import apart, describe, topology
+from analysis.measure.machine import describe, peer_access
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import Answers, readings_of
@@ -179,23 +179,10 @@ def test_telemetry_belongs_to_the_visit_it_fell_in() -> None:
     assert cells == [(variant, "n=1", 3, at(second)) for variant, second in at_s]
 
 
-def test_every_pair_has_its_links_its_path_and_its_access(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Links without a switch count for the GPU that they lead to."""
-    a, b, c = (Device(index).bus_id for index in range(3))
-    ends = [[b, b, c, None], [a, a, None, None], [a, None, None, None]]
-    for found, nvlinks in (
-        (devices(3), {"0-1": 2, "0-2": 2, "1-2": 2}),
-        ([Device(n, links=links) for n, links in enumerate(ends)], {"0-1": 2, "0-2": 1, "1-2": 0}),
-        (devices(3, links=()), dict.fromkeys(("0-1", "0-2", "1-2"))),
-    ):
-        install(monkeypatch, found, can_access=lambda i, j: (i, j) != (2, 1))
-        with open_gpus([0, 1, 2]) as gpus:
-            assert (topology(gpus[:1]), apart(gpus[:1]), apart(gpus)) == ({}, (), ((1, 2),))
-            assert topology(gpus) == {
-                "peer_access": {"0-1": True, "0-2": True, "1-2": False},  # both ways, or not at all
-                "nvlinks": nvlinks,
-                "pcie_path": dict.fromkeys(("0-1", "0-2", "1-2"), "several NUMA nodes"),
-            }
-    fail(monkeypatch, "nvmlDeviceGetTopologyCommonAncestor", pynvml.NVML_ERROR_NOT_SUPPORTED)
-    with open_gpus([0, 1]) as gpus:
-        assert topology(gpus)["pcie_path"] == {"0-1": None}
+def test_two_gpus_have_access_if_each_reaches_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, devices(3), can_access=lambda i, j: (i, j) != (2, 1))
+    with open_gpus([0, 1, 2]) as gpus:
+        known = {(0, 1): True, (0, 2): True, (1, 2): False}
+        assert (peer_access(gpus[:1]), peer_access(gpus)) == ({}, known)
+        named = {"0-1": True, "0-2": True, "1-2": False}
+        assert (describe(gpus[:1]).peer_access, describe(gpus).peer_access) == (None, named)

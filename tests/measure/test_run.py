@@ -259,7 +259,7 @@ def finished(build_folder: Path, study: Study, place: Place) -> Plan:
     [
         ("trouble,n=1,1,", "trouble,n=1,0,0,"),
         ("trouble,n=1", "t\0"),
-        ('"spin_s"', '"spin"'),
+        ('"copy_bytes_per_s"', '"copy"'),
         ('"telemetry":"', '"telemetry":"more,'),
     ],
 )

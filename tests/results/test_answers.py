@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import product
+from typing import Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results.answers.judged import score_answers, score_constants, score_rule
+from analysis.results.answers.files import summarised
+from analysis.results.answers.judged import (
+    near_best,
+    near_time,
+    score_answers,
+    score_constants,
+    score_rule,
+)
 from analysis.results.answers.question import (
     HELD_OUT,
     MAP,
@@ -21,14 +29,15 @@ from analysis.results.answers.question import (
     questions_of,
     unmeasured,
 )
-from analysis.results.answers.rule import Answer, Point, Spans, Times, all_answers, answer
-from analysis.results.answers.summary import summarised
+from analysis.results.answers.rule import Grid, Point, Times, all_answers, answer, look_up
 from tests.repository import STUDIES
 
 (PIECES,) = [one for one in questions_of(STUDIES["transfers"]) if one.name == "pieces"]
 LOOP, BATCH, GATHER = "pinned_list_loop", "pinned_list_batch", "pinned_list_gather"
 ORDER = ["loop", "batch", "gather"]
 """The simplest first."""
+ONE: Final = [(1, 1)]
+"""The corners of a question that was measured itself."""
 GRID: Times = {point: {"loop": 1.0} for point in [*product((100, 400), (10, 40)), (1000, 10)]}
 
 
@@ -48,35 +57,26 @@ GRID: Times = {point: {"loop": 1.0} for point in [*product((100, 400), (10, 40))
     ],
 )
 def test_corners_are_the_neighbours_or_a_near_end(asked: Point, expected: list[Point]) -> None:
-    found = answer(GRID, ORDER, asked)
-    assert [*(found.corners if found else ())] == expected
+    assert [*Grid(GRID).corners(asked)] == expected
+    assert bool(answer(GRID, ORDER, Grid(GRID).corners(asked))) == bool(expected)
 
 
 def test_the_simplest_of_equally_fast_ways_of_every_corner_is_taken() -> None:
     times: Times = {(1, 1): {"gather": 100.0, "loop": 104.8, "batch": 104.0}}
-    found = answer(times, ORDER, (1, 1))
+    found = answer(times, ORDER, ONE)
     assert found is not None and found.way == "loop"
     assert list(found.seconds) == ["gather", "batch", "loop"]
     (remark,) = found.remarks(str.upper)
     assert remark == "Not the fastest, but simpler: GATHER is 4.8 % faster."
-    slower = answer({(1, 1): {**times[1, 1], "loop": 105.2}}, ORDER, (1, 1))
+    slower = answer({(1, 1): {**times[1, 1], "loop": 105.2}}, ORDER, ONE)
     assert slower is not None and slower.way == "batch"
+    ends = [(1,), (9,)]
     some = answer(
-        {(1,): {"gather": 1.0, "loop": 3.0}, (9,): {"loop": 3.0, "batch": 2.0}}, ORDER, (4,)
+        {(1,): {"gather": 1.0, "loop": 3.0}, (9,): {"loop": 3.0, "batch": 2.0}}, ORDER, ends
     )
     assert some is not None
     assert (some.way, some.not_everywhere) == ("loop", ("gather", "batch"))
-    assert answer({(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}, ORDER, (4,)) is None
-
-
-def looked_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
-    """The answer in `spans`, as the script of a form looks it up."""
-    for low, high, inner in spans:
-        if low <= asked[0] <= high:
-            if isinstance(inner, int):
-                return answers[inner]
-            return looked_up(answers, inner, asked[1:])
-    return None
+    assert answer({(1,): {"gather": 1.0}, (9,): {"loop": 3.0}}, ORDER, ends) is None
 
 
 POINTS = st.tuples(st.integers(1, 40), st.integers(1, 40))
@@ -88,13 +88,13 @@ def test_spans_hold_the_answer_to_every_question(times: Times) -> None:
     answers, spans = all_answers(times, ORDER)
     values = {max(1, round(v * f)) for point in times for v in point for f in (0.7, 0.8, 1, 1.25)}
     for asked in product(sorted({1, 60} | values | {v + 1 for v in values}), repeat=2):
-        assert looked_up(answers, spans, asked) == answer(times, ORDER, asked)
+        assert look_up(answers, spans, asked) == answer(times, ORDER, Grid(times).corners(asked))
 
 
 def box(times: Times, question: Question = PIECES, **where: str) -> Situation:
     """Measured times of a machine called box with the choices that the form starts with."""
     start = {choice.name: next(iter(choice.options)) for choice in question.choices}
-    here = Situation(question, "transfers", "box", {**start, **where}, 50e9)
+    here = Situation(question, "box", {**start, **where}, 50e9)
     for point, ways in times.items():
         here.times[point] |= ways
         here.payload[point] = math.prod(point)
@@ -103,18 +103,18 @@ def box(times: Times, question: Question = PIECES, **where: str) -> Situation:
 
 def test_a_shipped_way_is_compared_but_never_the_answer() -> None:
     times: Times = {(1,): {"loop": 1.1, "batch": 1.0, "vllm": 0.5}}
-    found = answer(times, ["loop", "batch"], (1,), ["vllm"])
+    found = answer(times, ["loop", "batch"], [(1,)], ["vllm"])
     assert found is not None and (found.way, found.fastest) == ("batch", "batch")
     assert [*found.seconds] == ["vllm", "batch", "loop"] and found.over_fastest("loop") == 2.2
-    assert answer({(1,): {"vllm": 1.0}}, ["loop"], (1,), ["vllm"]) is None
+    assert answer({(1,): {"vllm": 1.0}}, ["loop"], [(1,)], ["vllm"]) is None
 
 
 def test_a_time_is_interpolated_between_the_corners() -> None:
     times: Times = {(1, 1): {"loop": 1.0}, (1, 4): {"loop": 2.0}, (16, 1): {"loop": 4.0}}
-    found = answer(times, ORDER, (4, 1))
+    found = answer(times, ORDER, [(1, 1), (16, 1)])
     assert found is not None and found.time_at((4, 1), "loop") == pytest.approx(2.0)
     assert found.time_at((1, 1), "loop") == 1.0
-    between = answer(times, ORDER, (1, 2))
+    between = answer(times, ORDER, [(1, 1), (1, 4)])
     assert between is not None and between.time_at((1, 2), "loop") == pytest.approx(2**0.5)
 
 
@@ -153,14 +153,14 @@ def test_held_out_cells_score_ways_and_times() -> None:
     here.held_out[128, 4096] = {LOOP: 3e-6, GATHER: 2e-6}
     here.held_out[80, 16] = {LOOP: 3e-6}  # no other way was measured
     score = score_answers([here])
-    assert (score.cells, score.unanswered, score.worst) == (3, 1, 1.5)
-    assert score.near_best == pytest.approx(1 / 3) and score.near_time == 0.5
+    assert len(score) == 3 and score["over_best"].max() == 1.5
+    assert near_best(score) == pytest.approx(1 / 3) and near_time(score) == 0.5
     (constants,) = PIECES.constants.values()
-    assert score_constants(constants, [here]).over_best == [1.0, 1.0, 1.0]
+    assert [*score_constants(constants, [here])["over_best"]] == [1.0, 1.0, 1.0]
     rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])
-    assert score_rule(rule, [here]).cells == 0
-    assert score_rule(replace(rule, among=()), [here]).over_best == [1.0]
-    assert score_rule(replace(rule, among=(), where={"direction": ["d2h"]}), [here]).cells == 0
+    assert score_rule(rule, [here]).empty
+    assert [*score_rule(replace(rule, among=()), [here])["over_best"]] == [1.0]
+    assert score_rule(replace(rule, among=(), where={"direction": ["d2h"]}), [here]).empty
 
 
 def test_a_map_leaves_out_points_that_hide_its_ways() -> None:

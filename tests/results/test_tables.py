@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from analysis.results.collect import collect
-from analysis.results.model.parameters import NAMES, TERMS
+from analysis.results.model.terms import NAMES, TERMS
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.tables import links
 from analysis.results.tables.claims import MachineResults

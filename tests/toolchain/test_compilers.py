@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from analysis.base.errors import FieldError, HotpathError
+from analysis.toolchain import packages
 from analysis.toolchain.compilers import find_toolchain, require_arch, resolve_arch
-from analysis.toolchain.modules import bindings_settings
-from analysis.toolchain.packages import libfabric_flags
 from tests.compiled import toolchain
-from tests.repository import STUDIES
 
 
 def script(path: Path, text: str) -> Path:
@@ -72,17 +70,19 @@ def test_invalid_compilers_and_architectures_are_rejected_in_one_line(tmp_path: 
     assert resolve_arch("sm_120", "GPU-of-nobody") == "sm_120"  # a named one needs no GPU
 
 
-@pytest.mark.parametrize("prefix", ["", "usr/"])
-def test_libfabric_is_taken_from_a_folder(tmp_path: Path, prefix: str) -> None:
-    with pytest.raises(FieldError, match="config: libfabric: expected `auto` or a folder with"):
-        libfabric_flags(str(tmp_path))
-    header = tmp_path / f"{prefix}include/rdma/fabric.h"
-    library = tmp_path / f"{prefix}lib/x86_64-linux-gnu/libfabric.so.1"
+def test_libfabric_is_taken_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "PREFIXES", (tmp_path,))
+    header = tmp_path / "include/rdma/fabric.h"
+    library = tmp_path / "lib/x86_64-linux-gnu/libfabric.so.1"
     for path in (header, library):
+        reason = packages.PACKAGES["libfabric"].unmet
+        assert reason == "libfabric (libfabric-dev, or env/libfabric) is not installed"
+        assert packages.package_flags(["libfabric"]) == ([], [])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    flags = libfabric_flags(str(tmp_path))
-    assert flags and flags[0] == [f"-idirafter{header.parents[1]}"]
-    assert flags[1][:2] == [f"-L{library.parent}", f"-l:{library.name}"]
-    with pytest.raises(HotpathError, match="libfabric is not installed"):
-        bindings_settings(STUDIES["rdma_write"]).for_tools(replace(toolchain(), libfabric=None))
+    assert packages.PACKAGES["libfabric"].unmet is None
+    includes, link = packages.package_flags(["gpu", "libfabric"])
+    assert includes == [f"-idirafter{header.parents[1]}"]
+    assert link[:2] == [f"-L{library.parent}", f"-l:{library.name}"]

@@ -30,7 +30,7 @@ SHORTENED = {
     "analysis/measure/round.py": ("WARM_UP_S = 0.3\n", "WARM_UP_S = 0.001\n"),
     "analysis/measure/cpu.py": (
         "    source, target = _buffers()\n",
-        "    return Look(spin_s=0.006, copy_bytes_per_s=14e9, busy_share=0.0, steal_s=1.0)\n",
+        "    return Look(copy_bytes_per_s=14e9, busy_share=0.0, steal_s=1.0)\n",
     ),
     "analysis/toolchain/compile.py": (f'"{OPTIMISATION}"', f'"{QUICK}"'),
 }

@@ -14,10 +14,9 @@ from analysis.toolchain.modules import (
     bindings_settings,
     variant_settings,
 )
-from analysis.toolchain.packages import libfabric_flags, package_versions
+from analysis.toolchain.packages import PACKAGES, package_versions
 
 CXX = ending_in_one_line(find_cxx)()
-LIBFABRIC = ending_in_one_line(libfabric_flags)(CONFIG.libfabric)
 CPU_CACHE = LIBRARY.relative_to(workflow.basedir)
 MODULES = Path("build/modules") / ARCH
 COMPILED = Path("compiled") / ARCH
@@ -28,7 +27,7 @@ JOIN = "awk 'FNR > 1 || NR == 1' < /dev/null"
 
 
 def is_buildable(variant):
-    return LIBFABRIC is not None or "libfabric" not in variant.needs
+    return "libfabric" not in variant.needs or not PACKAGES["libfabric"].unmet
 
 
 def modules_of(study):
@@ -43,7 +42,7 @@ def modules_of(study):
 @ending_in_one_line
 def toolchain():
     """The compilers. Only jobs that compile ask, because there may be no CUDA compiler."""
-    found = find_toolchain(CONFIG.nvcc, CONFIG.libfabric)
+    found = find_toolchain(CONFIG.nvcc)
     require_arch(ARCH, found.nvcc)
     return found
 
@@ -56,16 +55,9 @@ def compilers(wildcards):
 
 def compile_command(path, settings):
     """The command that compiles a file, and the versions of the libraries that it needs."""
-    words = [
-        "-m",
-        "analysis.toolchain.compile",
-        toolchain().nvcc,
-        CONFIG.libfabric,
-        ARCH,
-    ]
-    words += [path, settings.to_json()]
-    versions = [str(LIBFABRIC), package_versions(settings.needs)]
-    return shlex.join([PYTHON, *map(str, words)]), versions
+    words = ["-m", "analysis.toolchain.compile", toolchain().nvcc, ARCH, path]
+    words += [settings.to_json()]
+    return shlex.join([PYTHON, *map(str, words)]), package_versions(settings.needs)
 
 
 def variant_of(wildcards):

@@ -39,7 +39,7 @@ def capture_all(study: Study, config: Config) -> None:
         place = find_places(config, gpus)[study.name]
         arch = gpus[0].arch if config.arch == AUTO else config.arch
         host = describe(place.gpus)
-    toolchain, commit = find_toolchain(config.nvcc, config.libfabric), commit_of(ROOT)
+    toolchain, commit = find_toolchain(config.nvcc), commit_of(ROOT)
     runnable = [v for v in study.variants if v.on_gpu and place.unmet(v) is None]
     cases = [(v, case) for v in runnable if (case := study.captured_case(v))]
     show_only(place.in_use([variant for variant, _ in cases]))

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Final
@@ -19,7 +19,15 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import binary, digits, extent, percent, quantity, ratio, whole
-from analysis.results.answers.rule import Answer, Point, Spans, all_answers, answer, nearest
+from analysis.results.answers.rule import (
+    Answer,
+    Point,
+    Spans,
+    all_answers,
+    answer,
+    look_up,
+    nearest,
+)
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
 
@@ -33,9 +41,8 @@ MAP: Final = "map_"
 """Prefix of case sets that were added for the answers."""
 MAP_SHARE: Final = 0.9
 """A way belongs to the map if it was measured in at least this share of its cells."""
-COLUMNS: Final = (
-    *("way", "time", "rate", "of the link", "call returns after", "takes", "over the fastest"),
-)
+FIGURES: Final = ("time", "rate", "of the link", "call returns after", "over the fastest")
+"""Titles of the figures of a way."""
 LOWEST_RATE: Final = 1e7
 """Lower rates, in B/s, are not shown in GB/s."""
 _UNITS: Final = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -100,6 +107,11 @@ class Rule:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     among: Collection[str] = ()
 
+    def applies(self, where: Mapping[str, str], values: Mapping[str, int]) -> bool:
+        """Whether it is about this situation and the `values` of the axes."""
+        is_here = all(where[name] in options for name, options in self.where.items())
+        return is_here and all(lo <= values[name] <= hi for name, (lo, hi) in self.bounds.items())
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -120,10 +132,10 @@ class Question:
     label: str
     cell: str
     axes: Sequence[Axis]
-    choices: Sequence[Choice]
+    ways: Mapping[str, Way]
     places: Callable[[str, Mapping[str, CaseValue]], Iterable[Mapping[str, Any]]]
     link: tuple[str, str]
-    ways: Mapping[str, Way] = field(default_factory=dict)
+    choices: Sequence[Choice] = ()
     base: str = ""
     multiple: int = 1
     rules: Sequence[Rule] = ()
@@ -137,9 +149,13 @@ class Question:
     def shipped(self) -> list[str]:
         return [name for name, way in self.ways.items() if way.is_shipped]
 
+    def values(self, point: Point) -> dict[str, int]:
+        """The numbers of a point by their axes."""
+        return dict(zip((axis.name for axis in self.axes), point, strict=True))
+
     def point_text(self, point: Point) -> str:
-        texts = (axis.text(value) for axis, value in zip(self.axes, point, strict=True))
-        return self.cell.format(**dict(zip((axis.name for axis in self.axes), texts, strict=True)))
+        values = self.values(point)
+        return self.cell.format(**{axis.name: axis.text(values[axis.name]) for axis in self.axes})
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +171,6 @@ class Situation:
     """
 
     question: Question
-    study: str
     machine: str
     where: Mapping[str, str]
     link: float
@@ -182,49 +197,47 @@ class Situation:
         choices = self.question.choices
         return ", ".join(f"{one.label} {one.options[self.where[one.name]]}" for one in choices)
 
-    def answer(self, asked: Point) -> Answer | None:
-        if asked[0] % self.question.multiple:
-            return None
-        return answer(self.times, self.question.offered, asked, self.question.shipped)
-
     @cached_property
-    def all_answers(self) -> tuple[list[Answer], Spans]:
+    def table(self) -> tuple[list[Answer], Spans]:
+        """All answers, and where each holds."""
         return all_answers(self.times, self.question.offered, self.question.shipped)
+
+    def answer(self, asked: Point) -> Answer | None:
+        """The answer to a question; None if it was not measured."""
+        return None if asked[0] % self.question.multiple else look_up(*self.table, asked)
 
     def lines(self, found: Answer) -> list[str]:
         """The answer, the cells that it comes from, and what else to know."""
-        words = {way: one.words for way, one in self.question.ways.items()}
-        _, time, rate, share, _, takes, _ = self.row(found, found.way)
-        figures = ", ".join(filter(None, [time, rate, share and f"{share} of the link"]))
-        lines = [f"Use {words[found.way]}: {figures}."]
-        lines += [f"It takes {takes}."] if takes else []
+        ways = self.question.ways
+        time, rate, share, *_ = self.figures(found, found.way).values()
+        parts = ", ".join(filter(None, [time, rate, share and f"{share} of the link"]))
+        lines = [f"Use {ways[found.way].words}: {parts}."]
+        lines += [f"It takes {takes}."] if (takes := ways[found.way].takes) else []
         lines.append(f"Measured: {'; '.join(map(self.question.point_text, found.corners))}.")
-        return [*lines, *found.remarks(words.__getitem__)]
+        return [*lines, *found.remarks(lambda way: ways[way].words)]
 
-    def row(self, found: Answer, way: str) -> list[str]:
-        """The cells of a way in the order of COLUMNS."""
-        seconds, about = found.seconds[way], self.question.ways[way]
-        cells = zip(found.corners, seconds, strict=True)
-        rates = [self.payload[point] / time for point, time in cells]
-        shares = [rate / self.link for rate in rates]
-        rate = share = ""
-        if min(rates) > 0:
-            rate = " to ".join(dict.fromkeys(map(_rate_text, (min(rates), max(rates)))))
-            share = " to ".join(dict.fromkeys(map(percent, (min(shares), max(shares)))))
-        returns = [self.returns.get(point, {}).get(way, math.nan) for point in found.corners]
-        cost = "" if any(map(math.isnan, returns)) else extent(returns, "s")
+    def figures(self, found: Answer, way: str) -> dict[str, str]:
+        """FIGURES of a way in the cells of an answer, in words."""
+        seconds, cells = found.seconds[way], found.corners
+        rates = [self.payload[point] / time for point, time in zip(cells, seconds, strict=True)]
+        low, high = min(rates), max(rates)
+        rate = share = cost = ""
+        if low > 0:
+            rate = _range(_rate_text(low), _rate_text(high))
+        if low > 0 and math.isfinite(self.link):
+            share = _range(percent(low / self.link), percent(high / self.link))
+        returns = [self.returns.get(point, {}).get(way, math.nan) for point in cells]
+        if not any(map(math.isnan, returns)):
+            cost = extent(returns, "s")
         over = ratio(found.over_fastest(way))
-        share = share if math.isfinite(self.link) else ""
-        return [about.words, extent(seconds, "s"), rate, share, cost, about.takes, over]
+        return dict(zip(FIGURES, (extent(seconds, "s"), rate, share, cost, over), strict=True))
 
     def cell(self, point: Point) -> str:
         """A measured cell with its answer: `256 × 4 KiB in 20.5 µs, by one cudaMemcpyAsync`."""
-        found = answer({point: self.times[point]}, self.question.offered, point)
-        text = self.question.point_text(point)
-        if found is None:
-            return text
-        way, time, *_ = self.row(found, found.way)
-        return f"{text} in {time}, by {way}"
+        found = answer(self.times, self.question.offered, [point])
+        assert found is not None, "a measured point has an answer"
+        time, way = extent(found.seconds[found.way], "s"), self.question.ways[found.way]
+        return f"{self.question.point_text(point)} in {time}, by {way.words}"
 
     def refusal(self, asked: Point) -> str:
         """Says that a question has no answer, and names the nearest measured cell."""
@@ -236,11 +249,14 @@ class Situation:
 
 
 def questions_of(study: Study) -> Sequence[Question]:
-    """The questions of a study's answers.py; none without one."""
+    """The QUESTIONS of a study's answers.py, with the ways that the study has; none without one."""
     if not (study.folder / "answers.py").exists():
         return ()
-    questions: Sequence[Question] = load_python(study, "answers").questions(study)
-    return questions
+    known = {*study.variant_names}
+    return [
+        replace(one, ways={name: way for name, way in one.ways.items() if name in known})
+        for one in load_python(study, "answers").QUESTIONS
+    ]
 
 
 def cases_of_sets(study: Study, prefix: str) -> set[str]:
@@ -278,7 +294,7 @@ def situations(
             where = {choice.name: str(place[choice.name]) for choice in question.choices}
             here = found.setdefault(
                 (machine, *where.values()),
-                Situation(question, study.name, machine, where, links.get(machine, math.inf)),
+                Situation(question, machine, where, links.get(machine, math.inf)),
             )
             point = tuple(int(place[axis.name]) for axis in question.axes)
             here.payload[point] = payload[way, row["case"]]
@@ -312,6 +328,10 @@ def unmeasured(
     tried = {machine for machine, *cell in known if cell[1] in of_map and tuple(cell) in wanted}
     for machine in sorted(tried):
         yield from ((machine, *cell) for cell in sorted(wanted) if (machine, *cell) not in known)
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _rate_text(rate: float) -> str:

@@ -70,34 +70,27 @@ class Answer:
 
 
 def answer(
-    times: Times, simplest_first: Sequence[str], asked: Point, listed: Collection[str] = ()
-) -> Answer | None:
-    """The answer to a question, one of the ways `simplest_first`; None if it was not measured.
-    `listed` ways are compared with it."""
-    return _answer(times, simplest_first, Grid(times).corners(asked), listed)
-
-
-def _answer(
     times: Times,
     simplest_first: Sequence[str],
-    at: tuple[Point, ...],
-    listed: Collection[str],
+    corners: Sequence[Point],
+    listed: Collection[str] = (),
 ) -> Answer | None:
-    """The answer in the cell between the corners `at`."""
+    """The answer in the cell between measured `corners`, one of the ways `simplest_first`; None
+    without a way that was measured in all of them. `listed` ways are compared with it."""
     seconds = {
-        way: tuple(times[point][way] for point in at)
+        way: tuple(times[point][way] for point in corners)
         for way in (*simplest_first, *listed)
-        if at and all(way in times[point] for point in at)
+        if corners and all(way in times[point] for point in corners)
     }
     means = {way: geometric_mean(of_way) for way, of_way in seconds.items()}
     offered = [way for way in means if way not in listed]
     if not offered:
         return None
     fastest = min(offered, key=means.__getitem__)
-    some = dict.fromkeys(way for point in at for way in times[point] if way not in seconds)
+    some = dict.fromkeys(way for point in corners for way in times[point] if way not in seconds)
     way = next(way for way in offered if means[way] <= (1 + WITHIN) * means[fastest])
     ordered = {way: seconds[way] for way in sorted(means, key=means.__getitem__)}
-    return Answer(way, fastest, at, ordered, tuple(some))
+    return Answer(way, fastest, tuple(corners), ordered, tuple(some))
 
 
 class Grid:
@@ -163,24 +156,34 @@ def all_answers(
         for values in zip(*times, strict=True)
     ]
 
-    def spans(asked: Point) -> Spans | int | None:
-        """The spans of the axes after those of `asked`; None if they have no answer."""
-        if len(asked) == len(bounds):
-            at = grid.corners(asked)
-            if at not in places:
-                known = _answer(times, simplest_first, at, listed)
-                places[at] = len(found) if known else None
-                found.extend([known] if known else [])
-            return places[at]
+    def place_of(asked: Point) -> int | None:
+        """The place of an answer in `found`; None without one."""
+        corners = grid.corners(asked)
+        if corners not in places:
+            known = answer(times, simplest_first, corners, listed)
+            places[corners] = len(found) if known else None
+            found.extend([known] if known else [])
+        return places[corners]
+
+    def spans(asked: Point) -> Spans:
+        """The spans of the axes after those of `asked`; empty if they have no answer."""
         here: Spans = []
+        is_last = len(asked) == len(bounds) - 1
         for start, end in pairwise(bounds[len(asked)]):
-            if (inner := spans((*asked, start))) is None:
+            inner = place_of((*asked, start)) if is_last else spans((*asked, start)) or None
+            if inner is None:
                 continue
             if here and here[-1][1:] == (start - 1, inner):
                 start = here.pop()[0]
             here.append((start, end - 1, inner))
-        return here or None
+        return here
 
-    made = spans(()) if times else []
-    assert made is None or isinstance(made, list)
-    return found, made or []
+    return found, spans(()) if times else []
+
+
+def look_up(answers: Sequence[Answer], spans: Spans, asked: Point) -> Answer | None:
+    """The answer to a question, as the script of the form looks it up; None without one."""
+    for first, last, inner in spans:
+        if first <= asked[0] <= last:
+            return answers[inner] if isinstance(inner, int) else look_up(answers, inner, asked[1:])
+    return None

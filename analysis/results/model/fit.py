@@ -21,7 +21,7 @@ import pandas as pd
 from analysis.base.processes import forked_map
 from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
-from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
+from analysis.results.model.terms import BINDS, NAMES, TERMS, TRANSLATION, Parameters
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
 from analysis.study import Study, calibrating
 from analysis.study.access import Floats

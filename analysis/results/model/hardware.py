@@ -13,8 +13,7 @@ from pydantic import Field
 
 from analysis.base import keys
 from analysis.base.reading import read_yaml
-from analysis.results.model.parameters import Parameters
-from analysis.results.model.terms import predicted_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, traffic_of
 from analysis.results.store.keys import Keys
 from analysis.study.access import Access

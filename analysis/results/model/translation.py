@@ -9,13 +9,15 @@ first walk to it in a launch, or moved rows have evicted it.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from analysis.results.model.parameters import Parameters
 from analysis.results.model.traffic import LINE_BYTES
 from analysis.study.access import Access, Floats
+
+if TYPE_CHECKING:
+    from analysis.results.model.terms import Parameters
 
 ENTRY_BYTES: Final = LINE_BYTES // 8 * 4096
 """Bytes that one cached translation covers: a line of 8-byte page-table entries that map 4 KiB each

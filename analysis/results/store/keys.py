@@ -183,13 +183,17 @@ class Disturbance(Keys):
     why: list[Text]
 
 
+Former = Annotated[Positive | None, Field(exclude_if=lambda value: value is None)]
+"""A number that only older runs have."""
+
+
 class Look(Keys):
     """The host before or after a round."""
 
-    spin_s: Annotated[Positive, Field(le=LONGEST_S)]
     copy_bytes_per_s: Positive
-    cpu_mhz: Megahertz | None = None
-    core_hz: Positive | None = None
+    spin_s: Former = None
+    cpu_mhz: Former = None
+    core_hz: Former = None
     busy_share: Amount | None = None
     steal_s: Amount | None = None
     throttled_periods: Natural | None = None

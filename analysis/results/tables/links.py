@@ -23,8 +23,7 @@ from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import terms
 from analysis.results.model.fit import fit
-from analysis.results.model.parameters import ABOUT, NAMES, TERMS
-from analysis.results.model.terms import METRIC
+from analysis.results.model.terms import ABOUT, METRIC, NAMES, TERMS
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise

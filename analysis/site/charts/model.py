@@ -6,7 +6,7 @@ import altair as alt
 
 from analysis.base.quantities import quantity, signed_percent
 from analysis.results.model.fit import JUDGED_WITHIN, LINK
-from analysis.results.model.parameters import TERMS
+from analysis.results.model.terms import TERMS
 from analysis.site.charts.theme import HEIGHT_PX, Chart, band, colour, log_scale, present
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts

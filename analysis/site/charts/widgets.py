@@ -1,5 +1,4 @@
-"""Tables of a study's page_tables.py, and forms of the questions in its answers.py. A form has a
-table for readers without scripts."""
+"""Tables of a study's page_tables.py, and forms of the questions in its answers.py."""
 
 from __future__ import annotations
 
@@ -11,8 +10,9 @@ from typing import Any, Final
 
 from markupsafe import Markup, escape
 
+from analysis.results.answers.files import answer_table
+from analysis.results.answers.judged import quality_rows, rule_text
 from analysis.results.answers.question import (
-    COLUMNS,
     Choice,
     Question,
     Situation,
@@ -76,54 +76,38 @@ def situations_of(facts: StudyFacts, question: Question) -> list[Situation]:
 
 
 def form_data(facts: StudyFacts, question: Question) -> dict[str, Any]:
-    """The part of the form that answers a question, as assets/form.js reads it, and the `rows` of
-    its table for readers without scripts. The browser only looks an answer up."""
+    """The table of all answers to a question, which assets/form.js reads with the `fields` of the
+    form; of its page, the `rules` of thumb and the `quality` of the answers, by machine."""
     found = situations_of(facts, question)
+    by_machine = dict[str, list[Situation]]()
+    for here in found:
+        by_machine.setdefault(here.machine, []).append(here)
+    machines = {name: facts.inputs.called(name) for name in by_machine}
     fields: list[dict[str, Any]] = [
         {"name": axis.name, "label": axis.label, "start": axis.text(axis.start)}
         | {"kind": "bytes" if axis.is_bytes else "count"}
         for axis in question.axes
     ]
-    machines = {here.machine: facts.inputs.called(here.machine) for here in found}
-    choices = [*question.choices, Choice("machine", "machine", machines)]
-    for choice in choices:
+    for choice in (*question.choices, Choice("machine", "machine", machines)):
         used = {here.where.get(choice.name, here.machine) for here in found}
         options = {value: text for value, text in choice.options.items() if value in used}
         fields.append({"name": choice.name, "label": choice.label, "options": options})
         fields[-1] |= {"start": next(iter(options), ""), "faster": choice.faster}
-    start = {choice.name: next(iter(choice.options)) for choice in question.choices}
     return {
-        **{key: getattr(question, key) for key in ("name", "label", "multiple")},
+        **answer_table(question, found),
+        "label": question.label,
         "study": facts.study.name,
         "fields": fields,
-        "axes": [axis.name for axis in question.axes],
-        "columns": _figures(COLUMNS),
-        "ways": {name: [way.words, way.takes] for name, way in question.ways.items()},
-        "tables": [_table(here) for here in found],
-        "rows": [
-            {"machine": machines[here.machine], "answer": here.cell(point), "with": here.in_words}
-            for here in found
-            if sum(here.where[name] != value for name, value in start.items()) <= 1
-            for point in sorted(here.times)
+        "rules": [
+            {"rule": rule.says}
+            | {name: rule_text(rule, by_machine[machine]) for machine, name in machines.items()}
+            for rule in question.rules
         ],
-    }
-
-
-def _table(here: Situation) -> dict[str, Any]:
-    """The answers of a situation: `spans` of their places, `lines` and `rows` of each, and the
-    measured cells with a text."""
-    answers, spans = here.all_answers
-    return {
-        "where": {**here.where, "machine": here.machine},
-        "spans": spans,
-        "answers": [
-            {
-                "lines": here.lines(found),
-                "rows": [[way, *_figures(here.row(found, way))] for way in found.seconds],
-            }
-            for found in answers
+        "quality": [
+            {"question": question.label, "machine": name, **row}
+            for machine, name in machines.items()
+            for row in quality_rows(question, by_machine[machine])
         ],
-        "cells": [(point, here.cell(point)) for point in here.times],
     }
 
 
@@ -139,17 +123,8 @@ def unmeasured_answers(facts: StudyFacts) -> Iterator[tuple[str, str, str]]:
         yield from unmeasured(question, facts.study, known)
 
 
-def _figures(cells: Sequence[str]) -> list[str]:
-    """The cells of a way but for its words, which are the same in every answer."""
-    words = (COLUMNS.index("way"), COLUMNS.index("takes"))
-    return [cell for place, cell in enumerate(cells) if place not in words]
-
-
 def write_forms(facts: StudyFacts, folder: Path) -> None:
-    """Write the forms of a study with measured answers to the folder of its charts."""
+    """Write the answers of a study to the folder of its charts."""
     for question in questions_of(facts.study):
-        data = form_data(facts, question)
-        if data["tables"]:
-            (folder / f"{question.name}{FORM}").write_text(
-                json.dumps(data, allow_nan=False, separators=(",", ":"))
-            )
+        text = json.dumps(form_data(facts, question), allow_nan=False, separators=(",", ":"))
+        (folder / f"{question.name}{FORM}").write_text(text)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from analysis.site.check.faults import Fault as Fault
 from analysis.site.check.pages import page_faults
+from analysis.site.check.tables import Fault as Fault
 from analysis.site.check.tables import added, behind, table_faults
 from analysis.site.facts.inputs import Inputs
 

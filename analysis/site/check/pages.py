@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from analysis.site.charts import COMMON
 from analysis.site.charts.writing import quantities
-from analysis.site.check.faults import Fault
+from analysis.site.check.tables import Fault
 from analysis.site.facts.addresses import claim_anchor
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Study

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from analysis.base.quantities import quantity
 from analysis.base.statistics import MIN_RUNS, SAME_WITHIN
-from analysis.results.model.parameters import BINDS, NAMES, TRANSLATION
-from analysis.results.model.terms import METRIC
+from analysis.results.model.terms import BINDS, METRIC, NAMES, TRANSLATION
 from analysis.results.store import MIN_UNWARMED_S
 from analysis.results.tables.rows import ClaimRow, rows_of
-from analysis.site.check.faults import Fault
 from analysis.site.facts.basis import figures_by_run
 from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.study_facts import WHOLE, StudyFacts
@@ -30,6 +28,21 @@ Cell = tuple[str, str, str, str]
 """Machine, study, variant and case."""
 CELL = ["machine", "study", "variant", "case"]
 HOST: Final = "host_time"
+
+
+class Fault(NamedTuple):
+    """A gap or a contradiction: `what` is wrong with a `part`, which is a variant, a claim or a
+    page. Empty are the `machine` and the `study` if it concerns none alone, and the `part` if it is
+    all of a study."""
+
+    part: str
+    what: str
+    machine: str = ""
+    study: str = ""
+
+    def __str__(self) -> str:
+        place = "/".join(filter(None, [self.study, self.part]))
+        return ": ".join(filter(None, [self.machine, place, self.what]))
 
 
 def table_faults(inputs: Inputs) -> Iterator[Fault]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from analysis.results.model.parameters import Parameters
-from analysis.results.model.terms import predicted_seconds, work_of
+from analysis.results.model.terms import Parameters, predicted_seconds, work_of
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Variant
 from analysis.study.access import access_of

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from markupsafe import Markup
 
-from analysis.base.quantities import percent, ratio, whole
-from analysis.results.answers.judged import (
-    CLOSE,
-    CLOSE_TIME,
-    Score,
-    score_answers,
-    score_constants,
-    score_rule,
-)
-from analysis.results.answers.question import Question, Situation, questions_of
-from analysis.site.charts.widgets import FORM, situations_of
+from analysis.site.charts.widgets import FORM
 from analysis.site.pages.html import PARTS, prose, table
 from analysis.site.pages.page import Page, macro
 
@@ -29,28 +19,35 @@ def form(page: Page, caption: str, *names: str) -> Markup:
     caption: one or two sentences below it
     names: `<study>/<question>`, in the order in which the form offers them
     """
-    parts = []
-    for name in names:
-        path = page.staged.drawn / f"{name}{FORM}"
-        if path.exists():
-            data = json.loads(path.read_text())
-            shown = table(data["rows"], numeric=())
-            parts.append((f"charts/{name}{FORM}", data["name"], data["label"], shown))
+    parts = [
+        (f"charts/{name}{FORM}", data["question"], data["label"], _without_script(data))
+        for name in names
+        for data in _tables(page, name)
+        if data["tables"]
+    ]
     if not parts:
         raise page.missing("answers to any question")
     return PARTS.form(parts, page.root, caption)
 
 
-def _asked(
-    page: Page, studies: Iterable[str]
-) -> Iterator[tuple[Question, Mapping[str, list[Situation]]]]:
-    """Every question of these studies, and its situations by machine."""
-    for facts in (page.staged.studies[name] for name in studies):
-        for question in questions_of(facts.study):
-            by_machine: dict[str, list[Situation]] = {}
-            for here in situations_of(facts, question):
-                by_machine.setdefault(here.machine, []).append(here)
-            yield question, by_machine
+def _tables(page: Page, pattern: str) -> list[dict[str, Any]]:
+    """The tables of answers to the questions `<study>/<question>`."""
+    paths = sorted(page.staged.drawn.glob(f"{pattern}{FORM}"))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def _without_script(data: dict[str, Any]) -> Markup:
+    """The measured cells of situations in which at most one choice differs from the start."""
+    *choices, machine = (field for field in data["fields"] if "options" in field)
+    rows = []
+    for one in data["tables"]:
+        where = one["where"]
+        if sum(where[choice["name"]] != choice["start"] for choice in choices) > 1:
+            continue
+        words = (f"{one['label']} {one['options'][where[one['name']]]}" for one in choices)
+        start = {"machine": machine["options"][where["machine"]], "with": ", ".join(words)}
+        rows += [{**start, "answer": text} for _, text in sorted(one["cells"])]
+    return table(rows, numeric=())
 
 
 @macro
@@ -59,22 +56,9 @@ def rules(page: Page, *studies: str) -> Markup:
 
     studies: whose questions have the rules, in this order
     """
-    rows: list[dict[str, object]] = []
-    for question, by_machine in _asked(page, studies):
-        for rule in question.rules:
-            row: dict[str, object] = {"rule": prose(rule.says)}
-            for machine, found in by_machine.items():
-                row[page.inputs.called(machine)] = _held(score_rule(rule, found))
-            rows.append(row)
+    tables = [data for name in studies for data in _tables(page, f"{name}/*")]
+    rows = [{**row, "rule": prose(row["rule"])} for data in tables for row in data["rules"]]
     return table(rows, numeric=())
-
-
-def _held(score: Score) -> str:
-    """`97 % of 36 cells, at worst 1.12×`; empty if no cell was measured."""
-    if not score.over_best:
-        return ""
-    near, cells = percent(score.near_best), f"{whole(score.cells)} cell{'s' * (score.cells > 1)}"
-    return f"{near} of {cells}, at worst {ratio(score.worst)}"
 
 
 @macro
@@ -83,29 +67,7 @@ def answer_quality(page: Page, *studies: str) -> Markup:
 
     studies: whose questions are asked, in this order
     """
-    rows: list[dict[str, object]] = []
-    for question, by_machine in _asked(page, studies):
-        for machine, found in by_machine.items():
-            scores = {"these answers": score_answers(found)}
-            for name, constants in question.constants.items():
-                scores[name] = score_constants(constants, found)
-            start = {"question": question.label, "machine": page.inputs.called(machine)}
-            rows += [
-                {**start, "by": name, **_scored(score)}
-                for name, score in scores.items()
-                if score.cells
-            ]
-    if not rows:
+    tables = [data for name in studies for data in _tables(page, f"{name}/*")]
+    if not (rows := [row for data in tables for row in data["quality"]]):
         return Markup("<p>No machine has measured the held-out cells yet.</p>")
     return table(rows)
-
-
-def _scored(score: Score) -> dict[str, str]:
-    return {
-        "cells": whole(score.cells),
-        f"way at most {CLOSE * 100:g} % slower than the best": percent(score.near_best),
-        "at worst": ratio(score.worst) if score.over_best else "",
-        f"its time within {CLOSE_TIME * 100:g} %": percent(score.near_time)
-        if score.over_measured
-        else "",
-    }

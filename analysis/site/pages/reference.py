@@ -1,14 +1,20 @@
-"""The reference of what a contributor writes and runs, from types, docstrings and parsers."""
+"""The reference of what a contributor writes and runs, from types, docstrings and parsers.
+
+python -m analysis.site.pages.reference    write the JSON schemas of study.yaml and config.yaml
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from markupsafe import Markup
 from pydantic.json_schema import GenerateJsonSchema
 
+from analysis import ROOT
+from analysis.base.cli import fail_in_one_line
 from analysis.base.keys import adapter
 from analysis.site.interface import FILES
 from analysis.site.pages.html import code, element, fenced, prose, table
@@ -192,3 +198,20 @@ def macro_list(page: Page) -> str:
         about = fenced(inspect.getdoc(function) or "", "text")
         parts.append(f"### `{name}({written})` {{#macro-{name}}}\n\n{about}")
     return "\n\n".join(parts)
+
+
+def schemas() -> dict[str, str]:
+    """The text of each file, by its name in config/."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    found = {"study": study_schema(), "config": schema_of(Settings)}
+    texts = {name: json.dumps({**draft, **one}, indent=1) for name, one in found.items()}
+    return {f"{name}.schema.json": f"{text}\n" for name, text in texts.items()}
+
+
+def main() -> None:
+    for name, text in schemas().items():
+        (ROOT / "config" / name).write_text(text)
+
+
+if __name__ == "__main__":
+    fail_in_one_line(main)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 from mkdocs.commands.build import build
@@ -14,17 +15,24 @@ from mkdocs.exceptions import MkDocsException
 from analysis import ROOT
 from analysis.base.errors import HotpathError
 from analysis.base.files import remove, require_room
-from analysis.base.quantities import listing
+from analysis.base.quantities import listing, whole
 from analysis.base.reading import read_yaml
 from analysis.site.check import Fault, fatal, find_faults
 from analysis.site.facts.guarding import guarded, read_left_out
 from analysis.site.facts.inputs import Inputs, load_inputs
 from analysis.site.pages.common import FIGURES
-from analysis.site.pages.gaps import gaps
+from analysis.site.pages.html import code, element, folded, plain, table
 from analysis.site.pages.navigation import CONFIGURATION, navigation, sidebar, study_groups
 from analysis.site.pages.plugin import MacrosPlugin, warnings
 from analysis.site.pages.staging import Staged, stage
 from analysis.study import discover
+
+CLAIM: Final = "claim "
+"""How the part of a fault about a claim begins."""
+INTRODUCTION: Final = (
+    "What is newer than a machine's last run has no result there. The command of each row, run on"
+    " such a machine, measures only what is missing."
+)
 
 
 def build_site(
@@ -100,3 +108,40 @@ def add_faults(site: Path, faults: Sequence[Fault], inputs: Inputs) -> None:
     listed = gaps(faults, inputs)
     text, end, rest = home.read_text().rpartition("</article>")
     home.write_text(Markup("").join(map(Markup, (text, listed, end, rest))))
+
+
+def gaps(faults: Sequence[Fault], inputs: Inputs) -> Markup:
+    """A folded section: a row for each machine and study, with what fills its gaps; below it,
+    folded, each of the `faults`."""
+    lines = (element("li", plain(str(fault))) for fault in faults)
+    every = folded("Each of them, as the check words it", element("ul", *lines, class_="hp-faults"))
+    title = element("summary", element("h2", f"What is missing: {len(faults)}", id="faults"))
+    content = element("p", INTRODUCTION), table(_rows(faults, inputs)), every
+    return element("details", title, *content, class_="hp-section")
+
+
+def _rows(faults: Sequence[Fault], inputs: Inputs) -> Iterator[dict[str, object]]:
+    """Cells of a machine and study: how many of its variants, claims and pages lack something."""
+
+    def place(fault: Fault) -> tuple[str, str]:
+        return fault.machine, fault.study
+
+    for (machine, name), group in groupby(sorted(faults, key=place), place):
+        of_place = list(group)
+        study = inputs.studies.get(name)
+        known = {*study.variant_names} if study else set()
+        absent = [fault for fault in of_place if fault.what.endswith("got none")]
+        variants = {fault.part for fault in absent if fault.part in known}
+        is_whole = any(not fault.part and fault.machine for fault in of_place)
+        claims = {fault.part for fault in of_place if fault.part.startswith(CLAIM)}
+        others = [one for one in of_place if one.part and one.part not in variants | claims]
+        chosen = f" 'studies=[\"{name}\"]'" if name else ""
+        command = f"env/run snakemake --cores 8 --config machine={machine}{chosen}"
+        yield {
+            "machine": inputs.called(machine) if machine else "none alone",
+            "study": study.title if study else "several",
+            "variants without a result": "all" if is_whole else whole(len(variants)),
+            "claims without evidence": whole(len(claims)),
+            "other faults": whole(len(others)),
+            "what fills them": code(command) if machine else "a change of the page or the study",
+        }

@@ -18,8 +18,8 @@ from analysis.measure.cell import Skip
 from analysis.measure.cpu import cores
 from analysis.study import Variant
 from analysis.toolchain.modules import load_python
-from analysis.toolchain.packages import NO_LIBFABRIC
-from tests.compiled import module_file, toolchain
+from analysis.toolchain.packages import PACKAGES
+from tests.compiled import module_file
 from tests.repository import STUDIES
 from tests.waiting import wait_for
 
@@ -34,8 +34,8 @@ Session = Callable[..., Any]
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     """Starts a server of a variant with a connected client."""
-    if toolchain().libfabric is None:
-        pytest.skip(NO_LIBFABRIC)
+    if reason := PACKAGES["libfabric"].unmet:
+        pytest.skip(reason)
     here = cores()
 
     def start(

@@ -76,7 +76,7 @@ def test_the_command_answers_in_lines_and_as_files(
     assert advise(f"pieces {files}") == []
     file = json.loads((tmp_path / "answers.json").read_text())
     assert (file["format"], file["machine"]) == ("hotpath-answers", "box")
-    wanted = {"direction": "h2d", "device": "scattered", "stream": "idle"}
+    wanted = {"direction": "h2d", "device": "scattered", "stream": "idle", "machine": "box"}
     (table,) = (one for one in file["tables"] if one["where"] == wanted)
     (by_count,) = (inner for low, high, inner in table["spans"] if low <= 4096 <= high)
     (place,) = (inner for low, high, inner in by_count if low <= 256 <= high)

@@ -15,9 +15,13 @@ import pytest
 from analysis.results.model import hardware
 from analysis.results.model.fit import FARTHEST_HELD, fit, in_whole_lines, on_copy_engine
 from analysis.results.model.hardware import predict
-from analysis.results.model.parameters import BINDS, NAMES, TERMS, TRANSLATION, Parameters
 from analysis.results.model.terms import (
+    BINDS,
+    NAMES,
+    TERMS,
+    TRANSLATION,
     WORK,
+    Parameters,
     predicted_seconds,
     term_seconds,
     work_in,

@@ -86,7 +86,7 @@ def test_samples_beyond_the_limit_of_a_machine_leave_older_runs_out(
 
 
 def test_the_newest_host_and_the_conditions_of_rounds_are_known(tmp_path: Path) -> None:
-    looks = [{"spin_s": 1.0, "copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
+    looks = [{"copy_bytes_per_s": rate} for rate in (3e10, 2e10, 4e10)]
     noted = {"disturbed": [{"round": 1, "why": ["others kept 3.0 cores busy"]}]}
     for run, cores, more in ((OLD, 8, {}), (NEW, 16, {"conditions": looks, **noted})):
         provenance = provenance_of(COPY, COPIED, run=run) | more

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.site.check import fatal
-from analysis.site.check.faults import Fault
+from analysis.site.check import Fault, fatal
 from analysis.site.check.tables import table_faults
 from analysis.site.facts.inputs import Inputs
 from analysis.study.claims.verdicts import MISSING, NOT_TESTED

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.site.facts.machine_names import machine_names
+from analysis.site.facts.inputs import machine_names
 
 H100, H200, ADA = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA RTX 6000 Ada Generation"
 

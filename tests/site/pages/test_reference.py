@@ -29,8 +29,7 @@ from analysis.results.store.keys import (
 )
 from analysis.site.interface import FILES
 from analysis.site.pages.macros import MACROS
-from analysis.site.pages.reference import schema_of, schema_reference, study_schema
-from analysis.site.schemas import schemas
+from analysis.site.pages.reference import schema_of, schema_reference, schemas, study_schema
 from analysis.study.claims.kinds import KINDS
 from analysis.study.config import CONFIG_FILE, Settings
 from tests.repository import STUDIES
@@ -55,7 +54,7 @@ def keys_in(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 @pytest.mark.parametrize(("name", "schema"), schemas().items())
 def test_every_key_is_described_and_listed_and_schemas_are_current(name: str, schema: str) -> None:
-    """If not: python -m analysis.site.schemas"""
+    """If not: python -m analysis.site.pages.reference"""
     assert (ROOT / "config" / name).read_text() == schema
     keys = [*keys_in(json.loads(schema))]
     assert len(keys) > 10

@@ -1,7 +1,9 @@
-"""The answers of a machine as files: all of them, and a summary of a few rows for an engine.
+"""The answers to a question as files, whose keys docs/contract.md describes.
 
-The summary's rows are the leaves of a tree that is grown greedily: the leaf that loses the most
-time beyond 5 % over the answers is split where its halves lose least.
+The table of all answers is made once: the form of a page looks them up in it, and programs read it.
+The command answers by the same entries. The rows of a summary, for an engine, are the leaves of a
+tree that is grown greedily: the leaf that loses the most time beyond 5 % over the answers is split
+where its halves lose least.
 """
 
 from __future__ import annotations
@@ -13,12 +15,55 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.results.answers.question import Question, Situation
-from analysis.results.answers.rule import NEAR, WITHIN, answer
+from analysis.results.answers.question import FIGURES, Question, Situation
+from analysis.results.answers.rule import NEAR, WITHIN, Answer, answer
 
 FORMAT: Final = "hotpath-answers"
-SUMMARY: Final = "hotpath-answers-summary"
 VERSION: Final = 1
+
+
+def head(kind: str, question: Question) -> dict[str, Any]:
+    """The keys that all files of answers have."""
+    return {
+        "format": kind,
+        "version": VERSION,
+        "question": question.name,
+        "axes": [axis.name for axis in question.axes],
+        "ways": {name: vars(way) for name, way in question.ways.items()},
+        "within": WITHIN,
+    }
+
+
+def answer_table(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
+    """All answers in the situations, by the machine and the choices of each."""
+    tables = []
+    for here in found:
+        answers, spans = here.table
+        tables.append(
+            {
+                "where": {**here.where, "machine": here.machine},
+                "spans": spans,
+                "answers": [entry(here, answer) for answer in answers],
+                "cells": [(point, here.cell(point)) for point in here.times],
+            }
+        )
+    rule = {"near": NEAR, "multiple": question.multiple}
+    return {**head(FORMAT, question), **rule, "columns": [*FIGURES], "tables": tables}
+
+
+def entry(here: Situation, found: Answer) -> dict[str, Any]:
+    """An answer: its way and cells, the `lines` that say it, and a row of figures in words for each
+    way measured in these cells, the fastest first."""
+    return {
+        "way": found.way,
+        "cells": found.corners,
+        "seconds": {way: [float(f"{s:.4g}") for s in found.seconds[way]] for way in found.seconds},
+        "lines": here.lines(found),
+        "rows": [[way, *here.figures(found, way).values()] for way in found.seconds],
+    }
+
+
+SUMMARY: Final = "hotpath-answers-summary"
 MAX_ROWS: Final = 30
 """Maximum number of rows of a question."""
 UNMEASURED: Final = 2.0
@@ -26,35 +71,6 @@ UNMEASURED: Final = 2.0
 
 TIE: Final = math.log1p(WITHIN)
 """Of two ways within this distance of logarithms, either may be kept."""
-
-
-def as_file(question: Question, situations: Sequence[Situation]) -> dict[str, Any]:
-    """The answers of a machine as JSON for a program, as docs/contract.md describes it."""
-    tables = []
-    for here in situations:
-        answers, spans = here.all_answers
-        cells = [
-            {
-                "way": one.way,
-                "cells": one.corners,
-                "seconds": {w: [float(f"{s:.4g}") for s in one.seconds[w]] for w in one.seconds},
-            }
-            for one in answers
-        ]
-        tables.append({"where": here.where, "spans": spans, "answers": cells})
-    rule = {"within": WITHIN, "near": NEAR, "multiple": question.multiple}
-    return {**_head(FORMAT, question, situations), **rule, "tables": tables}
-
-
-def _head(kind: str, question: Question, situations: Sequence[Situation]) -> dict[str, Any]:
-    return {
-        "format": kind,
-        "version": VERSION,
-        "question": question.name,
-        "machine": situations[0].machine,
-        "axes": [axis.name for axis in question.axes],
-        "ways": {name: vars(way) for name, way in question.ways.items()},
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +93,7 @@ class Tree:
         cells, over = [], []
         for here in situations:
             for point, times in here.times.items():
-                found = answer({point: times}, self.ways, point)
+                found = answer(here.times, self.ways, [point])
                 assert found is not None, "a measured point has an answer"
                 seconds = [times.get(way, UNMEASURED * times[found.way]) for way in self.ways]
                 cells.append([*here.where.values(), *point])
@@ -179,8 +195,7 @@ def summarised(question: Question, situations: Sequence[Situation]) -> dict[str,
     leaves = sorted(tree.leaves, key=lambda leaf: -len(leaf.places))
     over = np.concatenate([tree.over[leaf.places, tree.way(leaf)] for leaf in leaves])
     return {
-        **_head(SUMMARY, question, situations),
-        "within": WITHIN,
+        **head(SUMMARY, question),
         "cells": len(over),
         "agree_within_5_percent": round(float((over <= 1 + WITHIN).mean()), 4),
         "agree_within_10_percent": round(float((over <= 1 + 2 * WITHIN).mean()), 4),
