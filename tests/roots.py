@@ -88,17 +88,17 @@ def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
 
 def build(root: Path) -> Path:
     """The site of `root`."""
-    write_tables(root / "results", discover(root), root / "build")
-    draw_and_build(root)
+    draw_and_build(root, make_inputs(root))
     return root / "site"
 
 
-def draw_and_build(root: Path) -> list[Fault]:
-    """Draw all charts of `root` from its tables, and build its site."""
+def draw_and_build(root: Path, inputs: Inputs | None = None) -> list[Fault]:
+    """Draw all charts of `root` from its tables, which `inputs` has read, and build its site."""
     tables, results, charts = (root / name for name in ("build", "results", "build/charts"))
     with draws_once():  # most charts of two sites are the same
-        draw_all(load_inputs(tables, results, discover(root)), root / "docs", charts)
-        write_samples(load_inputs(tables, results, discover(root)), tables)
+        inputs = inputs or load_inputs(tables, results, discover(root))
+        draw_all(inputs, root / "docs", charts)
+        write_samples(inputs, tables)
         return build_site(tables, results, charts, root / "site", root)
 
 
