@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 VALUES, METRICS = "values", "<metric> [<unit>]"
 _METRIC: Final = re.compile(rf"({keys.NAME.pattern}) \[([A-Za-z0-9/%^]{{1,16}})\]")
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 
 def columns(record: type[DataclassInstance]) -> tuple[str, ...]:
@@ -121,10 +123,8 @@ def _value(column: str, kinds: Sequence[Any], text: Any) -> Any:
         return None
     if str in kinds and not text.isprintable():
         raise FieldError(column, "text on one line", text)
-    if int in kinds and not re.fullmatch(r"-?[0-9]{1,18}", text):
+    if int in kinds and not _WHOLE.fullmatch(text):
         raise FieldError(column, "a whole number", text)
-    if float in kinds:
-        is_number = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text)
-        if not is_number or abs(float(text)) > keys.MAX_NUMBER:
-            raise FieldError(column, f"a number of at most {keys.MAX_NUMBER:g}", text)
+    if float in kinds and (not _NUMBER.fullmatch(text) or abs(float(text)) > keys.MAX_NUMBER):
+        raise FieldError(column, f"a number of at most {keys.MAX_NUMBER:g}", text)
     return text

@@ -69,13 +69,16 @@ def collect(
             refuse(published_file(root, study), error)
     tables = []
     sizes: dict[str, int] = defaultdict(int)
+    codes_of: dict[str, Mapping[str, str]] = {}
     for folder in stored.study_folders(root, refuse):
         machine, known = folder.parent.name, studies.get(folder.name)
         if machine not in found.machines and (host := stored.newest_host(folder.parent)):
             found.machines[machine] = host.described()
         is_read = only is None or folder.name in only
-        codes = stored.codes_of(known) if is_read else {}
-        for one in stored.read_study(folder, known, refuse) if is_read else ():
+        if is_read and folder.name not in codes_of:
+            codes_of[folder.name] = stored.codes_of(known)
+        codes = codes_of.get(folder.name, {})
+        for one in stored.read_study(folder, known, refuse, codes=codes) if is_read else ():
             if isinstance(one, stored.Capture):
                 found.captures.append(one)
                 continue

@@ -133,8 +133,13 @@ class Study(StudyKeys):
 
     def variant(self, name: str) -> Variant:
         """The variant of this name; FieldError lists all names."""
-        require_known(f"study {self.name}: variant", name, self.variant_names)
-        return next(variant for variant in self.variants if variant.name == name)
+        if name not in self._by_name:
+            require_known(f"study {self.name}: variant", name, self.variant_names)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Variant]:
+        return {variant.name: variant for variant in self.variants}
 
     @property
     def variant_names(self) -> list[str]:

@@ -93,14 +93,14 @@ def fit(cases: pd.DataFrame) -> pd.DataFrame | None:
         return None
     found = _estimate(link, _fit_link)
     if len(walks) >= MIN_WALK_CASES and (walks["entries"] > FARTHEST_HELD).any():
-        of_walks = _estimate(walks, partial(_fit_walks, found["value"].to_numpy()))
+        of_walks = _estimate(walks, partial(_fit_walks, link=found["value"].to_numpy()))
         found = pd.concat([found[~OF_TRANSLATION], of_walks[OF_TRANSLATION]])
     return found
 
 
-def _estimate(cases: pd.DataFrame, solve: Callable[[pd.DataFrame, Floats], Floats]) -> pd.DataFrame:
+def _estimate(cases: pd.DataFrame, solve: Callable[..., Floats]) -> pd.DataFrame:
     """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, with the
-    weight of each [cases].
+    weight of each [cases], from those that it is given on.
 
     The ends are those of repeated fits with weights from an exponential distribution (Rubin, "The
     Bayesian bootstrap", 1981), so that no resample lacks a kind of case.
@@ -108,7 +108,7 @@ def _estimate(cases: pd.DataFrame, solve: Callable[[pd.DataFrame, Floats], Float
     rng = np.random.default_rng(0)
     values = solve(cases, np.ones(len(cases)))
     draws = [rng.exponential(size=len(cases)) for _ in range(RESAMPLES)]
-    refits = forked_map(lambda drawn: solve(cases, drawn), draws, max_processes=MAX_PROCESSES)
+    refits = forked_map(partial(solve, cases, first=values), draws, max_processes=MAX_PROCESSES)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(refits, [tail, 1 - tail], axis=0)
     limits = terms.term_seconds(terms.work_in(cases), values)[:, :-1]
@@ -124,9 +124,10 @@ def _estimate(cases: pd.DataFrame, solve: Callable[[pd.DataFrame, Floats], Float
     return pd.DataFrame(found, index=NAMES).assign(cases=len(cases), runs=cases["runs"].max())
 
 
-def _fit_link(cases: pd.DataFrame, draws: Floats) -> Floats:
-    """Both steps of the link, from the highest rates and the shortest latency that any case shows:
-    each term is then the largest in some case, so every parameter affects the residuals."""
+def _fit_link(cases: pd.DataFrame, draws: Floats, first: Floats | None = None) -> Floats:
+    """Both steps of the link, from `first` or the highest rates and the shortest latency that any
+    case shows: each term is then the largest in some case, so every parameter affects the
+    residuals."""
     sm, whole = ~on_copy_engine(cases), in_whole_lines(cases)
     seconds = cases["measured"].to_numpy()
     wire, _, requests, requests_of_an_sm, turns = terms.work_in(cases).T[:5]
@@ -141,11 +142,13 @@ def _fit_link(cases: pd.DataFrame, draws: Floats) -> Floats:
         copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
     )
     in_first = ~IN_SECOND & ~OF_TRANSLATION
-    known = _step(cases[whole], draws[whole], start.values(), in_first)
-    return _step(cases[~whole], draws[~whole], known, IN_SECOND)
+    known = _step(cases[whole], draws[whole], start.values(), in_first, first)
+    return _step(cases[~whole], draws[~whole], known, IN_SECOND, first)
 
 
-def _fit_walks(link: Floats, cases: pd.DataFrame, draws: Floats) -> Floats:
+def _fit_walks(
+    cases: pd.DataFrame, draws: Floats, first: Floats | None = None, *, link: Floats
+) -> Floats:
     """The third step, with the parameters of the `link` [parameters] given."""
     far = cases[cases["entries"] > FARTHEST_HELD]
     walk = (far["measured"] / far["touches"]).min() / 2
@@ -159,11 +162,13 @@ def _fit_walks(link: Floats, cases: pd.DataFrame, draws: Floats) -> Floats:
         table_miss=walk,
         row_cache=ROW_CACHE_START,
     )
-    return _step(cases, draws, start.values(), OF_TRANSLATION)
+    return _step(cases, draws, start.values(), OF_TRANSLATION, first)
 
 
-def _step(cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask) -> Floats:
-    """`start` with its `free` parameters fitted, as multiples of their start."""
+def _step(
+    cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask, first: Floats | None
+) -> Floats:
+    """`start` with its `free` parameters fitted, as multiples of their start, from `first` on."""
     from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
     inputs, seconds = terms.work_in(cases), cases["measured"].to_numpy()
@@ -188,7 +193,7 @@ def _step(cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask) -> Floa
 
     found = least_squares(
         residuals,
-        np.ones(free.sum()),
+        np.ones(free.sum()) if first is None else first[free] / start[free],
         bounds=(LOWEST[free], np.inf),
         loss=loss,
         f_scale=CAUCHY_SCALE,

@@ -235,11 +235,16 @@ def _check_rows(
 
 
 def read_study(
-    folder: Path, study: Study | None, refuse: Refuse = ignore, suffixes: Sequence[str] = ABOUT
+    folder: Path,
+    study: Study | None,
+    refuse: Refuse = ignore,
+    suffixes: Sequence[str] = ABOUT,
+    codes: Mapping[str, str] | None = None,
 ) -> Iterator[Run | Capture]:
     """The runs and captures in a study's folder, newest first. `refuse` hears also of files that
-    belong to none."""
-    good, codes = Counts[str](), codes_of(study)
+    belong to none. `codes` are those of the study."""
+    good = Counts[str]()
+    codes = codes_of(study) if codes is None else codes
     for path in reversed(listed(folder)):
         suffix = path.name.removeprefix(run_of(path))
         try:

@@ -44,10 +44,9 @@ def _values(cells: Mapping[Metric, str]) -> Mapping[Metric, Values]:
     found = {}
     for (name, unit), text in cells.items():
         largest = keys.LONGEST_S if unit == "s" else keys.LARGEST
-        values = np.array(text.split(" ") if _NUMBERS.fullmatch(text) else [], float)
-        is_within = (values == 0) | ((values >= keys.SMALLEST) & (values <= largest))
-        if values.size and is_within.all():
-            found[name, unit] = values
+        values = [*map(float, text.split(" "))] if _NUMBERS.fullmatch(text) else []
+        if values and all(value == 0 or keys.SMALLEST <= value <= largest for value in values):
+            found[name, unit] = np.array(values)
         elif text:
             limits = f"0 or numbers from {keys.SMALLEST:g} to {largest:g} {unit}"
             raise FieldError(name, limits, text[:200])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -134,7 +135,13 @@ class MachineResults:
         good = used[is_fresh & (used["status"] == "ok") & (used["verified"] == 1)]
         medians = by_visit(good, {self.study.name: self.study})
         self._by_visit = medians.droplevel(["machine", "study", "unit", "host"])
+        self._visits = self._by_visit.groupby(level=["variant", "case", "metric"]).indices
+        printed = best_statement(self.published)[["variant", "case", "metric", "seconds"]]
+        self._printed: dict[tuple[str, str], tuple[str, float]] = {}
+        for variant, case, metric, seconds in printed.itertuples(index=False):
+            self._printed.setdefault((variant, case), (metric, float(seconds)))
         self._places = used.groupby(["variant", "case"]).indices
+        self._throttle = used["throttle"].to_numpy()
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
         self._recorded = samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
         self._hosts = dict(zip(samples["run"], samples["host"], strict=True))
@@ -166,14 +173,13 @@ class MachineResults:
         return rows
 
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
-        try:
-            found: pd.Series = self._by_visit.loc[variant, case, metric]
-        except KeyError:
-            raise self._absence(variant, case, metric) from None
-        share = slowed_share(self._rows_of(variant, case)["throttle"].tolist())
+        if (variant, case, metric) not in self._visits:
+            raise self._absence(variant, case, metric)
+        share = slowed_share(self._throttle[self._places[variant, case]].tolist())
         if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
-        return found
+        found = self._by_visit.iloc[self._visits[variant, case, metric]]
+        return found.droplevel(["variant", "case", "metric"])
 
     def _absence(self, variant: str, case: str, what: str) -> NotTested:
         """Why there are no fresh, checked samples with `what`."""
@@ -220,15 +226,15 @@ class MachineResults:
     def _by_run_and_host(self, by_visit: pd.Series) -> tuple[Rounds, list[float]]:
         """The medians of the rounds of each run, and the median over its runs of each host."""
         runs = rounds_by_run(by_visit, []).get((), {})
-        medians = pd.Series(dict(zip(runs, medians_of(runs), strict=True)))
-        return runs, medians.groupby(self._hosts).median().tolist()
+        by_host: dict[str, list[float]] = {}
+        for run, of_run in zip(runs, medians_of(runs), strict=True):
+            by_host.setdefault(self._hosts[run], []).append(of_run)
+        return runs, [median(by_host[host]) for host in sorted(by_host)]
 
     def published_seconds(self, variant: str, case: str, metric: str = "") -> float:
         """As in the first of several sources."""
-        rows = best_statement(self.published)
-        rows = rows[(rows["variant"] == variant) & (rows["case"] == case)].head(1)
-        rows = rows[rows["metric"] == metric] if metric else rows
-        return math.nan if rows.empty else float(rows["seconds"].iloc[0])
+        printed, seconds = self._printed.get((variant, case), ("", math.nan))
+        return seconds if metric in ("", printed) else math.nan
 
     def predicted_seconds(self, variant: str, case: str, metric: str) -> float:
         key = variant, case, metric or self.study.time_metrics[0]

@@ -102,7 +102,7 @@ def repeatability_table(
     good = summary.chosen_and_fresh(samples)
     times = rounds_by_run(by_visit(good[good["unit"] == "s"], studies), KEY)
     ratios = rounds_by_run(rounds, RATIO_KEY)
-    table = []
+    repeats, table = _repeats(studies), []
     for place, runs in good.groupby(["machine", "study"])[["run", "host"]]:
         if runs["run"].nunique() <= MIN_RUNS:
             continue
@@ -118,7 +118,7 @@ def repeatability_table(
         # A program that no provider refuses spends no time on refused posts.
         widths = [(high - low) / 2 / value for value, low, high in estimates if value]
         contradicts = [is_one for of in of_ratios.values() for is_one in _contradicts(of)]
-        same = [medians_of(of) for key, of in of_ratios.items() if key[1:4] in _repeats(studies)]
+        same = [medians_of(of) for key, of in of_ratios.items() if key[1:4] in repeats]
         row = (
             *(*place, *runs.nunique()),
             *(len(times_outside), times_outside.count(False), median(widths or [math.nan])),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,8 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
     cell = samples.groupby(CELL, sort=False).ngroup()
     kept, is_stale = samples, samples["stale"].astype(bool)
     if is_stale.any():
-        is_newest = samples["run"] == samples["run"].groupby(cell).transform("max")
+        newest = samples["run"].astype("category").cat.codes  # in the order of the runs' times
+        is_newest = newest == newest.groupby(cell).transform("max")
         all_stale = is_stale.groupby(cell).transform("all")
         kept = samples[~is_stale | (all_stale & is_newest)]
     is_skipped = kept["status"] == "skipped"
@@ -65,10 +67,13 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
 
 def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
     """The median of each round's `values`, which are by visit or by round: by `key` and run."""
-    rounds = values.groupby(level=[*key, "run", "round"]).median()
+    places = values.index.to_frame()[[*key, "run", "round"]].itertuples(index=False, name=None)
+    rounds: dict[tuple[Any, ...], list[float]] = {}
+    for place, value in zip(places, values.tolist(), strict=True):
+        rounds.setdefault(place, []).append(value)
     cells: dict[tuple[str, ...], Rounds] = {}
-    for (*cell, run, _), value in zip(rounds.index.tolist(), rounds.tolist(), strict=True):
-        cells.setdefault(tuple(cell), {}).setdefault(run, []).append(value)
+    for place in sorted(rounds):  # of few values, pandas would take several times as long
+        cells.setdefault(place[:-2], {}).setdefault(place[-2], []).append(median(rounds[place]))
     return cells
 
 
@@ -108,8 +113,7 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
         throttled=("throttled", "mean"),
         stale=("stale", "max"),
     ).astype({"stale": int})
-    quartiles = [np.quantile(values, (0.25, 0.75)) for _, values in cells["value"]]
-    table["q1"], table["q3"] = np.transpose(quartiles)
+    table["q1"], table["q3"] = cells["value"].quantile(0.25), cells["value"].quantile(0.75)
 
     def kind(cell: tuple[str, ...]) -> Kind:
         """The kind of a metric's values; by its unit for one that no longer exists."""
