@@ -64,6 +64,8 @@ def test_only_what_counts_for_a_module_or_a_result_makes_it_anew(copy: Path) -> 
     calls, before = copy / "kernels" / "calls", contents(copy / "results")
     description = calls / "study.yaml"
     text = description.read_text()
+    (calls / "compiled.cpp").touch()
+    succeed(copy, "build")
     replace_in(description, "budget_s:", "# Seconds.\nbudget_s:")
     assert "module" not in planned(copy, "build")
     replace_in(description, "{name: compiled,", "{name: compiled, flags: [-DANEW],")
