@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -87,19 +88,25 @@ def drawn_charts(facts: StudyFacts) -> dict[str, Chart]:
 
 def build(root: Path) -> Path:
     """The site of `root`."""
-    write_tables(root / "results", discover(root), root / "build")
-    draw_and_build(root)
+    draw_and_build(root, make_inputs(root))
     return root / "site"
 
 
-def draw_and_build(root: Path) -> list[Fault]:
-    """Draw all charts of `root` from its tables, and build its site."""
+def draw_and_build(root: Path, inputs: Inputs | None = None) -> list[Fault]:
+    """Draw all charts of `root` from its tables, which `inputs` has read, and build its site."""
     tables, results, charts = (root / name for name in ("build", "results", "build/charts"))
-    # Draws no picture twice in this process: most charts of two sites are the same.
-    with patch("vl_convert.vegalite_to_svg", lambda *of, **more: drawn(json.dumps([of, more]))):
-        draw_all(load_inputs(tables, results, discover(root)), root / "docs", charts)
-        write_samples(load_inputs(tables, results, discover(root)), tables)
+    with draws_once():  # most charts of two sites are the same
+        inputs = inputs or load_inputs(tables, results, discover(root))
+        draw_all(inputs, root / "docs", charts)
+        write_samples(inputs, tables)
         return build_site(tables, results, charts, root / "site", root)
+
+
+@contextmanager
+def draws_once() -> Iterator[None]:
+    """Meanwhile, no picture is drawn that this process has drawn before."""
+    with patch("vl_convert.vegalite_to_svg", lambda *of, **more: drawn(json.dumps([of, more]))):
+        yield
 
 
 @cache

@@ -96,7 +96,12 @@ EMULATED: Mapping[str, Emulation] = {
 
 for _name in EMULATED:  # before a test replaces CUDA in all loaded modules
     load_python(STUDIES[_name], "workload")
-DRAWS = [load_python(STUDIES[name], "draws") for name in ("peers", "pool_gather")]
+MIN_ROWS = {
+    load_python(STUDIES["peers"], "draws"): "MIN_ROWS_OF_SETS",
+    load_python(STUDIES["pool_gather"], "draws"): "MIN_ROWS_OF_SETS",
+    load_python(STUDIES["translation"], "workload"): "MIN_DRAWN_ROWS",
+}
+"""Modules that draw rows, and the constant with the minimum number of rows in all sets."""
 BEYOND = {"price", "pressure", "step", "trip", "torch", "managed", "nvbandwidth", "profiled"}
 """Words in names of variants of transfers that do other things than move pieces."""
 VARIANTS = [
@@ -117,8 +122,8 @@ def directions(variant: Variant) -> list[dict[str, Any]]:
 
 def draw_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw as few sets of rows as there may be: one row would take a million."""
-    for draws in DRAWS:
-        monkeypatch.setattr(draws, "MIN_ROWS_OF_SETS", 1)
+    for module, name in MIN_ROWS.items():
+        monkeypatch.setattr(module, name, 1)
 
 
 def bound(

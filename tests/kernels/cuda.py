@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import sys
@@ -105,3 +106,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     """This CUDA in all loaded modules."""
     yield install(monkeypatch)
     gc.collect()  # so that memory is freed where it was allocated
+    atexit.unregister(_install_for_good)  # at exit, the last one that was registered is the first
+    atexit.register(_install_for_good)
+
+
+def _install_for_good() -> None:
+    """So that modules free what they have held for the whole process."""
+    install(pytest.MonkeyPatch())

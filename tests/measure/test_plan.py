@@ -17,7 +17,7 @@ from analysis.measure import places as module
 from analysis.measure.__main__ import other_users
 from analysis.measure.places import Place, find_places
 from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
-from analysis.study import CAPTURE_KINDS, Study, load_study
+from analysis.study import CAPTURE_KINDS, Study, config, load_study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
 from tests.editing import replace_in
@@ -31,8 +31,10 @@ RUNNING = "nvmlDeviceGetComputeRunningProcesses"
 
 
 @pytest.fixture(autouse=True)
-def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler and the studies, found once."""
     monkeypatch.setattr(module, "find_toolchain", lambda nvcc: toolchain())
+    monkeypatch.setattr(config, "discover", lambda: {**STUDIES})
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
@@ -57,9 +59,9 @@ def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_
     """Hidden and lost ones are left out, and silent ones taken."""
 
     def used(study: Study = PEERS) -> tuple[str, list[int | str]]:
-        config = load_config(settings)
-        with open_gpus(config.gpus) as gpus:
-            place = find_places(config, gpus)[study.name]
+        asked = load_config(settings)
+        with open_gpus(asked.gpus) as gpus:
+            place = find_places(asked, gpus)[study.name]
         return place.machine, [gpu.index for gpu in place.in_use(study.variants)]
 
     install(monkeypatch, found)
