@@ -22,10 +22,12 @@ QUERIES = sorted({*re.findall(r"pynvml\.(nvml(?:Init|Device|System)\w*)", _CODE)
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU; `users` are the processes on it, and MIG divides it if `is_divided`."""
+    """A GPU; `links` are the far ends of its NVLinks: `switch`, a bus id, or None where one is
+    off. `users` are the processes on it, and MIG divides it if `is_divided`."""
 
     index: int
     name: str = "NVIDIA H200"
+    links: Sequence[str | None] = ("switch", "switch", None)
     users: Collection[int] = ()
     is_divided: bool = False
 
@@ -36,6 +38,11 @@ class Device:
     @property
     def bus_id(self) -> str:
         return f"00000000:0{self.index}:00.0"
+
+    def far_end(self, link: int) -> str | None:
+        if link >= len(self.links):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return self.links[link]
 
 
 def devices(count: int, **different: Any) -> list[Device]:
@@ -62,6 +69,13 @@ OF_GPU: dict[str, Callable[..., Any]] = {
     "UUID": lambda device: device.uuid,
     "Index": lambda device: device.index,
     "PciInfo": lambda device: SimpleNamespace(busId=device.bus_id),
+    "NvLinkState": lambda device, link: device.far_end(link) is not None,
+    "NvLinkRemoteDeviceType": lambda device, link: (
+        pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH
+        if device.far_end(link) == "switch"
+        else pynvml.NVML_NVLINK_DEVICE_TYPE_GPU
+    ),
+    "NvLinkRemotePciInfo": lambda device, link: SimpleNamespace(busId=device.far_end(link)),
     "ComputeRunningProcesses": lambda device: [SimpleNamespace(pid=user) for user in device.users],
     "MigMode": lambda device: [int(device.is_divided)] * 2,
     "ClockInfo": lambda device, kind: 1980 if kind == pynvml.NVML_CLOCK_SM else 2600,

@@ -92,6 +92,7 @@ def describe(gpus: Sequence[Gpu]) -> HostKeys:
         "gpus": described,
         **host,
         "peer_access": {f"{i}-{j}": known for (i, j), known in peer_access(gpus).items()} or None,
+        "nvlinks": nvlinks(gpus) or None,
         "libraries": libraries,
         "limits": {
             "cores": allowed_cores(),
@@ -180,6 +181,28 @@ def peer_access(gpus: Sequence[Gpu]) -> dict[tuple[int, int], bool | None]:
     places in `gpus`; None if CUDA does not know one of them."""
     pairs = combinations(range(len(gpus)), 2)
     return {(i, j): _has_access(gpus[i], gpus[j]) for i, j in pairs}
+
+
+def nvlinks(gpus: Sequence[Gpu]) -> dict[str, int | None]:
+    """How many active NVLinks join each two GPUs, directly or over switches, by their places, such
+    as `0-1`; None if one of them reports none."""
+    found = {}
+    for (i, gpu), (j, peer) in combinations(enumerate(gpus), 2):
+        near, far = _nvlinks_towards(gpu, peer), _nvlinks_towards(peer, gpu)
+        found[f"{i}-{j}"] = None if near is None or far is None else min(near, far)
+    return found
+
+
+def _nvlinks_towards(gpu: Gpu, peer: Gpu) -> int | None:
+    leads = list[bool]()
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        is_on = gpu.ask(pynvml.nvmlDeviceGetNvLinkState, link)
+        kind = is_on and gpu.ask(pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, link)
+        end = is_on and gpu.ask(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, link)
+        is_near = bool(end) and end.busId == peer.pci_bus_id
+        if is_on is not None:
+            leads.append(is_near or kind == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
+    return sum(leads) if leads else None
 
 
 def _has_access(gpu: Gpu, peer: Gpu) -> bool | None:

@@ -20,7 +20,7 @@ from analysis.base.records import columns
 from analysis.measure import nvbench, telemetry
 from analysis.measure.__main__ import other_users
 from analysis.measure.cell import Cell
-from analysis.measure.machine import describe, peer_access
+from analysis.measure.machine import describe, nvlinks, peer_access
 from analysis.measure.places import Place
 from analysis.measure.round import Visit
 from analysis.measure.telemetry import Answers, readings_of
@@ -83,7 +83,7 @@ def test_a_query_without_an_answer_costs_its_own_columns_only(
 def test_a_lost_gpu_is_named_in_the_words_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be opened is not a missing one."""
     known = [query for query in QUERIES if "DeviceGet" in query and query not in OPENING]
-    of_gpu = [query for query in known if not re.search("NvLink|Topology", query)]
+    of_gpu = [query for query in known if not "NvLink" in query]
     for query in (*of_gpu, "nvmlDeviceGetHandleByIndex", "nvmlInit"):
         refused = [] if query in of_gpu else [pynvml.NVML_ERROR_NO_PERMISSION]
         for code in (*LOST, *refused):
@@ -186,3 +186,18 @@ def test_two_gpus_have_access_if_each_reaches_the_other(monkeypatch: pytest.Monk
         assert (peer_access(gpus[:1]), peer_access(gpus)) == ({}, known)
         named = {"0-1": True, "0-2": True, "1-2": False}
         assert (describe(gpus[:1]).peer_access, describe(gpus).peer_access) == (None, named)
+
+
+def test_nvlinks_without_a_switch_count_for_the_gpu_that_they_lead_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a, b, c = (Device(index).bus_id for index in range(3))
+    ends = [[b, b, c, None], [a, a, None, None], [a, None, None, None]]
+    for found, known in (
+        (devices(3), {"0-1": 2, "0-2": 2, "1-2": 2}),
+        ([Device(n, links=links) for n, links in enumerate(ends)], {"0-1": 2, "0-2": 1, "1-2": 0}),
+        (devices(3, links=()), dict.fromkeys(("0-1", "0-2", "1-2"))),
+    ):
+        install(monkeypatch, found)
+        with open_gpus([0, 1, 2]) as gpus:
+            assert (nvlinks(gpus[:1]), nvlinks(gpus)) == ({}, known)
