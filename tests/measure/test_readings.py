@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -83,7 +82,7 @@ def test_a_query_without_an_answer_costs_its_own_columns_only(
 def test_a_lost_gpu_is_named_in_the_words_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be opened is not a missing one."""
     known = [query for query in QUERIES if "DeviceGet" in query and query not in OPENING]
-    of_gpu = [query for query in known if not "NvLink" in query]
+    of_gpu = [query for query in known if "NvLink" not in query]
     for query in (*of_gpu, "nvmlDeviceGetHandleByIndex", "nvmlInit"):
         refused = [] if query in of_gpu else [pynvml.NVML_ERROR_NO_PERMISSION]
         for code in (*LOST, *refused):
