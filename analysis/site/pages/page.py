@@ -76,18 +76,22 @@ class Page:
         """The error of a macro that cannot give `what`."""
         return MissingError(self._name or "home", what, "none")
 
+    def write(self, path: str, title: str, content: Markup) -> None:
+        """Write `content` to `path` in the site, as a page that needs no script."""
+        file = self.site / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PARTS.page(title, root_from(path), content))
+
     def fold(
         self, path: str, summary: object, title: str, content: Markup, anchor: str = "", **data: str
     ) -> Markup:
-        """Write `content` to `path` in the site, as a page that needs no script, and fold it in
-        here. Its links are relative to that page.
+        """Write `content` to `path` in the site and fold it in here. Its links are relative to that
+        page.
 
         `anchor` is an id: that of anything in `content` begins with it and a hyphen, so that a link
         to it opens it. `data` are further `data-` attributes of the fold.
         """
-        file = self.site / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(PARTS.page(title, root_from(path), content))
+        self.write(path, title, content)
         given = {f"data-{name}": value for name, value in data.items()}
         return PARTS.fold(self.root + path, summary, given | ({"id": anchor} if anchor else {}))
 

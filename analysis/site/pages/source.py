@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
@@ -21,9 +22,10 @@ from analysis.site.pages.ledger import claims
 from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
+from analysis.study.source import source_files
 from analysis.toolchain.ptxas import kernel_name
 
-LANGUAGES: Final = {".cu": "cuda", ".cpp": "cpp", ".py": "python"}
+LANGUAGES: Final = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python"}
 MEASURE: Final = "snakemake --cores 8 -f build/measured"
 """The command that measures a study's variant again, up to their names."""
 SAMPLES: Final = (
@@ -64,7 +66,11 @@ def evidence(
 def source(page: Page) -> Markup:
     """Folded: the source of each variant with its difference from the step before, machine code,
     resources, counters, figures on every machine, and the command that measures it again."""
-    return joined("", (_folded(page, variant) for variant in page.facts.study.variants))
+    study = page.facts.study
+    for file in {file for variant in study.variants for file in _further_files(study, variant)}:
+        text = highlighted(file.read_text(), LANGUAGES[file.suffix])
+        page.write(_file_path(study, file), file.name, text)
+    return joined("", (_folded(page, variant) for variant in study.variants))
 
 
 def source_path(study: str, variant: str) -> str:
@@ -72,16 +78,32 @@ def source_path(study: str, variant: str) -> str:
     return f"evidence/{study}/{variant}.html"
 
 
+def _further_files(study: Study, variant: Variant) -> list[Path]:
+    """The files of the repository that the variant's own includes or imports, at any depth."""
+    return [file for file in source_files(study, variant) if file != variant.path]
+
+
+def _file_path(study: Study, file: Path) -> str:
+    """The page of a file that variants of the study share, within the site."""
+    name = file.resolve().relative_to(study.root.resolve()).as_posix()
+    return f"evidence/{study.name}/files/{name}.html"
+
+
 def _folded(page: Page, variant: Variant) -> Markup:
     facts = page.facts
     path = source_path(facts.study.name, variant.name)
     root = root_from(path)
     rows = metric_rows(facts, [variant], root)
+    further = (
+        element("a", code(file.name), href=root + _file_path(facts.study, file))
+        for file in _further_files(facts.study, variant)
+    )
     text, command = variant.path.read_text(), f"{MEASURE}/{facts.study.name}/{variant.name}"
     sections = {
         "Figures": table({key: row[key] for key in row if key != "variant"} for row in rows),
         f"Difference from {variant.after}": highlighted(code_difference(facts.study, variant)),
         f"Source: {variant.path.name}": highlighted(text, LANGUAGES[variant.path.suffix]),
+        "Further files of this program": joined(", ", further),
         "Resources": table(_resources(facts, variant)),
         "Machine code": table(_machine_code(facts, variant)),
         "Hardware counters": counter_table(facts, variant, root),
