@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import pandas as pd
@@ -24,7 +25,7 @@ from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
 from analysis.study import Case, Study, Variant, parse_case
-from analysis.study.source import fingerprint
+from analysis.study.source import fingerprint, source_files
 from analysis.toolchain.ptxas import KernelResources
 
 WHOLE: Final = ("gpu_time", "host_time")
@@ -211,6 +212,10 @@ class StudyFacts:
             return Capture(MISSING, taken.variant.status.partition(": ")[2])
         state = CAPTURED if taken.is_fresh else STALE
         return Capture(state, "", taken.variant.case, taken.capture.path, variant.name)
+
+    def further_files(self, variant: Variant) -> list[Path]:
+        """The files of the repository that the variant's own includes or imports, at any depth."""
+        return [file for file in source_files(self.study, variant) if file != variant.path]
 
     def resources(self, variant: str) -> list[KernelResources]:
         """Compiler reports of the variant's kernels, one per kernel."""

@@ -22,7 +22,6 @@ from analysis.site.pages.ledger import claims
 from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
-from analysis.study.source import source_files
 from analysis.toolchain.ptxas import kernel_name
 
 LANGUAGES: Final = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python"}
@@ -67,7 +66,7 @@ def source(page: Page) -> Markup:
     """Folded: the source of each variant with its difference from the step before, machine code,
     resources, counters, figures on every machine, and the command that measures it again."""
     study = page.facts.study
-    for file in {file for variant in study.variants for file in _further_files(study, variant)}:
+    for file in {file for one in study.variants for file in page.facts.further_files(one)}:
         text = highlighted(file.read_text(), LANGUAGES[file.suffix])
         page.write(_file_path(study, file), file.name, text)
     return joined("", (_folded(page, variant) for variant in study.variants))
@@ -76,11 +75,6 @@ def source(page: Page) -> Markup:
 def source_path(study: str, variant: str) -> str:
     """The page of a variant's source within the site."""
     return f"evidence/{study}/{variant}.html"
-
-
-def _further_files(study: Study, variant: Variant) -> list[Path]:
-    """The files of the repository that the variant's own includes or imports, at any depth."""
-    return [file for file in source_files(study, variant) if file != variant.path]
 
 
 def _file_path(study: Study, file: Path) -> str:
@@ -96,7 +90,7 @@ def _folded(page: Page, variant: Variant) -> Markup:
     rows = metric_rows(facts, [variant], root)
     further = (
         element("a", code(file.name), href=root + _file_path(facts.study, file))
-        for file in _further_files(facts.study, variant)
+        for file in facts.further_files(variant)
     )
     text, command = variant.path.read_text(), f"{MEASURE}/{facts.study.name}/{variant.name}"
     sections = {
