@@ -100,7 +100,7 @@ def fit(cases: pd.DataFrame) -> pd.DataFrame | None:
 
 def _estimate(cases: pd.DataFrame, solve: Callable[..., Floats]) -> pd.DataFrame:
     """The table of `fit`. `solve` gives the parameters [parameters] that fit cases best, with the
-    weight of each [cases], from those that it is given on.
+    weight of each [cases]; it searches from `first` on, if given.
 
     The ends are those of repeated fits with weights from an exponential distribution (Rubin, "The
     Bayesian bootstrap", 1981), so that no resample lacks a kind of case.
@@ -125,9 +125,9 @@ def _estimate(cases: pd.DataFrame, solve: Callable[..., Floats]) -> pd.DataFrame
 
 
 def _fit_link(cases: pd.DataFrame, draws: Floats, first: Floats | None = None) -> Floats:
-    """Both steps of the link, from `first` or the highest rates and the shortest latency that any
-    case shows: each term is then the largest in some case, so every parameter affects the
-    residuals."""
+    """Both steps of the link. Without `first`, the search begins at the highest rates and the
+    shortest latency that any case shows: each term is then the largest in some case, so every
+    parameter affects the residuals."""
     sm, whole = ~on_copy_engine(cases), in_whole_lines(cases)
     seconds = cases["measured"].to_numpy()
     wire, _, requests, requests_of_an_sm, turns = terms.work_in(cases).T[:5]
@@ -168,7 +168,8 @@ def _fit_walks(
 def _step(
     cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask, first: Floats | None
 ) -> Floats:
-    """`start` with its `free` parameters fitted, as multiples of their start, from `first` on."""
+    """`start` with its `free` parameters fitted, as multiples of their start. The search begins at
+    `first`, else at the start."""
     from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
     inputs, seconds = terms.work_in(cases), cases["measured"].to_numpy()
@@ -193,7 +194,7 @@ def _step(
 
     found = least_squares(
         residuals,
-        np.ones(free.sum()) if first is None else first[free] / start[free],
+        np.maximum((start if first is None else first)[free] / start[free], LOWEST[free]),
         bounds=(LOWEST[free], np.inf),
         loss=loss,
         f_scale=CAUCHY_SCALE,

@@ -67,7 +67,7 @@ def source(page: Page) -> Markup:
     resources, counters, figures on every machine, and the command that measures it again."""
     study = page.facts.study
     for file in {file for one in study.variants for file in page.facts.further_files(one)}:
-        text = highlighted(file.read_text(), LANGUAGES[file.suffix])
+        text = highlighted(file.read_text(), LANGUAGES.get(file.suffix, "cuda"))
         page.write(_file_path(study, file), file.name, text)
     return joined("", (_folded(page, variant) for variant in study.variants))
 
@@ -78,9 +78,9 @@ def source_path(study: str, variant: str) -> str:
 
 
 def _file_path(study: Study, file: Path) -> str:
-    """The page of a file that variants of the study share, within the site."""
+    """The page of a file that programs of one study or several share, within the site."""
     name = file.resolve().relative_to(study.root.resolve()).as_posix()
-    return f"evidence/{study.name}/files/{name}.html"
+    return f"evidence/files/{name}.html"
 
 
 def _folded(page: Page, variant: Variant) -> Markup:

@@ -82,6 +82,14 @@ def test_links_open_folds_and_load_the_evidence_in_them(visit: Visit) -> None:
     expect(visit.page.locator("#v0_byte_copy pre").last).to_contain_text("#include")
 
 
+def test_the_source_of_a_variant_leads_to_all_files_of_its_program(site: Path) -> None:
+    page = site / "evidence" / STUDY / "v3_loads_first.html"
+    links = re.findall(r'href="([^"]*/files/[^"]*)"', page.read_text())
+    files = {link.rpartition("/")[2]: (page.parent / link).read_text() for link in links}
+    assert {"loads_first.h.html", "workload.py.html"} <= files.keys()
+    assert all('class="highlight"' in text for text in files.values())
+
+
 def test_ledger_is_filtered_and_its_address_has_the_filter(visit: Visit) -> None:
     visit.open("ledger/")
     claims = visit.page.locator(".hp-claims > details")
