@@ -17,6 +17,7 @@ int main() {
   cudaStream_t stream, busy;
   cudaStreamCreate(&stream), cudaStreamCreate(&busy);
   cudaHostAlloc(&host, kBytes, 0), cudaMalloc(&gpu, kBytes), cudaMalloc(&other, kBytes);
+  cudaMemset(gpu, 0, kBytes);
   std::vector<void*> to, from;
   for (size_t at = 0; at < kBytes; at += kApart) to.push_back(gpu + at), from.push_back(host + at);
   cudaMemcpyAttributes attributes{};
