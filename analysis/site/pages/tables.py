@@ -3,7 +3,8 @@ that the study computes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from statistics import mode
 from typing import Any, Final
@@ -22,6 +23,7 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
+from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import RatioRow
 from analysis.site.charts.widgets import (
     SUFFIX,
@@ -30,21 +32,24 @@ from analysis.site.charts.widgets import (
     unmeasured_answers,
 )
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
+from analysis.site.facts.basis import SPREAD, basis_phrase, figures_by_run, is_headline, spread
 from analysis.site.facts.captures import STALE
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import journey_of
-from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
+from analysis.site.facts.study_facts import WHOLE, StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
+from analysis.site.pages.inline import figure_words
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 SPEED_UP: Final = "speed-up"
-PAIRED: Final = (
-    "speed-ups are paired by rounds, so they may differ from the quotient of two figures"
-)
+PAIRED: Final = "speed-ups are paired by rounds"
+IN_ONE_RUN: Final = "in one run"
+ONE_RUN: Final = "; where two figures have another quotient, below are those of the nearest run"
+AGREES: Final = 0.05
+"""A speed-up and the quotient of the figures beside it differ by at most this share."""
 
 Cells = dict[str, object]
 
@@ -113,7 +118,7 @@ def steps(
     parts = [facts.inputs.called(machine), f"case {facts.study.headline}", usual]
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
-    parts += [PAIRED] * any(row.get(SPEED_UP) for row in rows)
+    parts += [_about_gains(rows)] * any(row[SPEED_UP] for row in rows)
     numeric = ["figure", "of the limit", SPEED_UP, "write-up"]
     return html.table(rows, caption="; ".join(parts), numeric=numeric)
 
@@ -122,7 +127,6 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
     """A rate or time with its clock, and notes if it is stale, of other `runs` or of another
     case."""
     case = facts.study.shown_case(variant)
-    payload = delivered_bytes(case, time.metric) * facts.are_rates
     usual = parse_case(facts.study.headline)
     notes = [
         facts.study.metrics[time.metric].clock,
@@ -130,7 +134,7 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
         *(["stale"] * bool(time.stale)),
         *(f"{key}={value}" for key, value in case.values.items() if usual.get(key) != value),
     ]
-    return joined("<br>", [figure(speed(payload, time.median), time), *map(quiet, notes)])
+    return joined("<br>", [figure(figure_words(facts, case, time)[0], time), *map(quiet, notes)])
 
 
 def _step_speed_up(
@@ -141,11 +145,48 @@ def _step_speed_up(
     row = facts.comparison(time.machine, variant, after) if after else None
     if row is None or after is None:
         return html.NO_HTML
-    parts = [figure(speed_up(row), row)]
+    parts = [_gain(facts, row, facts.time(time.machine, after), time)]
     if row.metric != time.metric:
         parts.append(quiet(f"by {facts.study.metrics[row.metric].clock}"))
     parts += [link(f"#{after.name}", f"over {after.name}")] if after != before else []
     return joined("<br>", parts)
+
+
+def _gain(
+    facts: StudyFacts, row: RatioRow, before: MeasuredRow | None, after: MeasuredRow
+) -> Markup:
+    """A speed-up. Below it are both figures of the run that is nearest to it, if those that are
+    shown, `before` and `after`, are of other cases or clocks or have another quotient."""
+    shown = figure(speed_up(row), row)
+    names = row.against, row.variant
+    pair = [facts.find(row.machine, name, row.case, row.metric) for name in names]
+    runs: list[tuple[float, ...]] = [
+        *zip(*(figures_by_run(one) for one in pair if one), strict=False)
+    ]
+    payloads = [facts.study.payloads.get((name, row.case), 0) for name in names]
+    payloads = [payload * (row.metric in WHOLE) for payload in payloads]
+    scale = payloads[1] / payloads[0] if all(payloads) else 1.0
+
+    def error(times: tuple[float, ...]) -> float:
+        """The logarithm of the factor by which the quotient of two times misses the speed-up."""
+        return abs(math.log(times[0] / times[1] * scale / row.ratio))
+
+    if pair == [before, after] and before:
+        medians = before.median, after.median
+        is_same_side = (medians[0] * scale > medians[1]) == (row.ratio > 1)
+        if error(medians) < (AGREES if is_same_side else SAME_WITHIN):
+            return shown
+    if len(runs) != row.runs:  # the two have runs without each other
+        return shown
+    seconds = zip(payloads, min(runs, key=error), strict=True)
+    words = [speed(payload * facts.are_rates, time) for payload, time in seconds]
+    return joined("<br>", [shown, quiet(f"{IN_ONE_RUN}: {' → '.join(words)}")])
+
+
+def _about_gains(rows: Iterable[Mapping[str, object]]) -> str:
+    """What a table's speed-ups are of, and the figures below them."""
+    has_pairs = any(IN_ONE_RUN in str(row[SPEED_UP]) for row in rows)
+    return PAIRED + ONE_RUN * has_pairs
 
 
 def speed_up(row: RatioRow) -> str:
@@ -290,10 +331,9 @@ def journeys(page: Page, *names: str) -> Markup:
             continue
         pair = journey.first, journey.best
         times = [journey.times[step] for step in pair]
-        payloads = [facts.study.shown_case(step).payload_bytes * facts.are_rates for step in pair]
         first, best = (
-            figure(speed(payload, time.median), time)
-            for payload, time in zip(payloads, times, strict=True)
+            figure(figure_words(facts, facts.study.shown_case(step), time)[0], time)
+            for step, time in zip(pair, times, strict=True)
         )
         gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
         few, share = min(times, key=lambda time: time.runs), journey.shares.get(journey.best)
@@ -304,7 +344,7 @@ def journeys(page: Page, *names: str) -> Markup:
                 "study": joined("<br>", [link(address, facts.study.title), quiet(case)]),
                 "first step": first,
                 "best step": best,
-                SPEED_UP: figure(speed_up(gain), gain) if gain and is_headline(gain) else "",
+                SPEED_UP: _gain(facts, gain, *times) if gain and is_headline(gain) else "",
                 # A step that is faster than the limit says why on its page.
                 "of the limit": f"{percent(share)} of {journey.limit.variant.title}"
                 if journey.limit and share is not None and share <= 1
@@ -313,4 +353,4 @@ def journeys(page: Page, *names: str) -> Markup:
                 "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
             }
         )
-    return html.table(rows, caption=PAIRED.capitalize() if rows else "")
+    return html.table(rows, caption=_about_gains(rows).capitalize() if rows else "")
