@@ -21,6 +21,7 @@ from analysis.results.answers.question import (
     unmeasured,
 )
 from analysis.site.facts.journeys import machines_by_evidence
+from analysis.site.facts.points import NOT_MEASURED
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
@@ -47,12 +48,18 @@ def load_if_any(facts: StudyFacts, name: str) -> Any:
 
 
 def write_page_tables(facts: StudyFacts, folder: Path) -> None:
-    """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
+    """Write the page tables of a study to the folder of its charts, with their cells as HTML. A
+    figure that is missing in a column of figures was not measured."""
     module = load_if_any(facts, "page_tables")
     tables: Mapping[str, Callable[[StudyFacts], PageTable]] = module.TABLES if module else {}
     for name, make in tables.items():
         made = make(facts)
-        rows = [[escape(cell) for cell in row] for row in made.rows]
+        columns = zip(made.columns, zip(*made.rows, strict=True), strict=True) if made.rows else ()
+        blank = [NOT_MEASURED * (name in made.numeric and any(of)) for name, of in columns]
+        rows = [
+            [escape(cell if cell != "" else other) for cell, other in zip(row, blank, strict=True)]
+            for row in made.rows
+        ]
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
 
 

@@ -21,7 +21,7 @@ from analysis.base.quantities import (
 from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import ClaimRow, RatioRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
-from analysis.site.facts.basis import basis_phrase, in_few, is_headline, spread
+from analysis.site.facts.basis import WIDE, basis_phrase, in_few, is_headline, spread
 from analysis.site.facts.claims import PUBLISHED, UNDECIDED, written_interval
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
@@ -37,8 +37,6 @@ from analysis.study.claims.verdicts import FAILS, HOLDS, NOT_TESTED
 DIFFERENT: Final = "different"
 """Of verdicts that differ between claims or machines."""
 MARKS: Final = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NOT_TESTED: "–", DIFFERENT: "≠"}
-WIDE: Final = 4
-"""Factor between the ends of an interval from which on a figure of three digits would mislead."""
 KINDS: Final = {HOLDS: " hp-holds", FAILS: " hp-fails"}
 """Classes of verdicts."""
 

@@ -36,6 +36,7 @@ from analysis.site.facts.basis import SPREAD, basis_phrase, figures_by_run, is_h
 from analysis.site.facts.captures import STALE
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import journey_of
+from analysis.site.facts.points import NOT_MEASURED
 from analysis.site.facts.study_facts import WHOLE, StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
@@ -48,6 +49,8 @@ SPEED_UP: Final = "speed-up"
 PAIRED: Final = "speed-ups are paired by rounds"
 IN_ONE_RUN: Final = "in one run"
 ONE_RUN: Final = "; where two figures have another quotient, below are those of the nearest run"
+MAX_LINES: Final = 4
+"""Maximum number of missing cases in a cell that is not folded."""
 AGREES: Final = 0.05
 """A speed-up and the quotient of the figures beside it differ by at most this share."""
 
@@ -178,8 +181,9 @@ def _gain(
             return shown
     if len(runs) != row.runs:  # the two have runs without each other
         return shown
-    seconds = zip(payloads, min(runs, key=error), strict=True)
-    words = [speed(payload * facts.are_rates, time) for payload, time in seconds]
+    nearest = min(runs, key=error)
+    figures = zip(payloads, nearest, strict=True)
+    words = [speed(payload * facts.are_rates, seconds) for payload, seconds in figures]
     return joined("<br>", [shown, quiet(f"{IN_ONE_RUN}: {' → '.join(words)}")])
 
 
@@ -290,32 +294,41 @@ def published(page: Page) -> Markup:
 def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, cases that answers lack, stale
     or missing captures, and tables of the code; nothing if all exist."""
-    found: dict[tuple[str, str, str, str], dict[str, None]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
-        where = "all" if is_all else "; ".join(cases)
-        found.setdefault((machine, "results", f"{status}: {reason}", where), {})[variant] = None
+        where = ["all"] if is_all else cases
+        found.setdefault((machine, "results", f"{status}: {reason}"), {})[variant] = where
     for machine, variant, case in unmeasured_answers(facts):
-        found.setdefault((machine, "answers", "not measured", case), {})[variant] = None
+        of_machine = found.setdefault((machine, "answers", NOT_MEASURED), {})
+        of_machine.setdefault(variant, []).append(case)
     on_gpu = [one for one in facts.study.variants if one.on_gpu]
     for machine, variant, kind in product(facts.machines, on_gpu, ("counters", "timeline")):
         capture = facts.capture(machine, variant, kind)
         if not capture.is_there or capture.state == STALE:
             reason = "the code has changed since" if capture.is_there else capture.reason
-            found.setdefault((machine, kind, reason, ""), {})[variant.name] = None
+            found.setdefault((machine, kind, reason), {})[variant.name] = ["all"]
     rows: list[Cells] = [
         {
             "machine": facts.inputs.called(machine),
             "missing": kind,
             "reason": reason,
-            "cases": cases,
-            "variants": joined(", ", map(code, variants)),
+            "variants and cases": _variants_and_cases(cases),
         }
-        for (machine, kind, reason, cases), variants in found.items()
+        for (machine, kind, reason), cases in found.items()
     ]
     return html.table(rows)
+
+
+def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
+    """A line for each variant with its cases; folded if they are more than MAX_LINES."""
+    lines = joined(
+        "<br>", (joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items())
+    )
+    count = sum(map(len, cases.values()))
+    return html.folded(f"{len(cases)} variants", lines) if count > MAX_LINES else lines
 
 
 @macro
