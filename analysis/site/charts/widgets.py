@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
 from markupsafe import Markup, escape
 
 from analysis.results.answers.files import answer_table
@@ -54,12 +55,10 @@ def write_page_tables(facts: StudyFacts, folder: Path) -> None:
     tables: Mapping[str, Callable[[StudyFacts], PageTable]] = module.TABLES if module else {}
     for name, make in tables.items():
         made = make(facts)
-        columns = zip(made.columns, zip(*made.rows, strict=True), strict=True) if made.rows else ()
-        blank = [NOT_MEASURED * (name in made.numeric and any(of)) for name, of in columns]
-        rows = [
-            [escape(cell if cell != "" else other) for cell, other in zip(row, blank, strict=True)]
-            for row in made.rows
-        ]
+        cells = pd.DataFrame([*made.rows], columns=[*made.columns], dtype=object)
+        figures = [name for name in made.numeric if (cells[name] != "").any()]
+        cells[figures] = cells[figures].replace("", NOT_MEASURED)
+        rows = [[*map(escape, row)] for row in cells.itertuples(index=False, name=None)]
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
 
 

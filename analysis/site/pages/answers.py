@@ -12,12 +12,7 @@ from analysis.site.charts.widgets import FORM
 from analysis.site.pages.html import PARTS, element, prose, table
 from analysis.site.pages.page import Page, macro
 
-ANSWERS: Final = "these answers"
-GOALS: Final = {
-    "{} of {} ways": (95, 100),
-    "at worst {}": (1, 1.25),
-    "{} of {} times": (90, 100),
-}
+GOALS: Final = {"{} of {} ways": (95, 100), "at worst {}": (1, 1.25), "{} of {} times": (90, 100)}
 """Lowest and highest scores, as tables show them, that reach the goals of the answers, in words."""
 
 
@@ -80,17 +75,17 @@ def answer_quality(page: Page, *studies: str) -> Markup:
     tables = [data for name in studies for data in _tables(page, f"{name}/*")]
     if not (rows := [row for data in tables for row in data["quality"]]):
         return Markup("<p>No machine has measured the held-out cells yet.</p>")
-    missed = "; ".join(filter(None, map(_missed_goals, rows)))
+    of_answers = [row for row in rows if row["by"] == "these answers"]
+    missed = "; ".join(filter(None, map(_missed_goals, of_answers)))
     return table(rows) + element("p", f"Missed goals: {missed or 'none'}.")
 
 
 def _missed_goals(row: Mapping[str, str]) -> str:
     """`scattered pieces on H200, 90 % of 48 ways`, by the scores of a row; empty if none."""
-    question, machine, by, cells, *scores = row.values()
-    goals = zip(scores, GOALS.items(), strict=True)
+    question, machine, _, cells, *scores = row.values()
     missed = [
         words.format(score, cells)
-        for score, (words, (least, most)) in goals
+        for score, (words, (least, most)) in zip(scores, GOALS.items(), strict=True)
         if score and not least <= float(score.rstrip(" %×")) <= most
     ]
-    return f"{question} on {machine}, {', '.join(missed)}" if missed and by == ANSWERS else ""
+    return f"{question} on {machine}, {', '.join(missed)}" if missed else ""

@@ -46,9 +46,10 @@ from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 SPEED_UP: Final = "speed-up"
-PAIRED: Final = "speed-ups are paired by rounds"
-IN_ONE_RUN: Final = "in one run"
-ONE_RUN: Final = "; where two figures have another quotient, below are those of the nearest run"
+PAIRED: Final = (
+    "speed-ups are paired by rounds; where two figures have another quotient, those of the run"
+    " nearest to the speed-up are below it"
+)
 MAX_LINES: Final = 4
 """Maximum number of missing cases in a cell that is not folded."""
 AGREES: Final = 0.05
@@ -121,7 +122,7 @@ def steps(
     parts = [facts.inputs.called(machine), f"case {facts.study.headline}", usual]
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
-    parts += [_about_gains(rows)] * any(row[SPEED_UP] for row in rows)
+    parts += [PAIRED] * any(row[SPEED_UP] for row in rows)
     numeric = ["figure", "of the limit", SPEED_UP, "write-up"]
     return html.table(rows, caption="; ".join(parts), numeric=numeric)
 
@@ -163,11 +164,9 @@ def _gain(
     shown = figure(speed_up(row), row)
     names = row.against, row.variant
     pair = [facts.find(row.machine, name, row.case, row.metric) for name in names]
-    runs: list[tuple[float, ...]] = [
-        *zip(*(figures_by_run(one) for one in pair if one), strict=False)
-    ]
-    payloads = [facts.study.payloads.get((name, row.case), 0) for name in names]
-    payloads = [payload * (row.metric in WHOLE) for payload in payloads]
+    by_run = [figures_by_run(one) if one else [] for one in pair]
+    known = facts.study.payloads if row.metric in WHOLE else {}
+    payloads = [known.get((name, row.case), 0) for name in names]
     scale = payloads[1] / payloads[0] if all(payloads) else 1.0
 
     def error(times: tuple[float, ...]) -> float:
@@ -179,18 +178,12 @@ def _gain(
         is_same_side = (medians[0] * scale > medians[1]) == (row.ratio > 1)
         if error(medians) < (AGREES if is_same_side else SAME_WITHIN):
             return shown
-    if len(runs) != row.runs:  # the two have runs without each other
+    if {*map(len, by_run)} != {row.runs}:  # one was measured in runs without the other
         return shown
-    nearest = min(runs, key=error)
+    nearest = min(zip(*by_run, strict=True), key=error)
     figures = zip(payloads, nearest, strict=True)
     words = [speed(payload * facts.are_rates, seconds) for payload, seconds in figures]
-    return joined("<br>", [shown, quiet(f"{IN_ONE_RUN}: {' → '.join(words)}")])
-
-
-def _about_gains(rows: Iterable[Mapping[str, object]]) -> str:
-    """What a table's speed-ups are of, and the figures below them."""
-    has_pairs = any(IN_ONE_RUN in str(row[SPEED_UP]) for row in rows)
-    return PAIRED + ONE_RUN * has_pairs
+    return joined("<br>", [shown, quiet(f"in one run: {' → '.join(words)}")])
 
 
 def speed_up(row: RatioRow) -> str:
@@ -323,12 +316,11 @@ def missing(facts: StudyFacts) -> Markup:
 
 
 def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
-    """A line for each variant with its cases; folded if they are more than MAX_LINES."""
-    lines = joined(
-        "<br>", (joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items())
-    )
-    count = sum(map(len, cases.values()))
-    return html.folded(f"{len(cases)} variants", lines) if count > MAX_LINES else lines
+    """A line for each variant with its cases; folded if there are more than MAX_LINES cases."""
+    lines = [joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items()]
+    listed = joined("<br>", lines)
+    is_long = sum(map(len, cases.values())) > MAX_LINES
+    return html.folded(f"{len(cases)} variants", listed) if is_long else listed
 
 
 @macro
@@ -366,4 +358,4 @@ def journeys(page: Page, *names: str) -> Markup:
                 "on": f"{page.inputs.called(journey.machine)}, {runs_phrase(few.runs, few.hosts)}",
             }
         )
-    return html.table(rows, caption=_about_gains(rows).capitalize() if rows else "")
+    return html.table(rows, caption=PAIRED.capitalize() if rows else "")
