@@ -220,5 +220,5 @@ def test_a_wait_that_the_link_may_hide_is_found() -> None:
 
 def ascending(pool_gib: int) -> Access:
     """Rows of 656 bytes in ascending order."""
-    sizes = {"pool_bytes": pool_gib * 2**30, "order": "ascending"}
-    return replace(rows(656, **sizes), payload_bytes=2**18 * 656)
+    order = rows(656, pool_bytes=pool_gib * 2**30, order="ascending")
+    return replace(order, payload_bytes=2**18 * 656)
