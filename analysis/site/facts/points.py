@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 CASE_PREFIX: Final = "case_"
 """Prefix of the columns with keys of the case."""
 NOT_MEASURED: Final = "not measured"
+BULK: Final = 2**30
+"""Bytes that are moved at the rate of the link."""
 COLUMNS: Final = [
     *("machine", "variant", "title", "role", "state", "case", "payload_bytes", "metric", "clock"),
     *("is_default", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high"),
@@ -130,11 +133,14 @@ def shortest_time(facts: StudyFacts, case: Case, row: MeasuredRow) -> tuple[floa
     limit = facts.limit_share(row.machine, variant, case, row.metric)
     access = access_of(variant, case)
     bounds = [(row.median * limit.share, "ceiling")] if limit else []
-    # The link bounds what moves one range, and every step of a study that names it as the limit.
-    is_range = access is not None and access.reads in ("contiguous", "copy_engine")
-    if chip and (is_range or facts.study.limit):
-        payload = access.payload_bytes if access else case.payload_bytes
-        bounds.append((payload / chip.parameters.link_rate, "link"))
+    # The link bounds what moves one range, and every step of a study whose limit is such a mover.
+    if chip and access and access.reads in ("contiguous", "copy_engine"):
+        bounds.append((access.payload_bytes / chip.parameters.link_rate, "link"))
+    limit_of, studies = facts.study.limit, facts.inputs.studies
+    if chip and limit_of and limit_of.study in studies:
+        mover = studies[limit_of.study].variant(limit_of.variant)
+        bulk = chip.seconds(mover, replace(case, payload_bytes=BULK))
+        bounds += [(case.payload_bytes / BULK * bulk, "link")] * math.isfinite(bulk)
     least, bound = max(bounds, default=(0.0, ""))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""
