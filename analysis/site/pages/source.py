@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -145,6 +146,7 @@ def setting_difference(study: Study, variant: Variant) -> list[str]:
     return [flags, *changes] if variant.flags != before.flags else changes
 
 
+@cache  # studies share files
 def highlighted(text: str, language: str = "diff") -> Markup:
     """`text` as a code block in HTML, marked as Markdown's are; nothing without text."""
     if not text:
