@@ -40,14 +40,14 @@ def comparisons(studies: Mapping[str, Study]) -> pd.DataFrame:
     return pd.DataFrame(table, columns=["study", "variant", "against", "only", "has_host_work"])
 
 
-def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
+def ratios_by_round(used: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
     """Speed-ups: the other's time over the variant's, above 1 where the variant is faster.
 
     By RATIO_KEY, run, host and round. Pairs the two variants' medians of one run visit by visit, in
-    every run that has fresh samples of both; the ratio of a round is the median of its visits'.
-    Where the CPU takes part in either, only host_time compares them.
+    every run with fresh `chosen` samples of both; the ratio of a round is the median of its
+    visits'. Where the CPU takes part in either, only host_time compares them.
     """
-    times = summary.chosen_and_fresh(samples)
+    times = summary.fresh(used)
     times = times[times["metric"].isin(WHOLE_TIMES) & (times["metric"] != "submit_time")]
     of = by_visit(times, studies).rename("of").reset_index()
     over = of.rename(columns={"variant": "against", "of": "over"})
@@ -61,11 +61,11 @@ def ratios_by_round(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.S
     return ratios
 
 
-def ratio_table(rounds: pd.Series) -> pd.DataFrame:
-    """Each comparison over all runs of `ratios_by_round`, a row each."""
+def ratio_table(rounds: pd.Series, key: list[str] = RATIO_KEY) -> pd.DataFrame:
+    """Each comparison over all runs of `ratios_by_round`, a row for each `key`."""
     if rounds.empty:
-        return table_of("ratios")
-    table = summary.over_runs(rounds, RATIO_KEY, lambda _: TIME)
+        return table_of("repeats")
+    table = summary.over_runs(rounds, key, lambda _: TIME)
     figures = zip(*(table[name] for name in ("median", "ci_low", "ci_high", "by_run")), strict=True)
     table["verdict"] = [verdict(*figure) for figure in figures]
     table["by_run"] = table["by_run"].map(runs_text)
@@ -76,9 +76,7 @@ def repeat_table(rounds: pd.Series, studies: Mapping[str, Study]) -> pd.DataFram
     """A row for each two entries of one program and run."""
     pairs = rounds.index.to_frame()[["study", "variant", "against"]]
     same = rounds[pd.MultiIndex.from_frame(pairs).isin([*_repeats(studies)])]
-    tables = [ratio_table(of_run).assign(run=run) for run, of_run in same.groupby(level="run")]
-    table = pd.concat(tables or [table_of("repeats")])
-    return table.sort_values([*RATIO_KEY, "run"])
+    return ratio_table(same, [*RATIO_KEY, "run"])
 
 
 def _repeats(studies: Mapping[str, Study]) -> set[tuple[str, ...]]:
@@ -92,14 +90,14 @@ def _repeats(studies: Mapping[str, Study]) -> set[tuple[str, ...]]:
 
 
 def repeatability_table(
-    samples: pd.DataFrame, rounds: pd.Series, studies: Mapping[str, Study]
+    used: pd.DataFrame, rounds: pd.Series, studies: Mapping[str, Study]
 ) -> pd.DataFrame:
     """A row for each machine and study with more than MIN_RUNS fresh runs.
 
     Each run of each time and ratio is left out in turn, and compared with the interval and the
     verdict of the others.
     """
-    good = summary.chosen_and_fresh(samples)
+    good = summary.fresh(used)
     times = rounds_by_run(by_visit(good[good["unit"] == "s"], studies), KEY)
     ratios = rounds_by_run(rounds, RATIO_KEY)
     repeats, table = _repeats(studies), []
