@@ -78,14 +78,15 @@ def _judged(
     if judges is not known:
         outcomes = [test.judge(judges, claim.published) for test in claim.tests]
     parts = []
-    for number, test in enumerate(claim.tests):
-        outcome, shown = outcomes[number], of_all[number]
-        part = _figures(shown.figure or none, outcome.figure or none)
+    for number, (test, shown, outcome) in enumerate(
+        zip(claim.tests, of_all, outcomes, strict=True)
+    ):
+        part = row | _figures(shown.figure or none, outcome.figure or none)
         part |= {"verdict": outcome.verdict, "reason": outcome.reason, "case": test.case}
         part |= {"unit": test.figure_unit}
-        parts.append(ClaimPartRow(**row | part, part=number + 1, comparison=test.title))
+        parts.append(ClaimPartRow(**part, part=number + 1, comparison=test.title))
     if len(parts) == 1:
-        row |= part
+        row = part
         parts.clear()
     else:
         # No one figure speaks for several comparisons: each has a row, and its words in the reason.
@@ -143,7 +144,7 @@ class MachineResults:
         self._is_slowed = is_slowed(used["throttle"])
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
         self._recorded = samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
-        self._hosts = dict(zip(samples["run"], samples["host"], strict=True))
+        self._hosts = samples.drop_duplicates("run").set_index("run")["host"].to_dict()
         self._without: dict[frozenset[str], MachineResults] = {frozenset(): self}
 
     def judging(self, claim: Claim) -> MachineResults:

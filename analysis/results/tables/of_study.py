@@ -35,14 +35,15 @@ def tables_of(
     used = summary.chosen(found.samples)
     summarised = summary.summarise(used, studies)
     by_round = ratios.ratios_by_round(used, studies)
+    compared = ratios.ratio_table(by_round)
     model = links.model_table(summarised, fits, found.machines if fits else {}, studies)
     counted = links.counts(found, studies)
     claims, parts = claim_tables(found.samples, studies, found.published, model, counted)
     return {
         "summary": summarised,
-        "ratios": ratios.ratio_table(by_round),
+        "ratios": compared,
         "repeats": ratios.repeat_table(by_round, studies),
-        "repeatability": ratios.repeatability_table(used, by_round, studies),
+        "repeatability": ratios.repeatability_table(used, summarised, compared, by_round, studies),
         "runs": summary.run_table(used),
         "rounds": summary.round_table(used, studies),
         "skipped": summary.skipped_table(used),

@@ -55,8 +55,8 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
         for variant in study.variants
         for case in variant.cases
     }
-    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
-    visits = np.array([planned.get(pair, 1) for pair in pairs])
+    cell, cells = pd.MultiIndex.from_frame(samples[["study", "case"]]).factorize()
+    visits = np.array([planned.get(one, 1) for one in cells], int)[cell]
     of_round = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
     before = of_round.rank(method="first").to_numpy() - 1
     number = (before * visits // of_round.transform("size").to_numpy()).astype(int)
