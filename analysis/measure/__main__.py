@@ -24,8 +24,15 @@ from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Host, Journal, publish
 from analysis.measure.machine import describe, whole_machine
-from analysis.measure.places import Place, find_places
-from analysis.measure.plan import Plan, StudyError, plan_again, plan_pending, wrong_variants
+from analysis.measure.plan import (
+    Place,
+    Plan,
+    StudyError,
+    find_places,
+    plan_again,
+    plan_pending,
+    wrong_variants,
+)
 from analysis.measure.run import import_once, run_rounds
 from analysis.results.check import require_same_kind
 from analysis.study import Study

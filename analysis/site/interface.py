@@ -49,6 +49,6 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "published/<study>.csv": columns(published.PrintedRow),
     **{f"{name}.csv": [*types] for name, types in rows.TABLES.items()},
     "resources.csv": ptxas.COLUMNS,
-    "machine_code.csv": sass.COLUMNS,
+    "machine_code.csv": [*sass.COLUMNS],
 }
 """Columns of every file that others may read, by its name as the contract has it."""

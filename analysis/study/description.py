@@ -9,14 +9,7 @@ from pathlib import Path
 
 from analysis.base.errors import FieldError, require_known
 from analysis.study.claims.claim import Bounds
-from analysis.study.keys import (
-    GRIDS,
-    PEERS,
-    CaseValue,
-    StudyKeys,
-    VariantKeys,
-    case_id,
-)
+from analysis.study.keys import GRIDS, PEERS, CaseValue, StudyKeys, VariantKeys, case_id
 
 HOST_TIMES = ("host_time", "submit_time")
 """Metrics that an operation's launcher takes."""

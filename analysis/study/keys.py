@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass
 
 from analysis.base.keys import KEYS, Count, Name, Natural, Sentence, Unique, expects
-from analysis.base.quantities import quantity, quantity_interval
+from analysis.base.quantities import quantity
 from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Claim
 
@@ -125,10 +125,6 @@ class Metric:
     def write(self, value: float) -> str:
         """A value as text for pages."""
         return quantity(value, self.written_unit)
-
-    def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its `value` as text; empty if there is none."""
-        return quantity_interval(value, low, high, self.written_unit)
 
 
 class CaseSet(BaseModel, extra="allow", frozen=True, use_attribute_docstrings=True):

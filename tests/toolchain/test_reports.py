@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from analysis import ROOT
-from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
 from analysis.toolchain import sass
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
@@ -19,7 +18,7 @@ from tests.repository import STUDIES
 from tests.synthetic import CALLS
 
 # From a build of a copy kernel: an index, then 16 bytes a lane at once, and a guarded rest.
-SNIPPET = Path(__file__).with_name("copy_sm90.sass").read_text()
+SNIPPET = Path(__file__).with_name("copy_sm90.sass")
 TWO_KERNELS = """\
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '_Z3twoPKdPd' for 'sm_90'
@@ -54,17 +53,24 @@ def test_machine_code_is_read_by_width_and_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sass.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
-    (code,) = sass.parse_sass(SNIPPET)
+    out = tmp_path / "code.csv"
+    monkeypatch.setattr(sass, "cuobjdump", lambda module, option: module.read_text())
+    sass.main("copy", "one", f"{SNIPPET}", f"{out}")
     # The code waits for the index before it requests either vector.
-    accesses = Counter({128: 2, 64: 1}), Counter({128: 2})
-    assert code == sass.KernelCode("sm_90", "_Z11gather_rows6Gather", *accesses, 2, 2 * 16 * 32)
-    written = [code, sass.KernelCode(reason="a reason")]
-    sass.write_code(tmp_path / "code.csv", "copy", "one", written)
-    assert sass.read_code(tmp_path / "code.csv") == {("copy", "one"): written}
+    counts = {"load_64": "1", "load_128": "2", "store_128": "2"}
+    counts |= {"loads_in_flight": "2", "in_flight_bytes": f"{2 * 16 * 32}"}
+    names = {"study": "copy", "variant": "one", "arch": "sm_90"}
+    expected = {**dict.fromkeys(sass.COLUMNS, "0"), **names, **counts, "reason": ""}
+    with out.open() as file:
+        assert [*csv.DictReader(file)] == [expected | {"kernel": "_Z11gather_rows6Gather"}]
+    monkeypatch.undo()
     monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):
-        sass.find_tool("cuobjdump")
+    sass.main("copy", "one", f"{SNIPPET}", f"{out}")
+    reason = "cuobjdump is neither in this environment nor in PATH"
+    expected = {**dict.fromkeys(sass.COLUMNS, ""), "study": "copy", "variant": "one"}
+    with out.open() as file:
+        assert [*csv.DictReader(file)] == [expected | {"reason": reason}]
 
 
 COMPILED = [one for one in STUDIES.values() if any(v.is_compiled for v in one.variants)]

@@ -33,8 +33,8 @@ from analysis.results.store.samples import SAMPLE_TYPES as SAMPLE_TYPES
 from analysis.results.tables.rows import TABLES, ParameterRow, SummaryRow, read_table, rows_of
 from analysis.study import Study
 from analysis.study.source import fingerprint
+from analysis.toolchain import sass
 from analysis.toolchain.ptxas import KernelResources
-from analysis.toolchain.sass import KernelCode, read_code
 
 VariantKey = tuple[str, str, str]
 """machine, study, variant"""
@@ -58,16 +58,16 @@ class Inputs:
     """Tables of the summary stage, their sources, and the current studies.
 
     The tables have the rows of `analysis.results.tables.rows`, but `summary` those of MeasuredRow;
-    `resources` has KernelResources, and `machine_code` is by study and variant. `machines`
-    describes the host of each machine's newest run, `refused` has the reasons for what was left
-    out, by its path under `results`.
+    `resources` has KernelResources, `machine_code` sass.COLUMNS. `machines` describes the host of
+    each machine's newest run, `refused` has the reasons for what was left out, by its path under
+    `results`.
     """
 
     studies: Mapping[str, Study]
     results: Path
     tables: Mapping[str, pd.DataFrame]
     resources: pd.DataFrame
-    machine_code: Mapping[tuple[str, str], list[KernelCode]]
+    machine_code: pd.DataFrame
     refused: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
     runs: Sequence[RunFile]
@@ -189,7 +189,7 @@ def load_inputs(tables: Path, results: Path, studies: Mapping[str, Study]) -> In
         results=results,
         tables=made | {"summary": made["summary"].merge(made["runs"], how="left", on=of_cell)},
         resources=read_table(tables / "resources.csv", get_type_hints(KernelResources)),
-        machine_code=read_code(tables / "machine_code.csv"),
+        machine_code=read_table(tables / "machine_code.csv", sass.COLUMNS),
         refused=refused,
         machines={machine: host.described() for machine, host in hosts.items() if host},
         runs=runs,

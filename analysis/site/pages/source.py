@@ -4,10 +4,9 @@ figures and counters, folded; and the folded end of a study's page."""
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from markupsafe import Markup
 from pygments import highlight
@@ -23,6 +22,7 @@ from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
 from analysis.toolchain.ptxas import kernel_name
+from analysis.toolchain.sass import WIDTHS
 
 LANGUAGES: Final = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python"}
 MEASURE: Final = "snakemake --cores 8 -f build/measured"
@@ -168,22 +168,25 @@ def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        for kernel in facts.inputs.machine_code.get((facts.study.name, name), ()):
-            if kernel.reason:
-                yield {"variant": code(name), "kernel": f"could not be read: {kernel.reason}"}
+        known = facts.inputs.machine_code
+        of_variant = (known["study"] == facts.study.name) & (known["variant"] == name)
+        for kernel in known[of_variant].to_dict("records"):
+            if reason := kernel["reason"]:
+                yield {"variant": code(name), "kernel": f"could not be read: {reason}"}
                 continue
             yield {
                 "variant": code(name),
-                "kernel": code(kernel_name(kernel.kernel)),
-                "for": kernel.arch,
-                "loads": _accesses(kernel.loads),
-                "stores": _accesses(kernel.stores),
-                "loads in flight": whole(kernel.loads_in_flight),
-                "bytes in flight per warp": quantity(kernel.in_flight_bytes, "B"),
+                "kernel": code(kernel_name(kernel["kernel"])),
+                "for": kernel["arch"],
+                "loads": _accesses(kernel, "load"),
+                "stores": _accesses(kernel, "store"),
+                "loads in flight": whole(kernel["loads_in_flight"]),
+                "bytes in flight per warp": quantity(kernel["in_flight_bytes"], "B"),
             }
 
 
-def _accesses(by_width: Counter[int]) -> str:
+def _accesses(kernel: Mapping[Any, Any], what: str) -> str:
     """`1 of 8 B, 41 of 16 B`: instructions by what each lane moves."""
-    counted = [f"{count} of {bits // 8} B" for bits, count in sorted(by_width.items()) if count]
+    counts = {width: kernel[f"{what}_{width}"] for width in WIDTHS}
+    counted = [f"{count:.0f} of {width // 8} B" for width, count in counts.items() if count]
     return ", ".join(counted) or "none"

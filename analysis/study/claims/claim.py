@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, PrivateAttr, WithJsonSchema, model_valida
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import Fault, Name, Sentence, Unique, expects
-from analysis.base.quantities import digits, quantity, quantity_interval
+from analysis.base.quantities import digits, quantity
 from analysis.study.claims.kinds import KINDS, Evidence
 from analysis.study.claims.verdicts import NOT_TESTED, Figure, NotTested, Outcome, outcome_of
 
@@ -154,20 +154,16 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     @property
     def figure_unit(self) -> str:
         """SI base unit of its figure; 1 for ratios, shares and counts."""
-        return "1" if self._written_unit in ("x", "%") else self._written_unit
+        return "1" if self.written_unit in ("x", "%") else self.written_unit
 
     @property
-    def _written_unit(self) -> str:
+    def written_unit(self) -> str:
         """The unit in which pages write its figure."""
         return KINDS[self.kind].written or (self._metric.written_unit if self._metric else "1")
 
     def write(self, value: float) -> str:
         """Its figure as text for pages."""
-        return quantity(value, self._written_unit)
-
-    def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its figure `value`."""
-        return quantity_interval(value, low, high, self._written_unit)
+        return quantity(value, self.written_unit)
 
 
 class Published(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
