@@ -188,10 +188,13 @@ class Plan:
 
 
 def plan_pending(
-    study: Study, grid: Grid, place: Place, runs: int = 1, refuse: Refuse = ignore
+    study: Study, grid: Grid, place: Place, runs: int = 1, refuse: Refuse = ignore, again: str = ""
 ) -> Plan | None:
     """The plan of the variants that lack fresh samples of `runs` runs, with the companions of those
-    that can run here. None if none lacks any. `refuse` hears of bad files of earlier runs."""
+    that can run here, or that of the variant `again` and its companions. None if none lacks any.
+    `refuse` hears of bad files of earlier runs."""
+    if again:
+        return Plan(study, tuple(study.companions(again)), grid, place, (again,))
     lacking = pending(study, place, grid.name, runs, refuse)
     if not lacking:
         return None
@@ -203,11 +206,6 @@ def plan_pending(
     if len(asked) == len([v for v in study.variants if v.in_grid(grid.name)]):
         asked = ()
     return Plan(study, tuple(v for v in study.variants if v.name in names), grid, place, asked)
-
-
-def plan_again(study: Study, grid: Grid, place: Place, variant: str) -> Plan:
-    """The plan of a variant again, together with its baselines."""
-    return Plan(study, tuple(study.companions(variant)), grid, place, (variant,))
 
 
 def pending(

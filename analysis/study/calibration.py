@@ -35,9 +35,3 @@ def held_back(study: Study, variant: Variant) -> list[str]:
             number = len(uses) - uses.count(OUTSIDE)
             uses.append(INSIDE if (number + number // 3) % 3 == 2 else FITTED)
     return uses
-
-
-def fits_walks(study: Study) -> bool:
-    """Whether a calibrating study determines address translation, and not the link: its cases say
-    how large their pool is."""
-    return any("pool_bytes" in (variant.link or {}) for variant in study.variants)

@@ -20,7 +20,6 @@ from analysis.measure.plan import (
     find_places,
     lacks_captures,
     pending,
-    plan_again,
     plan_pending,
 )
 from analysis.study import CAPTURE_KINDS, Study, config, load_study
@@ -82,10 +81,12 @@ def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_
         assert used()[1] == [0, 3]
 
 
-def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own() -> None:
+def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own(
+    build_folder: Path,
+) -> None:
     results = load_config({}).results
     for settings, root, machine in (
-        ({}, module.BUILD / "unnamed", "unnamed"),
+        ({}, build_folder / "unnamed", "unnamed"),
         ({"machine": "box"}, results, "box"),
         ({"grid": "smoke"}, BUILD / "smoke" / "results", "unnamed"),
     ):
@@ -173,7 +174,7 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, plac
     study = write_study(tmp_path / "beside", {"name": "one"}, *after, limit)
     run(plan_of(study, place, rounds=1, samples=1))
     replace_in(study.folder / "three.py", "out[:]", "out[0:]")
-    for plan in (plan_again(study, GRID, place, "three"), plan_pending(study, GRID, place)):
+    for plan in (plan_pending(study, GRID, place, again=name) for name in ("three", "")):
         assert plan and [variant.name for variant in plan.variants] == ["two", "three", "limit"]
         assert plan.asked == ("three",)
     one, two, three, ceiling = study.variants

@@ -21,8 +21,7 @@ from analysis.site.pages.ledger import claims
 from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
-from analysis.toolchain.ptxas import kernel_name
-from analysis.toolchain.sass import WIDTHS
+from analysis.toolchain.reports import WIDTHS, kernel_name
 
 LANGUAGES: Final = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python"}
 MEASURE: Final = "snakemake --cores 8 -f build/measured"
@@ -155,22 +154,20 @@ def highlighted(text: str, language: str = "diff") -> Markup:
 
 def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Registers and memory of the variant's kernels, by the compiler's report."""
-    for kernel in facts.resources(variant.name):
+    for kernel in facts.kernels(facts.inputs.resources, variant.name):
         yield {
-            "kernel": code(kernel_name(kernel.kernel)),
-            "for": kernel.arch,
-            "registers a thread": str(kernel.registers),
-            "spills": f"{kernel.spill_store_bytes + kernel.spill_load_bytes} B",
-            "static shared memory": f"{kernel.shared_bytes} B",
+            "kernel": code(kernel_name(kernel["kernel"])),
+            "for": kernel["arch"],
+            "registers a thread": str(kernel["registers"]),
+            "spills": f"{kernel['spill_store_bytes'] + kernel['spill_load_bytes']} B",
+            "static shared memory": f"{kernel['shared_bytes']} B",
         }
 
 
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        known = facts.inputs.machine_code
-        of_variant = (known["study"] == facts.study.name) & (known["variant"] == name)
-        for kernel in known[of_variant].to_dict("records"):
+        for kernel in facts.kernels(facts.inputs.machine_code, name):
             if reason := kernel["reason"]:
                 yield {"variant": code(name), "kernel": f"could not be read: {reason}"}
                 continue

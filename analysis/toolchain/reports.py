@@ -1,6 +1,6 @@
-"""Memory accesses of a kernel, read from its machine code: counts, widths, loads in flight.
+"""What the compiler's tools say of kernels: resources, and memory accesses of the machine code.
 
-python -m analysis.toolchain.sass STUDY VARIANT MODULE OUT
+python -m analysis.toolchain.reports STUDY VARIANT MODULE OUT    write the accesses as a table
 """
 
 from __future__ import annotations
@@ -11,40 +11,83 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import pycxxfilt
+
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
+from analysis.base.files import write_whole
 from analysis.base.records import to_text
-
-WIDTHS: Final = (8, 16, 32, 64, 128, 256)
-"""Bits a thread loads or stores by one instruction."""
-WARP: Final = 32
-_NO_ACCESS: Final[Mapping[str, int]] = {
-    **{f"{what}_{width}": 0 for what in ("load", "store") for width in WIDTHS},
-    "loads_in_flight": 0,
-    "in_flight_bytes": 0,
-}
-COLUMNS: Final = {
-    **dict.fromkeys(("study", "variant", "arch", "kernel"), str),
-    **dict.fromkeys(_NO_ACCESS, float),
-    "reason": str,
-}
-"""Columns of the table, with their types. It has a row for each kernel: loads and stores of global
-or unknown memory by width in bits; the most loads that a warp has issued before it needs the data
-of one, and what the last such group asks for where every lane takes part. A module that could not
-be read has one row without a kernel, which gives the reason."""
 
 Row = dict[str, Any]
 """Values by column."""
+WIDTHS: Final = (8, 16, 32, 64, 128, 256)
+"""Bits a thread loads or stores by one instruction."""
+WARP: Final = 32
+_KERNEL: Final = dict.fromkeys(("study", "variant", "arch", "kernel"), str)
+_STACK: Final = ("stack_bytes", "spill_store_bytes", "spill_load_bytes")
+RESOURCES: Final = _KERNEL | dict.fromkeys(("registers", "shared_bytes", *_STACK), int)
+"""Columns of a table of resources, with their types. It has a row for each kernel: a thread's
+registers, stack and spills, and a block's static shared memory."""
+_ACCESSES: Final = (
+    *(f"{what}_{width}" for what in ("load", "store") for width in WIDTHS),
+    *("loads_in_flight", "in_flight_bytes"),
+)
+MACHINE_CODE: Final = _KERNEL | dict.fromkeys(_ACCESSES, float) | {"reason": str}
+"""Columns of a table of accesses, with their types. It has a row for each kernel: loads and stores
+of global or unknown memory by width in bits; the most loads that a warp has issued before it needs
+the data of one, and what the last such group asks for where every lane takes part. A module that
+could not be read has one row without a kernel, which gives the reason."""
+
+_REPORT: Final = re.compile(
+    r"Compiling entry function '(\S+)' for '(\S+)'\n.*\n"
+    r"\s*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r".*Used (\d+) registers(?:.*?(\d+) bytes smem)?"
+)
+_NAME: Final = re.compile(
+    r"(?:void )?(?:(?:\w+|\(anonymous namespace\))::)*(?P<name>\w+)(?P<arguments><\w+(?:, \w+)*>)?"
+)
+"""Kernels return void and are not members, so only namespaces precede the name."""
 _HEADER: Final = re.compile(r"^\s*(code for|Function :) (\S+)")
 _LINE: Final = re.compile(
     r"^\s*/\*[0-9a-f]{4,}\*/\s+(?P<predicate>@!?U?P\w+\s+)?(?P<name>[A-Z]\w*)(?P<options>[.\w]*)(?P<rest>[^;]*);"
 )
 _REGISTER: Final = re.compile(r"\bR(\d+)(\.64)?")
 _WIDTH: Final = re.compile(r"\.(?:[US](8|16)|(64|128|256))\b")
+
+
+def write_table(
+    path: Path, columns: Mapping[str, type], study: str, variant: str, kernels: Iterable[Row]
+) -> None:
+    """Write the rows of a variant's kernels; a value that one lacks becomes an empty cell."""
+    rows = ({"study": study, "variant": variant, **kernel} for kernel in kernels)
+    write_whole(path, to_text([*columns], ([row.get(name) for name in columns] for row in rows)))
+
+
+def parse_ptxas(text: str) -> list[Row]:
+    """Every kernel in `text`, the output of `ptxas -v`."""
+    rows = []
+    for kernel, arch, *counts in _REPORT.findall(text):
+        names = (*_STACK, "registers", "shared_bytes")
+        numbers = dict(zip(names, (int(count or 0) for count in counts), strict=True))
+        rows.append({"kernel": kernel, "arch": arch, **numbers})
+    return rows
+
+
+def kernel_name(symbol: str) -> str:
+    """Short kernel name from a mangled one: copy_rows<4, Wide>.
+
+    Template arguments are left out unless each is a number or one word. A name that is not mangled
+    is returned unchanged.
+    """
+    with suppress(ValueError):  # it only begins like a mangled name
+        if name := _NAME.match(pycxxfilt.itanium_demangle(symbol) or ""):
+            return name["name"] + re.sub(r"\b(\d+)[ul]+\b", r"\1", name["arguments"] or "")
+    return symbol
 
 
 def parse_sass(text: str) -> list[Row]:
@@ -60,7 +103,7 @@ def parse_sass(text: str) -> list[Row]:
             if header[1] == "code for":
                 arch = header[2]
             else:
-                kernels.append({**_NO_ACCESS, "arch": arch, "kernel": header[2]})
+                kernels.append({**dict.fromkeys(_ACCESSES, 0), "arch": arch, "kernel": header[2]})
                 waiting.clear()
         elif kernels and (instruction := _LINE.match(line)):
             _follow(kernels[-1], waiting, instruction)
@@ -116,9 +159,7 @@ def main(study: str, variant: str, module: str, out: str) -> None:
         kernels = parse_sass(cuobjdump(Path(module), "-sass"))
     except HotpathError as error:
         kernels = [{"reason": str(error)}]
-    named = ({"study": study, "variant": variant, **kernel} for kernel in kernels)
-    text = to_text([*COLUMNS], ([kernel.get(column) for column in COLUMNS] for kernel in named))
-    Path(out).write_text(text, newline="")
+    write_table(Path(out), MACHINE_CODE, study, variant, kernels)
 
 
 if __name__ == "__main__":
