@@ -82,7 +82,7 @@ def _run_one(
     """Run a round in a process and keep its samples; returns the conditions after it.
 
     If a shipped operator ends or stops the process, its cell is added to `faults`, and the round
-    starts again without it.
+    starts again without it; after a second cell with the same reason, without any of its cells.
     """
     plan = journal.plan
     energy, started = _energy_j(plan.gpus), time.monotonic()
@@ -104,8 +104,13 @@ def _run_one(
         shipped = {variant.name for variant in plan.runnable if variant.role == "shipped"}
         if error.cell in faults or error.cell[0] not in shipped:
             raise
-        faults[error.cell] = error.why
-        print(f"{error}; the round starts again without this cell", file=sys.stderr)
+        variant = plan.study.variant(error.cell[0])
+        cases = [case.id for case in variant.cases]
+        again = error.why in [faults.get((variant.name, case)) for case in cases]
+        failed = cases if again else [error.cell[1]]
+        faults.update({(variant.name, case): error.why for case in failed})
+        without = variant.name if again else "this cell"
+        print(f"{error}; the round starts again without {without}", file=sys.stderr)
         return _run_one(journal, number, host, conditions(), faults)
     end, seconds, spent = utc_now(), time.monotonic() - started, _energy_j(plan.gpus)
     others = {process for gpu in plan.gpus for process in gpu.other_processes() or ()}

@@ -7,6 +7,7 @@ import torch
 
 def held_bytes() -> int:
     """Bytes of pinned memory that PyTorch has from CUDA."""
+    torch.cuda.init()  # without it, PyTorch reports no statistics
     statistics = torch.cuda.host_memory_stats()
     names = ("reserved_bytes.current", "allocated_bytes.current")  # the second in older releases
     return int(next(statistics[name] for name in names if name in statistics))

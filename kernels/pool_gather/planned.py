@@ -31,8 +31,8 @@ class Bound(PythonLauncher):
         self, pool: np.ndarray, dst: torch.Tensor, pairs: torch.Tensor, current: np.ndarray
     ) -> None:
         self._copy, self._current = load(), current
-        self._sources = pairs[..., :1].mT.long().contiguous()
-        self._targets = pairs[..., 1:].mT.contiguous()
+        sources, targets = pairs.unbind(-1)  # the kernel wants both with the same row stride
+        self._sources, self._targets = sources.long().contiguous(), targets.contiguous()
         rows = torch.tensor([pairs.shape[1]], dtype=torch.int32, device=dst.device)
         nothing, host = torch.empty(0, device=dst.device), torch.from_numpy(pool)
         self._counts = rows, torch.ones_like(rows)
@@ -41,7 +41,8 @@ class Bound(PythonLauncher):
     def _launch(self, stream: int) -> None:  # PythonLauncher times it
         use(stream)
         self._current[0] = at = (int(self._current[0]) + 1) % len(self._sources)
-        self._copy(self._sources[at], self._targets[at], *self._counts, *self._memory)
+        plan = self._sources[at : at + 1], self._targets[at : at + 1]
+        self._copy(*plan, *self._counts, *self._memory)
 
     def flush(self, index: int) -> bool:
         """There are no threads that could flush rows from the CPU's caches."""

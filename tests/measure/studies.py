@@ -75,7 +75,7 @@ def fill(out):
     out[:size] = b"\\x01" * size
 '''
 TROUBLE = '''\
-"""Fill, and run the code in the file `trouble` in the round that it names."""
+"""Fill, and run the code in the file `trouble` in the round that it names, or in every one."""
 
 from pathlib import Path
 
@@ -88,7 +88,7 @@ WANTED, CODE = TROUBLE.read_text().split(" ", 1) if TROUBLE.exists() else ("0", 
 
 def fill(out):
     out[:] = b"\\x01" * len(out)
-    if ROUND == int(WANTED):
+    if WANTED in (str(ROUND), "every"):
         exec(CODE)
 '''
 REFUSES = f"{FILL}\n\nLARGEST = 8\n"

@@ -168,6 +168,21 @@ def test_a_shipped_operator_that_ends_its_process_costs_its_cell_only(
     assert [row.round for row in failed] == [0, 1, 2]
 
 
+def test_a_shipped_operator_that_fails_twice_alike_is_not_tried_again(
+    tmp_path: Path, place: Place
+) -> None:
+    sizes = {"sizes": {"n": [1, 2, 3, 4]}}
+    study = write_study(tmp_path / "peers", {"name": "trouble"}, {"name": "one"}, **sizes)
+    (study.folder / "trouble").write_text("every raise ValueError('no such luck')")
+    trouble, one = study.variants
+    study = replace(study, variants=(replace(trouble, role="shipped"), one))
+    run(plan_of(study, place))
+    failed = [row for row in only_run(place, study).rows if row.status == "failed"]
+    assert {row.variant for row in failed} == {"trouble"}
+    assert len(failed) == 12
+    assert started_rounds(study) == 2, "after two cells, no round loads it"
+
+
 def test_a_round_with_a_value_that_no_result_may_have_is_not_kept(
     tmp_path: Path, place: Place
 ) -> None:
