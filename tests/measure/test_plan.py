@@ -94,7 +94,7 @@ def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own(
         assert (place.root, place.machine) == (root, machine)
 
 
-TWO = ("gpu", {"peers": 2})
+TWO = ("gpu", "gpus>=2")
 NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = [
     (("gpu",), ["sm_90"], {}, None),
     (("gpu",), [], {}, "no GPU"),
@@ -123,7 +123,7 @@ def test_need_is_met_or_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyP
         place = Place(Path(), "box", gpus=gpus, **settings)
         assert place.unmet(study.variants[0]) == reason
         assert place.in_use(study.variants) == tuple(gpus[: 2 if needs == TWO else 1])
-    for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, {"peers": 1}):
+    for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, "gpus>=1"):
         with pytest.raises(FieldError, match=r"needs\.0: expected gpu, sm_<NN>, cuda>=<X\.Y>, "):
             write_study(tmp_path / "unknown", {"name": "one", "needs": [need]})
 

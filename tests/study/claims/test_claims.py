@@ -294,7 +294,7 @@ def test_a_host_counts_once_in_a_mean_over_hosts_by_the_medians_of_its_rounds(
 
 def test_published_figure_is_that_of_the_entry_or_of_the_first_source(tmp_path: Path) -> None:
     speedup: dict[str, Any] = {"kind": "speedup", "of": "fast", "over": "slow", "within": 0.1}
-    given = claim("given", **speedup) | {"published": {"value": 9, "unit": "1"}}
+    given = claim("given", **speedup) | {"published": 9}
     study = write_study(
         tmp_path,
         claim(kind="figure", of="slow", metric="gpu_time", within=0.1),
