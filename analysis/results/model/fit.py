@@ -37,6 +37,9 @@ FARTHEST_HELD: Final = 4 * HELD_START
 REGIONS_START: Final = 256
 ROW_CACHE_START: Final = 32 * 2**20
 """Where the search for these three parameters starts."""
+WAIT_STARTS: Final = (4, 8, 16, 32)
+"""Where searches for `region_wait` start, in walks. If the link hides a wait that is too short in
+every case with ascending rows, it affects no residual, and a single search would end there."""
 CAUCHY_SCALE: Final = 2.385
 """Residuals up to this scale, in units of their error, count about as in least squares: 95 %
 efficiency for normal noise (Holland and Welsch, "Robust regression", 1977)."""
@@ -170,14 +173,15 @@ def _fit_link(cases: pd.DataFrame, draws: Floats, first: Floats | None = None) -
         copy_engine_start_up=min(seconds[~sm], default=1e-6) / 4,
     )
     in_first = ~IN_SECOND & ~OF_TRANSLATION
-    known = _step(cases[whole], draws[whole], start.values(), in_first, first)
-    return _step(cases[~whole], draws[~whole], known, IN_SECOND, first)
+    _, known = _step(cases[whole], draws[whole], start.values(), in_first, first)
+    return _step(cases[~whole], draws[~whole], known, IN_SECOND, first)[1]
 
 
 def _fit_walks(
     cases: pd.DataFrame, draws: Floats, first: Floats | None = None, *, link: Floats
 ) -> Floats:
-    """The third step, with the parameters of the `link` [parameters] given."""
+    """The third step, with the parameters of the `link` [parameters] given: the best of several
+    searches, or the one from `first` on."""
     far = cases[cases["entries"] > FARTHEST_HELD]
     walk = (far["measured"] / far["touches"]).min() / 2
     start = replace(
@@ -186,18 +190,21 @@ def _fit_walks(
         walk=walk,
         held_regions=REGIONS_START,
         region_walk=walk / 2,
-        region_wait=4 * walk,
+        region_wait=WAIT_STARTS[0] * walk,
         table_miss=walk,
         row_cache=ROW_CACHE_START,
     )
-    return _step(cases, draws, start.values(), OF_TRANSLATION, first)
+    waits = WAIT_STARTS if first is None else WAIT_STARTS[:1]
+    starts = [replace(start, region_wait=wait * walk).values() for wait in waits]
+    searches = [_step(cases, draws, each, OF_TRANSLATION, first) for each in starts]
+    return min(searches, key=lambda search: search[0])[1]
 
 
 def _step(
     cases: pd.DataFrame, draws: Floats, start: Floats, free: Mask, first: Floats | None
-) -> Floats:
-    """`start` with its `free` parameters fitted, as multiples of their start. The search begins at
-    `first`, else at the start."""
+) -> tuple[float, Floats]:
+    """The loss of the best fit, and `start` with its `free` parameters fitted, as multiples of
+    their start. The search begins at `first`, else at the start."""
     from scipy.optimize import least_squares  # slow to import, and reading a fit needs none
 
     inputs, seconds = terms.work_in(cases), cases["measured"].to_numpy()
@@ -228,7 +235,7 @@ def _step(
         f_scale=CAUCHY_SCALE,
         workers=at_once,
     )
-    return values(found.x)
+    return found.cost, values(found.x)
 
 
 def judged(model: pd.DataFrame) -> pd.Series[bool]:
