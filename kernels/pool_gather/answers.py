@@ -10,6 +10,10 @@ from analysis.api.answers import Axis, Choice, Question, Rule, Way
 from analysis.api.study import CaseValue
 
 MOST_CORES: Final = "7 of 8 cores"
+ROW_BYTES: Final = 656
+MIN_DISTINCT: Final = 0.95
+"""Minimum share of different rows in a launch for the rate of a way that fetches each row once: an
+asker's rows may all differ."""
 LAYOUTS: Final = {
     "scattered": "scattered",
     "pages_4": "four together",
@@ -51,11 +55,15 @@ WAYS: Final = {
 def places(variant: str, case: Mapping[str, CaseValue]) -> Iterator[Mapping[str, Any]]:
     """The question of a case: its rows, the pool in bytes, and where in the pool rows lie."""
     if case.keys() == {"rows", "pool_mib", "layout"} and case["layout"] in LAYOUTS:
-        yield {
-            "rows": case["rows"],
-            "pool": int(case["pool_mib"]) * 2**20,
-            "layout": case["layout"],
-        }
+        rows, pool = int(case["rows"]), int(case["pool_mib"]) * 2**20
+        if variant != "fetched_once" or _distinct_share(rows, pool) >= MIN_DISTINCT:
+            yield {"rows": rows, "pool": pool, "layout": case["layout"]}
+
+
+def _distinct_share(rows: int, pool_bytes: int) -> float:
+    """Expected share of different rows if each is drawn from the whole pool."""
+    drawn = rows * ROW_BYTES / pool_bytes
+    return -math.expm1(-drawn) / drawn
 
 
 ROWS: Final = Question(

@@ -13,6 +13,7 @@ from analysis.api.quantities import quantity, runs_phrase
 LISTED: Final = "direction=h2d,host=scattered,device=scattered,busy=0"
 GATHER: Final = "bs=128,topk=2048,draw=with_replacement"
 POOL: Final = "pool_mib=188,layout"
+BEHIND: Final = "size=4096,behind_mib=1024"
 
 
 class Part(NamedTuple):
@@ -119,17 +120,21 @@ QUESTIONS: Final = (
     Question(
         "How long does a small copy wait behind a large one?",
         "meta-pytorch/torchrec/pull/4339",
-        "4 KiB behind 1 GiB to the device, by the MiB of its pieces, and with kernels between them",
+        "4 KiB to the device, alone and behind 1 GiB on another stream, by the MiB of its pieces,"
+        " and with kernels between them",
         "duplex",
         [
-            Part(
-                f"{mib}{words}",
-                "copy_behind",
-                "small_behind",
-                f"size=4096,behind_mib=1024,chunk_mib={mib},between={between}",
-            )
-            for mib in (1024, 256, 32, 4, 1)
-            for between, words in (("nothing", ""), ("kernels", " with kernels"))
+            Part("alone", "copy_behind", "small_alone", f"{BEHIND},chunk_mib=1024,between=nothing"),
+            *(
+                Part(
+                    f"{mib}{words}",
+                    "copy_behind",
+                    "small_behind",
+                    f"{BEHIND},chunk_mib={mib},between={between}",
+                )
+                for mib in (1024, 256, 32, 4, 1)
+                for between, words in (("nothing", ""), ("kernels", " with kernels"))
+            ),
         ],
         rates=False,
     ),

@@ -12,6 +12,7 @@ import pytest
 from analysis.measure.cell import Skip
 from analysis.toolchain.modules import load_python
 from kernels.common import large_pool, shared_pool
+from kernels.pool_gather.answers import places
 from tests.compiled import QUICK, module
 from tests.conformance.binding import outcome
 from tests.conformance.emulated import bound, draw_few
@@ -150,3 +151,11 @@ def test_bindings_name_the_argument_that_is_wrong() -> None:
     ):
         with pytest.raises((ValueError, RuntimeError), match=rf"^{field}: (expected )?{message}"):
             built.bind(**{**right, field: value})
+
+
+def test_draws_with_many_repeats_answer_nothing_about_rows_fetched_once() -> None:
+    def is_answered(variant: str, pool_mib: int) -> bool:
+        return any(places(variant, {"rows": 2**18, "pool_mib": pool_mib, "layout": "scattered"}))
+
+    assert is_answered("fetched_once", 4096) and is_answered("sorted", 188)
+    assert not is_answered("fetched_once", 188)

@@ -139,11 +139,13 @@ POOLS = [
 ]
 
 
-def calibration(accesses: list[Access | None] = LINK, seed: int = 3) -> pd.DataFrame:
+def calibration(
+    accesses: list[Access | None] = LINK, seed: int = 3, known: Parameters = KNOWN
+) -> pd.DataFrame:
     """The calibration cases of one run, with 1 % of noise in their times."""
     work = np.array([work_of(access, SMS) for access in accesses if access])
     noise = np.exp(np.random.default_rng(seed).normal(0, 0.01, len(work)))
-    measured = predicted_seconds(work, KNOWN.values()) * noise
+    measured = predicted_seconds(work, known.values()) * noise
     return pd.DataFrame(work, columns=WORK).assign(measured=measured, error=0.01, runs=4)
 
 
@@ -213,3 +215,19 @@ def test_the_third_step_finds_the_walker_again(resamples: int) -> None:
     small = both["entries"] <= FARTHEST_HELD
     for cases in (calibration(), both[small]):  # without pools, or with small ones alone
         assert np.isnan(fitted(cases)["value"]["walk"])
+
+
+def test_a_wait_that_the_link_may_hide_is_found() -> None:
+    known = replace(KNOWN, region_wait=200e-9)
+    seen = [pool for pool in POOLS if pool and pool.order == "random" and pool.row_bytes < 656]
+    seen += [ascending(pool_gib) for pool_gib in (4, 16)]
+    found = fitted(calibration([*LINK, *seen], known=known))["value"]
+    held_back = ascending(40)
+    by_fit = seconds(held_back, Parameters(*found))
+    assert by_fit == pytest.approx(seconds(held_back, known), rel=0.1)
+
+
+def ascending(pool_gib: int) -> Access:
+    """Rows of 656 bytes in ascending order."""
+    order = rows(656, pool_bytes=pool_gib * 2**30, order="ascending")
+    return replace(order, payload_bytes=2**18 * 656)
