@@ -178,7 +178,7 @@ def figure_words(
 
     def interval(low: float, high: float) -> str:
         if not payload:
-            return metric.write_interval(row.median, low, high)
+            return quantity_interval(row.median, low, high, metric.written_unit)
         return quantity_interval(payload / row.median, payload / high, payload / low, "B/s")
 
     shown, ends = write(row.median), interval(low, high)
