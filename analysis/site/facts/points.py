@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 CASE_PREFIX: Final = "case_"
 """Prefix of the columns with keys of the case."""
 NOT_MEASURED: Final = "not measured"
-BULK: Final = 2**30
-"""Bytes that are moved at the rate of the link."""
 COLUMNS: Final = [
     *("machine", "variant", "title", "role", "state", "case", "payload_bytes", "metric", "clock"),
     *("is_default", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high"),
@@ -136,11 +134,12 @@ def shortest_time(facts: StudyFacts, case: Case, row: MeasuredRow) -> tuple[floa
     # The link bounds what moves one range, and every step of a study whose limit is such a mover.
     if chip and access and access.reads in ("contiguous", "copy_engine"):
         bounds.append((access.payload_bytes / chip.parameters.link_rate, "link"))
-    limit_of, studies = facts.study.limit, facts.inputs.studies
-    if chip and limit_of and limit_of.study in studies:
-        mover = studies[limit_of.study].variant(limit_of.variant)
-        bulk = chip.seconds(mover, replace(case, payload_bytes=BULK))
-        bounds += [(case.payload_bytes / BULK * bulk, "link")] * math.isfinite(bulk)
+    study, mover = facts.study.limit or ("", "")
+    if chip and study in facts.inputs.studies:
+        bulk = replace(case, payload_bytes=2**30)  # which moves at the rate of the link
+        seconds = chip.seconds(facts.inputs.studies[study].variant(mover), bulk)
+        least = seconds * case.payload_bytes / bulk.payload_bytes
+        bounds += [(least, "link")] * math.isfinite(least)
     least, bound = max(bounds, default=(0.0, ""))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""
