@@ -112,7 +112,7 @@ def steps(
             {
                 "step": link(f"#{variant.name}", variant.title),
                 "what changes": prose(variant.idea.partition("\n")[0]),
-                "figure": _figure(facts, variant, time, usual) if time else "",
+                "figure": _figure(facts, variant, time, usual) if time else NOT_MEASURED,
                 "of the limit": "" if share is None else percent(share),
                 SPEED_UP: _step_speed_up(facts, variant, time, before) if time else "",
                 "write-up": ", ".join(dict.fromkeys(printed)),
