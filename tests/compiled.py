@@ -132,16 +132,21 @@ def compile_module(
 
 
 def module_file(
-    study: Study, variant: Variant, arch: str = ARCH, optimisation: str = compiling.OPTIMISATION
+    study: Study,
+    variant: Variant,
+    arch: str = ARCH,
+    optimisation: str = compiling.OPTIMISATION,
+    of_bindings: str = "",
 ) -> Path:
-    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it."""
+    """The variant as a module, in a folder as load_module takes it, its ptxas report beside it. Its
+    bindings may have another optimisation."""
 
     def make(folder: Path) -> None:
-        bound = bindings_object(study, optimisation, variant)
+        bound = bindings_object(study, of_bindings or optimisation, variant)
         out = module_path(folder, study, variant)
         compile_module(study, variant, bound, out, arch, optimisation)
 
-    name = f"{study.name}.{variant.name}.{arch}{optimisation}"
+    name = f"{study.name}.{variant.name}.{arch}{optimisation}{of_bindings}"
     return module_path(kept(name, module_made_of(study, variant), make), study, variant)
 
 
@@ -178,10 +183,22 @@ def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:
     # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
     command = [toolchain().cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, str(source)]
-    read = subprocess.run([*command, "-E"], check=True, capture_output=True, text=True).stdout
-    made_of = [read, *flags]
-    make = kept(source.name, made_of, lambda out: run(*command, "-c", "-o", f"{out}/object.o"))
+    make = kept(
+        source.name,
+        [*included(source, (f"-I{folder}", *flags)), *flags],
+        lambda out: run(*command, "-c", "-o", f"{out}/object.o"),
+    )
     return make / "object.o"
+
+
+def included(source: Path, flags: Sequence[str] = ()) -> list[Path]:
+    """`source` and the files that it includes as the preprocessor finds them, which is fast without
+    headers of libraries: they count as generated, so they need not be installed."""
+    command = [toolchain().cxx, *(flag for flag in flags if not flag.startswith("-isystem"))]
+    command += ["-E", "-MM", "-MG", "-nostdinc", "-w", str(source)]
+    rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    files = map(Path, rule.replace("\\\n", " ").split()[1:])
+    return list(filter(Path.is_file, files))
 
 
 def program(

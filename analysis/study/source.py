@@ -76,6 +76,13 @@ def _closure(roots: Iterable[Path], repository: Path) -> list[Path]:
 
 
 def _text(path: Path) -> str:
+    status = path.stat()
+    return _read(path, status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _read(path: Path, *version: int) -> str:
+    """The text of a file that has not changed since: most variants share most of their files."""
     return path.read_text("utf-8", "surrogateescape")
 
 

@@ -1,32 +1,42 @@
-"""Every study's charts and tables over made-up results, and every name on a page."""
+"""Every study's charts, tables and forms over made-up results, and every name on a page."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+from urllib.parse import urlencode
 
 import pytest
 from jinja2 import Environment
 
 from analysis import ROOT
+from analysis.results.answers.question import questions_of
 from analysis.site.charts import study_charts
 from analysis.site.charts.theme import Chart
-from analysis.site.charts.widgets import PageTable
-from analysis.site.charts.writing import write_chart
+from analysis.site.charts.widgets import FORM, PageTable, write_forms
+from analysis.site.charts.writing import WIDTHS, write_chart
 from analysis.site.facts.study_facts import StudyFacts
+from analysis.site.pages.html import PARTS
 from analysis.site.pages.macros import MACROS
 from analysis.study import Study
 from analysis.toolchain.modules import load_python
+from tests.browser import Strict, launched, served
 from tests.conformance.results import measured, without_results
 from tests.repository import STUDIES
 from tests.roots import draws_once
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page as Browsed
 
 MARKS = re.compile(r'aria-roledescription="(?!axis|legend|title|group)')
 COMMON = {"model", "agreement", "timeline", "cases", "steps"}
@@ -59,12 +69,12 @@ class Call:
 @cache
 def calls() -> list[Call]:
     """All calls of macros of all pages, those of claims that hold and of claims that do not."""
-    found: list[Call] = []
+    found: dict[str, Call] = {}
 
     def record(page: Path, holds: bool, macro: str, *arguments: Any, **named: Any) -> bool | str:
         study = named.pop("study", page.stem if page.parent.name == "studies" else "")
-        if (call := Call(page, macro, study, arguments, named)) not in found:
-            found.append(call)
+        call = Call(page, macro, study, arguments, named)
+        found[repr(call)] = call
         return holds if macro == "holds" else ""
 
     for page in sorted((ROOT / "docs").rglob("*.md")):
@@ -72,7 +82,7 @@ def calls() -> list[Call]:
         for holds in (True, False) if "render_macros: false" not in text else ():
             macros = {name: partial(record, page, holds, name) for name in MACROS}
             Environment().from_string(text, macros).render()
-    return found
+    return [*found.values()]
 
 
 def shown(study: str, macro: str) -> set[str]:
@@ -125,7 +135,7 @@ def test_every_chart_is_on_a_page_and_renders_with_marks(name: str, tmp_path: Pa
     for charts, chart_name in product(made, sorted(on_pages - {CALIBRATED})):
         chart = charts[chart_name]
         assert chart is not None, f"{chart_name}: nothing to draw"
-        with draws_once():
+        with draws_once(), patch.dict(WIDTHS, {"wide": WIDTHS["wide"]}, clear=True):
             write_chart(chart, tmp_path, chart_name)
         for picture in tmp_path.glob(f"{chart_name}.*.svg"):
             assert MARKS.search(picture.read_text()), f"{picture.name} has no marks"
@@ -175,3 +185,88 @@ def test_every_page_names_what_exists() -> None:
             assert {*call.arguments} <= known, call
             parameters = {*inspect.signature(MACROS[call.macro]).parameters}
             assert {*call.named} <= {*study.case_keys} | parameters, call
+
+
+# Forms, in a browser: measured cells, others, and mistakes.
+
+ASKED = {question.name: study for study in STUDIES.values() for question in questions_of(study)}
+FORM_PAGE = (
+    """<!doctype html><title>Answers</title>{}<script type="module" src="start.js"></script>"""
+)
+EXPECTED = {
+    "bytes": "expected bytes such as 4096, 24 KiB or 40 GiB, got “x”.",
+    "count": "expected a whole number of at least 1, got “x”.",
+}
+
+
+def place_of(spans: Any, asked: list[int]) -> int:
+    """The place of the answer in a table."""
+    for value in asked:
+        spans = next(inner for low, high, inner in spans if low <= value <= high)
+    return int(spans)
+
+
+def choose(page: Browsed, values: Mapping[str, object]) -> str:
+    """The answer once these fields have these values."""
+    for name, value in values.items():
+        if page.locator(f"select[name={name}]").count():
+            page.select_option(f"select[name={name}]", str(value))
+        else:
+            page.fill(f"input[name={name}]", str(value))
+    return page.inner_text(".hp-answer")
+
+
+def ask_all(page: Browsed, data: Mapping[str, Any]) -> None:
+    axes = data["axes"]
+    for table in data["tables"][:3]:
+        for point, _ in table["cells"][:: len(table["cells"]) // 3 + 1]:
+            answer = table["answers"][place_of(table["spans"], point)]
+            said = choose(page, {**table["where"], **dict(zip(axes, point, strict=True))})
+            assert all(line in said for line in answer["lines"])
+            assert page.locator(".hp-table tbody tr").count() == len(answer["rows"])
+            largest = max(other[-1] for other, _ in table["cells"])
+            beyond = choose(page, {axes[-1]: 2 * largest})
+            assert beyond.startswith("Not measured.\n") and " measured cell: " in beyond
+    if data["multiple"] > 1:
+        assert f"multiples of {data['multiple']} B" in choose(page, {axes[0]: 1001})
+    for asked in data["fields"]:
+        if kind := asked.get("kind"):
+            before = page.input_value(f"input[name={asked['name']}]")
+            assert choose(page, {asked["name"]: "x"}).endswith(f": {EXPECTED[kind]}")
+            choose(page, {asked["name"]: before})
+    options = {one["name"]: [*one["options"]] for one in data["fields"] if "options" in one}
+    known = [table["where"] for table in data["tables"]]
+    every = (dict(zip(options, values, strict=True)) for values in product(*options.values()))
+    for where in [one for one in every if one not in known][:1]:
+        assert choose(page, where) == "Not measured with these choices."
+
+
+def test_the_form_answers_in_measured_cells_and_refuses_others(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "docs" / "assets", site)
+    for study in {study.name: study for study in ASKED.values()}.values():
+        write_forms(facts_of(study.name), site)
+    parts = [(f"{name}{FORM}", name, f"about {name}", "table") for name in ASKED]
+    (site / "index.html").write_text(FORM_PAGE.format(PARTS.form(parts, "./", "Which way?")))
+    (site / "start.js").write_text('import { watchForms } from "./form.js"; watchForms();')
+    with launched() as browser, served(site, Strict) as address:
+        page = browser.new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        for name in ASKED:
+            data = json.loads((site / f"{name}{FORM}").read_text())
+            start = dict(zip(data["axes"], data["tables"][-1]["cells"][0][0], strict=True))
+            page.goto(f"{address}?{urlencode({'ask': name, **start})}")
+            page.wait_for_selector(".hp-form form")
+            for name_of, value in start.items():
+                assert page.input_value(f"input[name={name_of}]") == str(value)
+            ask_all(page, data)
+            last = data["axes"][-1]
+            choose(page, {last: "1,234,567"})  # as this site writes it
+            choose(page, {last: "1234567"})
+            assert f"ask={name}&" in page.evaluate("location.search")
+            assert f"{last}=1234567" in page.evaluate("location.search")
+        choose(page, {"ask": "rows"})
+        page.wait_for_selector("select[name=layout]")
+        assert page.evaluate("location.search") == "?ask=rows"
+        assert not faults

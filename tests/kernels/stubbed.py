@@ -6,7 +6,6 @@ import ctypes
 import importlib.util
 import re
 import sysconfig
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pybind11
 from analysis.study import Study
 from analysis.toolchain.compile import defines
 from analysis.toolchain.modules import COMPILED_NAME
-from tests.compiled import object_file, program, toolchain
+from tests.compiled import QUICK, bindings_object, object_file, program, toolchain
 
 HERE = Path(__file__).parent
 LATE = "-DLATE"
@@ -51,17 +50,17 @@ def stubbed(
     name: str,
     *flags: str,
     source: Path | None = None,
-    constants: Mapping[str, int] | None = None,
+    bindings: Study | None = None,
 ) -> Any:
     """The module of a variant, or of another source of it, whose kernels are functions of the host
-    if it has any, with the runtime, both with these flags. Its `runtime` has the functions of the
-    runtime."""
-    assert study.bindings is not None
+    if it has any, with the runtime, both with these flags, and the bindings of its study or of
+    another. Its `runtime` has the functions of the runtime."""
     variant = study.variant(name)
     includes = [toolchain().include, pybind11.get_include(), sysconfig.get_path("include")]
     settings = ["-std=c++20", "-fPIC", "-shared", "-pthread", YIELDING, *variant.flags, *flags]
-    settings += [f"-isystem{path}" for path in includes] + defines(constants or study.constants)
-    sources = runtime(*flags), study.bindings, source or variant.path
+    settings += [f"-isystem{path}" for path in includes] + defines(study.constants)
+    # Of functions that several objects have, the first one's are linked: those that yield.
+    sources = source or variant.path, runtime(*flags), bindings_object(bindings or study, QUICK)
     out = program(f"{name}.so", sources, study.folder, settings)
     spec = importlib.util.spec_from_file_location(f"{out}.{COMPILED_NAME}", out)
     assert spec and spec.loader

@@ -2,7 +2,7 @@
 // would otherwise get a core only when the scheduler takes one away from those that spin.
 #pragma once
 
-#include <immintrin.h>
 #include <sched.h>
+#include <xmmintrin.h>
 
 #define _mm_pause sched_yield

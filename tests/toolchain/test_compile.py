@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
@@ -25,9 +24,9 @@ from tests.compiled import (
     bindings_made_of,
     compile_bindings,
     compile_module,
+    included,
     module_made_of,
     resources,
-    toolchain,
 )
 from tests.measure.studies import write_study
 from tests.repository import copy_studies
@@ -180,13 +179,11 @@ def read_by_compiler(source: Path, root: Path) -> set[Path]:
     """The files below `root` that the compiler's preprocessor reads for `source`, with any of the
     macros that decide what is included. Headers of libraries count as generated: they need not be
     installed."""
-    read = set()
-    for macros in ((), ("-DOVER_CUDA",)):
-        flags = ["-MM", "-MG", "-nostdinc", f"-I{root / 'empty'}", "-x", "c++", *macros]
-        command = [toolchain().cxx, *flags, str(source)]
-        rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        read |= {Path(word).resolve() for word in rule.replace("\\\n", " ").split()[1:]}
-    return {path for path in read if path.is_relative_to(root) and path.exists()}
+    flags = [f"-I{root / 'empty'}", "-x", "c++"]
+    read = {
+        one.resolve() for more in ([], ["-DOVER_CUDA"]) for one in included(source, flags + more)
+    }
+    return {path for path in read if path.is_relative_to(root)}
 
 
 def test_a_changed_header_changes_the_objects_that_include_it_and_no_others(

@@ -70,7 +70,7 @@ def figure(
     else:
         known = facts.study.metrics[row.metric]
         shown = _three_digits(known.write(row.median))
-        interval = known.write_interval(row.median, row.ci_low, row.ci_high)
+        interval = quantity_interval(row.median, row.ci_low, row.ci_high, known.written_unit)
         interval = spread(row, interval, known.write)
     return _linked(page, data_of(shown, row), row, interval)
 

@@ -15,6 +15,7 @@ from analysis.base.quantities import (
     gigabytes_per_second,
     percent,
     quantity,
+    quantity_interval,
     ratio,
     ratio_interval,
     runs_phrase,
@@ -187,7 +188,7 @@ def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) ->
     limit = facts.limit_share(row.machine, variant, case, row.metric)
     payload = delivered_bytes(case, row.metric)
     path = samples_address(row.machine, row.study, row.variant, row.case, row.metric)
-    interval = metric.write_interval(row.median, row.ci_low, row.ci_high)
+    interval = quantity_interval(row.median, row.ci_low, row.ci_high, metric.written_unit)
     doubts = {
         "stale": row.stale,
         "not verified": not row.verified,

@@ -112,8 +112,9 @@ def on_cpu(name: str) -> Callable[..., Any]:
     include = [f"-I{HERE / 'emulated'}", f"-I{PEERS.folder}"]
     source = for_the_cpu(variant) if variant.path.suffix == ".cu" else variant.path
     # Fewer translations are held, so that order matters in small pools, too.
-    more: Any = {"source": source, "constants": {**PEERS.constants, "held_mib": 1}}
-    module = stubbed.stubbed(PEERS, name, stubbed.LATE, "-O1", *stubbed.on_cpu(), *include, **more)
+    peers = replace(PEERS, constants={**PEERS.constants, "held_mib": 1})
+    flags = stubbed.LATE, "-O1", *stubbed.on_cpu(), *include
+    module = stubbed.stubbed(peers, name, *flags, source=source)
 
     def operation(row_bytes: int, rows: int, mib: int = 1) -> Any:
         values = {"row_bytes": row_bytes, "rows": rows, "pool_mib": mib}

@@ -43,6 +43,8 @@ SENT_LATE: Change = (
     f"      std::this_thread::sleep_for(std::chrono::microseconds(300));\n{SENDS}",
 )
 """Packed rows are sent late, so that there is time to write over them."""
+LATE_WORKERS = [RING, PIECES, MISSES, BEGUN_LATE]
+"""Of requests and misses, the last change is no part: they share a program with what it is of."""
 
 
 def ran(how: str, kernels: Path, *more: str) -> str:
@@ -75,9 +77,7 @@ def test_every_byte_arrives(words: str) -> None:
 @pytest.mark.parametrize(
     ("how", "changes"),
     [
-        pytest.param("request", [PIECES], id="request"),
-        pytest.param("miss", [MISSES], id="miss"),
-        pytest.param("pack", [RING, BEGUN_LATE], id="late-worker"),
+        *(pytest.param(how, LATE_WORKERS, id=how) for how in ("request", "miss", "pack")),
         pytest.param("pack", [RING, SENT_LATE], id="late-copies", marks=pytest.mark.long),
     ],
 )

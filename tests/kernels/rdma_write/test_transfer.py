@@ -19,15 +19,15 @@ from analysis.measure.cpu import cores
 from analysis.study import Variant
 from analysis.toolchain.modules import load_python
 from analysis.toolchain.packages import PACKAGES
-from tests.compiled import module_file
+from tests.compiled import QUICK, module_file
 from tests.repository import STUDIES
 from tests.waiting import wait_for
 
 STUDY = STUDIES["rdma_write"]
 WORKLOAD, PEERS = (load_python(STUDY, name) for name in ("workload", "peers"))
-QUICK = {("pooled_contexts", "shm"), ("pooled_contexts", "tcp"), ("threads_pinned", "shm")}
+SHORT = {("pooled_contexts", "shm"), ("pooled_contexts", "tcp"), ("threads_pinned", "shm")}
 """Variants and providers without --long: a connection by TCP takes a second."""
-SHARED = STUDY.variant("threads_shared_atomic")
+PINNED = STUDY.variant("threads_pinned")
 Session = Callable[..., Any]
 
 
@@ -41,7 +41,7 @@ def session() -> Iterator[Session]:
     def start(
         variant: Variant, provider: str = "shm", limits: Any = (5.0, 30.0), **more: int
     ) -> Any:
-        module = module_file(STUDY, variant, optimisation="-O1")
+        module = module_file(STUDY, variant, optimisation=QUICK)
         setup = {"provider": WORKLOAD.PROVIDERS.get(provider, provider)}
         setup |= dict(zip(("timeout_s", "idle_s"), limits, strict=True))
         sizes = {"devices": 2, "endpoints": 2, "page_bytes": 8, "pages": 50} | more
@@ -71,7 +71,7 @@ def nothing_leaks(session: Session) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "provider"),
     [
-        pytest.param(*pair, marks=[] if pair in QUICK else [pytest.mark.long])
+        pytest.param(*pair, marks=[] if pair in SHORT else [pytest.mark.long])
         for pair in ((name, one) for name in STUDY.variant_names for one in ("shm", "tcp"))
     ],
 )
@@ -128,7 +128,7 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
         pytest.skip("both sides poll, so two cores are needed")
     monkeypatch.setattr(WORKLOAD, "cores", lambda: cores()[:2])  # so one thread is profiled
     variant, module = STUDY.variant("threads_pinned"), ModuleType("variant")
-    module.__file__ = str(module_file(STUDY, variant, optimisation="-O1"))
+    module.__file__ = str(module_file(STUDY, variant, optimisation=QUICK))
     small = variant.cases[0]
     workload = WORKLOAD.Workload({**STUDY.constants, "writes": 5000}, np.random.default_rng(1))
     workload.prepare(small)
@@ -153,7 +153,7 @@ def test_the_workload_measures_a_transfer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: str) -> None:
     sizes = {"page_bytes": 256, "pages": 65536}
     ends_with_an_error = pytest.raises(RuntimeError)
-    with ends_with_an_error, session(SHARED, provider, (1.0, 1.5), **sizes) as transfer:
+    with ends_with_an_error, session(PINNED, provider, (1.0, 1.5), **sizes) as transfer:
         for seed in range(1, 20):
             transfer.client.say(str(seed))
         transfer.server.hear("writes")
@@ -165,7 +165,7 @@ def test_a_killed_client_is_an_error_of_the_server(session: Session, provider: s
 
 def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
     is_lost = pytest.raises(PEERS.PeerError, match="client: ")
-    with is_lost, session(SHARED, limits=(1.0, 30.0)) as transfer:
+    with is_lost, session(PINNED, limits=(1.0, 30.0)) as transfer:
         assert transfer.fill(1)[1] == ""
         transfer.server.kill()
         transfer.fill(2)
@@ -178,7 +178,7 @@ def test_a_killed_server_does_not_block_a_new_one(session: Session) -> None:
     try:
         for file in made:
             file.write_bytes(bytes(4096))
-        with session(SHARED) as transfer:
+        with session(PINNED) as transfer:
             assert transfer.server.pid in coming and transfer.fill(3)[1] == ""
     finally:
         for file in made:

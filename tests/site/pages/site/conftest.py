@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
+from markupsafe import escape
 
 from analysis.study import discover
 from tests.browser import Strict, launched, served
@@ -67,4 +69,10 @@ def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
         write_machine(root / "results", "box", study, rounds=4, grid="default")
         if study.name == "h2d_gather":
             write_machine(root / "results", "other-box", study, rounds=4, grid="default")
-    return build(root)
+    with patch("analysis.site.pages.source.highlight", without_colours):
+        return build(root)
+
+
+def without_colours(text: str, *_: object) -> str:
+    """A block of code; the colours of all sources would take a third of the time."""
+    return f'<div class="highlight"><pre>{escape(text)}</pre></div>'
