@@ -20,6 +20,7 @@ CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "MIN_RUNS": statistics.MIN_RUNS,
     "MIN_HOSTS": basis.MIN_HOSTS,
+    "WIDE": basis.WIDE,
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,

@@ -4,7 +4,7 @@ figures and counters, folded; and the folded end of a study's page."""
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -37,24 +37,19 @@ def evidence(
     page: Page,
     caption: str = "",
     charts: Mapping[str, str] | None = None,
-    tables: Sequence[str] = (),
 ) -> str:
-    """The folded end of a study's page: every claim with its verdict, charts and tables that the
-    text does not show, every variant's source and figures, and missing results.
+    """The folded end of a study's page: every claim with its verdict, charts that the text does not
+    show, every variant's source and figures, and missing results.
 
     caption: axes of the chart of all cases; without it, there is no such chart
     charts: captions by names of charts
-    tables: names as of `table`
     """
     drawn = {**(charts or {}), **({"cases": caption} if caption else {})}
-    shown = [
-        *(MACROS["table"](page, name) for name in tables),
-        *(MACROS["chart"](page, name, text) for name, text in drawn.items()),
-    ]
+    shown = [MACROS["chart"](page, name, text) for name, text in drawn.items()]
     parts = {
         "Claims and verdicts {: #claims .fold }": claims(page),
         "The printed figures beside ours {: #as-published .fold }": published(page),
-        "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
+        "More charts {: #charts-and-tables .fold }": "\n\n".join(shown),
         "Source, machine code and figures of each variant {: #sources .fold }": source(page),
         "Missing results {: #missing-results .fold }": missing(page.facts),
         "Samples {: .fold }": SAMPLES,
