@@ -27,8 +27,7 @@ SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
     """Write each study's charts, those about all studies, and their engine to `folder`; and do
-    what `others` do meanwhile. In one program, as to start one takes longer than to draw.
-    The folder `pages` has mkdocs.yml, which orders the studies."""
+    what `others` do meanwhile, in one program. The mkdocs.yml in `pages` orders the studies."""
     (folder / ALL).mkdir(parents=True, exist_ok=True)
     parts: list[Callable[[], None]] = [*others, partial(write_engine, folder)]
     parts += [partial(draw_study, inputs, name, folder / name) for name in inputs.studies]

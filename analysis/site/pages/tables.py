@@ -51,8 +51,6 @@ PAIRED: Final = (
     "speed-ups are paired by rounds; where two figures have another quotient, those of the run"
     " nearest to the speed-up are below it"
 )
-MAX_LINES: Final = 4
-"""Maximum number of missing cases in a cell that is not folded."""
 AGREES: Final = 0.05
 """A speed-up and the quotient of the figures beside it differ by at most this share."""
 
@@ -292,8 +290,7 @@ def missing(facts: StudyFacts) -> Markup:
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
-        is_all = len(cases) == len(facts.study.variant(variant).cases)
-        where = ["all"] if is_all else cases
+        where = ["all"] if len(cases) == len(facts.study.variant(variant).cases) else cases
         found.setdefault((machine, "results", f"{status}: {reason}"), {})[variant] = where
     for machine, variant, case in unmeasured_answers(facts):
         of_machine = found.setdefault((machine, "answers", NOT_MEASURED), {})
@@ -317,11 +314,9 @@ def missing(facts: StudyFacts) -> Markup:
 
 
 def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
-    """A line for each variant with its cases; folded if there are more than MAX_LINES cases."""
-    lines = [joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items()]
-    listed = joined("<br>", lines)
-    is_long = sum(map(len, cases.values())) > MAX_LINES
-    return html.folded(f"{len(cases)} variants", listed) if is_long else listed
+    """Folded: a line for each variant with its cases."""
+    lines = (joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items())
+    return html.folded(f"{len(cases)} variant{'s' * (len(cases) > 1)}", joined("<br>", lines))
 
 
 @macro

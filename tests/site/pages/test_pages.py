@@ -75,8 +75,8 @@ def test_site_shows_stale_skipped_failed_and_rejected_results(tmp_path: Path) ->
     assert re.search(left_out, home) and "torn-box" not in page
     assert "disturbed in 3 of 32 rounds" in of_v1 and "1 of 4 runs outside" in of_v1
     assert "3: others kept 3.0 cores busy" in machines and "stale" in of_v2
-    assert f"skipped: needs sm_999 &lt;or later&gt; all {v3.name}" in page
-    assert f"failed: illegal address all {v4.name}" in page
+    assert f"skipped: needs sm_999 &lt;or later&gt; 1 variant {v3.name} : all" in page
+    assert f"failed: illegal address 1 variant {v4.name} : all" in page
     states = rows_of(site / "charts" / "copy" / "steps.json").groupby("variant")["state"].agg(set)
     assert states[v2.name] == {"stale", "published"}
     assert states[v3.name] == {"skipped", "published"}
