@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import altair as alt
@@ -23,26 +23,31 @@ COLUMNS: Final = alt.ExprRef("width < 450 ? 1 : 5")
 
 def by_pattern(
     table: pd.DataFrame,
-    names: Sequence[str],
+    names: Mapping[str, str],
     title: str,
     description: str,
     columns: Mapping[str, str],
 ) -> Chart | None:
     """Bars from 1 to the `value` of each row of `table`, by its `pattern` and its `variant`, one of
-    `names`; the patterns with the largest differences first. None without rows."""
+    `names`, which has their titles; the patterns with the largest differences first. None without
+    rows."""
     table = table[table["variant"].isin(names)]
     if table.empty:
         return None
-    shown = present(names, table["variant"])
+    table = table.assign(
+        name=table["variant"].map(names), pattern=table["pattern"].str.replace("_", " ")
+    )
+    shown = present(names.values(), table["name"])
     distance = abs(np.log(table["value"])).groupby(table["pattern"]).max()
     patterns = list(distance.sort_values(ascending=False).index)
     axis = alt.Axis(format="~g", values=[0.01, 0.1, 0.5, 1, 2, 3, 5, 7, 10])
     words = alt.Axis(labelLimit=130, labelOverlap=False)
+    legend = alt.Legend(title=None, columns=COLUMNS, values=shown)
     marks = alt.Chart().encode(
         x=alt.X("value:Q", title=title, scale=log_scale(), axis=axis),
         y=alt.Y("pattern:N", sort=patterns, title=None, axis=words),
-        yOffset=alt.YOffset("variant:N", sort=shown),
-        color=colour("variant", names, alt.Legend(title=None, columns=COLUMNS, values=shown)),
+        yOffset=alt.YOffset("name:N", sort=shown),
+        color=colour("name", [*names.values()], legend),
     )
     bars = marks.mark_bar(height=BAR_PX - 1).encode(x2=alt.X2Datum(1))
     # A bar without a length has an end all the same, as it was measured.
@@ -51,11 +56,11 @@ def by_pattern(
     drawing = alt.layer(bars, ends).properties(height=height)
     table = table.assign(label=table["value"].map(ratio))
     return Chart(
-        drawing, table, description, {"pattern": "pattern", "variant": "variant", **columns}
+        drawing, table, description, {"pattern": "pattern", "name": "allocator", **columns}
     )
 
 
-def speeds(facts: StudyFacts, names: Sequence[str]) -> Chart | None:
+def speeds(facts: StudyFacts, names: Mapping[str, str]) -> Chart | None:
     """Time of PyTorch's allocator over that of each of `names`, by pattern, paired by rounds; of
     the cases replayed in C++."""
     rows = fresh_figures(facts, METRIC)

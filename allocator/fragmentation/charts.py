@@ -12,8 +12,12 @@ from analysis.api.charts import Chart, StudyFacts, fresh_figures
 BYTES: Final = ("reserved", "active", "requested")
 SEGMENT_BYTES: Final = 2 << 20
 """Smallest segment of any allocator."""
-CHOICES: Final = (REFERENCE, "torch_expandable", "p7_ordered")
-"""PyTorch's default, and what a user can choose in its place."""
+CHOICES: Final = {
+    REFERENCE: "PyTorch's default",
+    "torch_expandable": "expandable segments",
+    "p7_ordered": "ours, p7_ordered",
+}
+"""PyTorch's default, and what a user can choose in its place, with their names."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:

@@ -9,7 +9,13 @@ from allocator.pattern_charts import speeds
 from analysis.api.charts import Chart, StudyFacts, dot_chart, log_scale
 from analysis.api.quantities import ratio
 
-PHASES = ("p1_exact_cache", "p3_block_pool", "p4_final", "p5_dropin")
+PHASES = {
+    "p1_exact_cache": "first: exact sizes",
+    "p3_block_pool": "third: segments",
+    "p4_final": "fourth: streams and limits",
+    "p5_dropin": "fifth: PyTorch's features",
+}
+"""Phases that are drawn, and their names."""
 
 
 def charts(facts: StudyFacts) -> dict[str, Chart | None]:

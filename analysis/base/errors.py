@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Collection, Sequence
-from typing import Final, TypeVar
-
-T = TypeVar("T")
+from typing import Final
 
 MAX_SHOWN: Final = 500
 _REMEDIES: Final = {
@@ -84,11 +82,6 @@ def error_of(compute: Callable[[], object]) -> Exception | None:
     except UNFORESEEN as error:
         return error
     return None
-
-
-def culprit(items: Sequence[T], works_without: Callable[[Collection[T]], bool]) -> T | None:
-    """The one of `items` without which a computation works; None if there is no such one."""
-    return next((one for one in items if works_without([one])), None)
 
 
 def in_words(error: Exception) -> str:

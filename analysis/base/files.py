@@ -1,14 +1,20 @@
-"""Files that are whole at any moment: a crash leaves the old one or the new one, never a part."""
+"""Files that are whole at any moment, and locks that the kernel releases when their holder ends.
+
+A crash leaves the old file or the new one, never a part.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from analysis.base.errors import HotpathError
+from analysis.base.errors import HotpathError, visible
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 MIB: Final = 2**20
 ROOM_BYTES: Final = 32 * MIB
@@ -64,3 +70,31 @@ def remove(path: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
     path.rename(gone)
     shutil.rmtree(gone)
+
+
+def take(path: Path, holder: str, held: Callable[[str], None]) -> FileLock:
+    """Lock the file `path`, which any user may lock, and write `holder` into it. The lock is free
+    once it is released or no longer referred to.
+
+    While another process holds the lock: call `held` once with its text, then wait. HotpathError if
+    the file cannot be used.
+    """
+    from filelock import FileLock, Timeout  # slow to import
+
+    def write(file: int) -> None:
+        os.ftruncate(file, 0)
+        os.pwrite(file, holder.encode(), 0)
+
+    lock = FileLock(path, 0, 0o666, fallback_to_soft=False, on_acquired=write)
+    try:
+        if path.exists() and not path.is_file():
+            raise HotpathError(f"{path}: cannot be locked: not a file")
+        try:
+            lock.acquire()
+        except Timeout:
+            text = path.read_bytes()[:300].decode(errors="replace")  # any user's
+            held(visible(text) or "another process")
+            lock.acquire(-1, poll_interval=0.5)
+    except OSError as error:
+        raise HotpathError(f"{path}: cannot be locked: {error.strerror}") from error
+    return lock

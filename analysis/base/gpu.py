@@ -38,17 +38,6 @@ class NoGpu(GpuError):
     """This machine has no GPU."""
 
 
-def _answer(gpu: str, query: Callable[..., Any], *arguments: Any) -> Any:
-    """The answer to a query of NVML about `gpu`, None if there is none; GpuError if it is lost."""
-    try:
-        answer = query(*arguments)
-    except pynvml.NVMLError as error:
-        if error.value in _LOST:
-            raise GpuError(f"{gpu} no longer answers: {error}") from error
-        return None
-    return None if isinstance(answer, int) and answer in _UNAVAILABLE else answer
-
-
 @dataclass(frozen=True)
 class Gpu:
     """An NVML handle and the constant properties of its device; "" if one is unknown."""
@@ -70,8 +59,15 @@ class Gpu:
 
         GpuError if the GPU is lost.
         """
-        answer = _answer(f"GPU {self.index}", query, self.handle, *arguments)
-        return answer if answer is None or scale is None else answer * scale
+        try:
+            answer = query(self.handle, *arguments)
+        except pynvml.NVMLError as error:
+            if error.value in _LOST:
+                raise GpuError(f"GPU {self.index} no longer answers: {error}") from error
+            return None
+        if isinstance(answer, int) and answer in _UNAVAILABLE:
+            return None
+        return answer if scale is None else answer * scale
 
     def readings(self, with_pcie: bool = True) -> dict[str, Any]:
         """Telemetry of this moment by its column; None for what this GPU does not report."""
@@ -139,7 +135,7 @@ def open_gpus(which: Sequence[int | str]) -> Iterator[tuple[Gpu, ...]]:
     """
     try:
         pynvml.nvmlInit()
-        reason = "the driver reports none" if _count() == 0 else ""
+        reason = "" if pynvml.nvmlDeviceGetCount() else "the driver reports none"
     except pynvml.NVMLError as error:
         if error.value in (*_LOST, pynvml.NVML_ERROR_NO_PERMISSION):
             raise GpuError(f"GPU: {error}") from error
@@ -164,7 +160,7 @@ def free_twins(first: Gpu) -> Iterator[Gpu]:
     """Further GPUs of the kind of `first` that nobody is known to use, in the order of their
     indices, unless CUDA_VISIBLE_DEVICES hides them. Call it while `first` is open."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    for index in range(_count() or 0):
+    for index in range(pynvml.nvmlDeviceGetCount()):
         with suppress(HotpathError):  # it cannot be used
             gpu = _describe(index)
             is_visible = named is None or any(
@@ -204,12 +200,6 @@ def cuda_attribute(pci_bus_id: str, name: str) -> int | None:
     key = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
     status, value = driver.cuDeviceGetAttribute(key, device)
     return None if status else int(value)
-
-
-def _count() -> int | None:
-    """Number of GPUs; None if the driver does not answer."""
-    number: int | None = _answer("the driver", pynvml.nvmlDeviceGetCount)
-    return number
 
 
 def _describe(which: int | str) -> Gpu:

@@ -24,8 +24,7 @@ from analysis.base.gpu import Gpu, NoGpu, open_gpus
 from analysis.base.processes import keep_sockets_in
 from analysis.measure.journal import Host, Journal, publish
 from analysis.measure.machine import describe, whole_machine
-from analysis.measure.places import Place, find_places
-from analysis.measure.plan import Plan, StudyError, plan_again, plan_pending, wrong_variants
+from analysis.measure.plan import Place, Plan, StudyError, find_places, plan_pending, wrong_variants
 from analysis.measure.run import import_once, run_rounds
 from analysis.results.check import require_same_kind
 from analysis.study import Study
@@ -102,9 +101,7 @@ def plan_of(study: Study, variant: str | None, place: Place, config: Config) -> 
         print(f"{study.name}: {path.name} is left out: {error}", flush=True)
 
     require_room(place.folder / study.name)
-    if variant:
-        return plan_again(study, config.grid, place, variant)
-    plan = plan_pending(study, config.grid, place, config.runs, refuse)
+    plan = plan_pending(study, config.grid, place, config.runs, refuse, variant or "")
     if plan is None:
         print(f"{study.name}: every case has a fresh sample on {place.machine}")
     return plan

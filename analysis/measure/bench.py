@@ -26,7 +26,7 @@ from analysis.base.gpu import open_gpus, show_only
 from analysis.measure.cell import Cell, Operation
 from analysis.measure.cpu import use_cpus
 from analysis.measure.machine import whole_machine
-from analysis.measure.places import find_places
+from analysis.measure.plan import find_places
 from analysis.measure.round import Bench, RoundJob
 from analysis.study import Case, Study, Variant, discover
 from analysis.study.config import load_config

@@ -22,10 +22,10 @@ import pynvml
 
 from analysis import ROOT
 from analysis.base.errors import FieldError, HotpathError
+from analysis.base.files import take
 from analysis.base.gpu import UNKNOWN_NAME, Gpu, cuda_attribute, cuda_device
 from analysis.base.keys import MAX_NUMBER
 from analysis.base.limits import allocatable_bytes, allowed_cores, cpu_quota
-from analysis.base.locks import take
 from analysis.results.store.keys import UNKNOWN_HOST, HostKeys
 from analysis.toolchain.packages import PACKAGES
 

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,22 +29,27 @@ COLUMNS: Final = ("machine", "host", *SAMPLE_TYPES, "stale", "disturbed", "core_
 
 @dataclass
 class Collected:
-    """Results of some studies.
+    """Results of some studies under `root`.
 
     samples: those of SAMPLE_TYPES; `stale`; `disturbed`, if something disturbed the round;
       `core_copies`, the B/s that one core of the host copied before or after it, whichever is less;
       and `named`, the digests of today's claims that the run names, a frozenset
-    machines: descriptions of the host of each machine's newest run
     captures: those without an error
     published: the rows of `load_published` by study
     refused: reasons for what was left out, by its path under the results
     """
 
+    root: Path
     samples: pd.DataFrame
-    machines: dict[str, dict[str, Any]] = field(default_factory=dict)
     captures: list[stored.Capture] = field(default_factory=list)
     published: dict[str, pd.DataFrame] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def machines(self) -> dict[str, dict[str, Any]]:
+        """Descriptions of the host of each machine's newest run."""
+        hosts = {name: stored.newest_host(self.root / name) for name in stored.machines(self.root)}
+        return {name: host.described() for name, host in hosts.items() if host}
 
 
 def collect(
@@ -55,7 +61,7 @@ def collect(
     `refused` has the reasons why a run or folder is left out. Results of a study or variant that no
     longer exists are stale; fresh samples of a case or metric that no longer exists are left out.
     """
-    found = Collected(pd.DataFrame(columns=COLUMNS))
+    found = Collected(root, pd.DataFrame(columns=COLUMNS))
 
     def refuse(path: Path, error: Exception) -> None:
         text = stored.reason(path, error).replace(f"{root}/", "")
@@ -69,16 +75,12 @@ def collect(
             refuse(published_file(root, study), error)
     tables = []
     sizes: dict[str, int] = defaultdict(int)
-    codes_of: dict[str, Mapping[str, str]] = {}
+    codes_of = cache(lambda study: stored.codes_of(studies.get(study)))
     for folder in stored.study_folders(root, refuse):
-        machine, known = folder.parent.name, studies.get(folder.name)
-        if machine not in found.machines and (host := stored.newest_host(folder.parent)):
-            found.machines[machine] = host.described()
-        is_read = only is None or folder.name in only
-        if is_read and folder.name not in codes_of:
-            codes_of[folder.name] = stored.codes_of(known)
-        codes = codes_of.get(folder.name, {})
-        for one in stored.read_study(folder, known, refuse, codes=codes) if is_read else ():
+        if only is not None and folder.name not in only:
+            continue
+        machine, known, codes = folder.parent.name, studies.get(folder.name), codes_of(folder.name)
+        for one in stored.read_study(folder, known, refuse, codes=codes):
             if isinstance(one, stored.Capture):
                 found.captures.append(one)
                 continue

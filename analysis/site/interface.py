@@ -14,12 +14,13 @@ from analysis.results.model import fit
 from analysis.results.store import keys, published, records, runs, samples
 from analysis.results.tables import rows
 from analysis.site.facts import basis
-from analysis.toolchain import ptxas, sass
+from analysis.toolchain import reports
 
 CONSTANTS: Final[Mapping[str, Any]] = {
     "CONFIDENCE": statistics.CONFIDENCE,
     "MIN_RUNS": statistics.MIN_RUNS,
     "MIN_HOSTS": basis.MIN_HOSTS,
+    "WIDE": basis.WIDE,
     "MIN_ROUNDS": statistics.MIN_ROUNDS,
     "RESAMPLES": fit.RESAMPLES,
     "SAME_WITHIN": statistics.SAME_WITHIN,
@@ -48,7 +49,7 @@ FILES: Final[Mapping[str, Sequence[str]]] = {
     "<run>.timeline.csv": columns(records.Event),
     "published/<study>.csv": columns(published.PrintedRow),
     **{f"{name}.csv": [*types] for name, types in rows.TABLES.items()},
-    "resources.csv": ptxas.COLUMNS,
-    "machine_code.csv": sass.COLUMNS,
+    "resources.csv": [*reports.RESOURCES],
+    "machine_code.csv": [*reports.MACHINE_CODE],
 }
 """Columns of every file that others may read, by its name as the contract has it."""

@@ -12,17 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from analysis import BUILD, ROOT
 from analysis.base.errors import refuse_repeats, require_known
-from analysis.base.keys import (
-    KEYS,
-    Count,
-    Natural,
-    Positive,
-    Sentence,
-    Unique,
-    expects,
-    only,
-    read,
-)
+from analysis.base.keys import KEYS, Count, Natural, Positive, Sentence, Unique, expects, only, read
 from analysis.base.reading import read_yaml
 from analysis.study import GRIDS, Study, discover
 from analysis.study.keys import Grid as GridName

@@ -9,14 +9,7 @@ from pathlib import Path
 
 from analysis.base.errors import FieldError, require_known
 from analysis.study.claims.claim import Bounds
-from analysis.study.keys import (
-    GRIDS,
-    PEERS,
-    CaseValue,
-    StudyKeys,
-    VariantKeys,
-    case_id,
-)
+from analysis.study.keys import GRIDS, SEVERAL_GPUS, CaseValue, StudyKeys, VariantKeys, case_id
 
 HOST_TIMES = ("host_time", "submit_time")
 """Metrics that an operation's launcher takes."""
@@ -90,8 +83,8 @@ class Variant(VariantKeys):
     @property
     def gpus(self) -> int:
         """Number of GPUs, if it uses any."""
-        peers = (need.partition(PEERS)[2] for need in self.needs if need.startswith(PEERS))
-        return max(map(int, peers), default=1)
+        counts = (need.partition(SEVERAL_GPUS)[2] for need in self.needs)
+        return max((int(count) for count in counts if count), default=1)
 
     @property
     def program(self) -> tuple[object, ...]:

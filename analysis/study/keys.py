@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Strict
+from pydantic import AfterValidator, BaseModel, Field, Strict
 from pydantic.dataclasses import dataclass
 
 from analysis.base.keys import KEYS, Count, Name, Natural, Sentence, Unique, expects
-from analysis.base.quantities import quantity, quantity_interval
+from analysis.base.quantities import quantity
 from analysis.base.statistics import Kind, kind_of
 from analysis.study.claims.claim import Claim
 
@@ -21,26 +21,18 @@ ROLES: Final = get_args(Role)
 CaptureKind = Literal["counters", "timeline"]
 CAPTURE_KINDS: Final = get_args(CaptureKind)
 """Kinds of captures of a variant; each is a file <variant>.<kind>.csv next to its samples."""
-PEERS: Final = "peers: "
+SEVERAL_GPUS: Final = "gpus>="
 """Prefix of a need of several GPUs that can access each other's memory."""
 PACKAGE_NEEDS: Final = ("torch", "rmm", "cupy")
 """Needs that are Python packages."""
 NEED: Final = (
     r"gpu|sm_\d{2,3}[af]?|cuda>=\d{1,3}\.\d{1,3}|managed|libfabric|"
-    rf"{'|'.join(PACKAGE_NEEDS)}|{PEERS}\d+"
+    rf"{'|'.join(PACKAGE_NEEDS)}|{SEVERAL_GPUS}([2-9]|[1-9]\d)"
 )
 _NEEDS: Final = (
-    "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or peers: <2 or more>"
+    "gpu, sm_<NN>, cuda>=<X.Y>, torch, rmm, cupy, managed, libfabric or gpus>=<2 or more>"
 )
 _WORD: Final = "[A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*"
-
-
-def _need(value: Any) -> Any:
-    """`peers: 2` as text."""
-    match value:
-        case {"peers": int() as gpus, **others} if not others and gpus >= 2:
-            return f"{PEERS}{gpus}"
-    return value
 
 
 def case_id(values: Mapping[str, CaseValue]) -> str:
@@ -64,16 +56,7 @@ Expression = Annotated[
     expects("a whole number or an expression"),
     Field(title="text or whole number"),
 ]
-Need = Annotated[
-    str,
-    Field(pattern=f"^({NEED})$"),
-    BeforeValidator(_need),
-    expects(_NEEDS),
-    Field(
-        title="text or peers with a whole number of at least 2",
-        json_schema_extra={"type": ["string", "object"]},
-    ),
-]
+Need = Annotated[str, Field(pattern=f"^({NEED})$"), expects(_NEEDS)]
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -84,14 +67,6 @@ class WriteUp:
     """Its date as the text gives it, in quotation marks; null where it gives none."""
     address: Sentence = ""
     """Its address on the web, if it has one."""
-
-
-@dataclass(frozen=True, kw_only=True, config=KEYS)
-class Limit:
-    study: Name
-    """Name of its folder."""
-    variant: Name
-    """Its name there."""
 
 
 @dataclass(frozen=True, kw_only=True, config=KEYS)
@@ -125,10 +100,6 @@ class Metric:
     def write(self, value: float) -> str:
         """A value as text for pages."""
         return quantity(value, self.written_unit)
-
-    def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its `value` as text; empty if there is none."""
-        return quantity_interval(value, low, high, self.written_unit)
 
 
 class CaseSet(BaseModel, extra="allow", frozen=True, use_attribute_docstrings=True):
@@ -201,7 +172,7 @@ class VariantKeys:
     needs: Unique[Need] = ()
     """What a machine must have to run it: gpu, sm_90 (or another architecture), cuda>=12.8 (or
     another version), torch, rmm (RAPIDS RMM 26.06 or newer, as the package librmm), cupy, managed,
-    libfabric, or `peers: 2` (or more): GPUs that can access each other's memory. If one is missing,
+    libfabric, or gpus>=2 (or more): GPUs that can access each other's memory. If one is missing,
     the variant is skipped, and the results say why. A .cu source needs gpu."""
     packages: Unique[str] = ()
     """Packages of env/peers.toml that a shipped operator calls. Another version makes its results
@@ -253,8 +224,8 @@ class StudyKeys:
     crosses_once: tuple[CaseFilter, ...] = ()
     """Cases in which every byte of the payload crosses the host link once: those that have one of
     the values of each key. The publication check reports rates there beyond that of the link."""
-    limit: Limit | None = None
-    """A variant of another study with the highest possible rate, for the home page; of a study
+    limit: tuple[Name, Name] | None = None
+    """Another study and its variant with the highest possible rate, for the home page; of a study
     without ceilings."""
     imports: Unique[str] = ()
     """Modules of the workload to import once, before the rounds, if they are installed."""

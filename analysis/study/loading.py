@@ -32,10 +32,10 @@ def discover(root: Path = ROOT) -> dict[str, Study]:
     """
     studies = {name: load_study(file) for name, file in _descriptions(root).items()}
     for name, study in studies.items():
-        if limit := study.limit:
-            where = f"{name}/study.yaml: limit"
-            require_known(f"{where}.study", limit.study, sorted(studies))
-            require_known(f"{where}.variant", limit.variant, studies[limit.study].variant_names)
+        if study.limit:
+            where, (other, variant) = f"{name}/study.yaml: limit", study.limit
+            require_known(f"{where}.0", other, sorted(studies))
+            require_known(f"{where}.1", variant, studies[other].variant_names)
     return studies
 
 

@@ -20,10 +20,9 @@ import pybind11
 
 from analysis.base.cli import fail_in_one_line
 from analysis.base.errors import HotpathError
-from analysis.base.records import write_records
 from analysis.toolchain.compilers import Toolchain, find_toolchain, output_of
 from analysis.toolchain.packages import Flags, package_flags
-from analysis.toolchain.ptxas import KernelResources, parse_ptxas
+from analysis.toolchain.reports import RESOURCES, parse_ptxas, write_table
 
 OPTIMISATION = "-O3"
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
@@ -104,8 +103,8 @@ def compile_module(
     nvcc = [*_nvcc(toolchain, arch, optimisation), "-shared", "--no-device-link"]
     link = [*(f"-L{path}" for path in toolchain.libraries), *settings.for_tools()[1]]
     run([*nvcc, str(variant_object), str(bindings), *link, "-o", str(out)])
-    resources = parse_ptxas(report, study=out.parent.name, variant=out.stem)
-    write_records(out.with_suffix(".ptxas.csv"), KernelResources, resources)
+    table, names = out.with_suffix(".ptxas.csv"), (out.parent.name, out.stem)
+    write_table(table, RESOURCES, *names, parse_ptxas(report))
 
 
 def run(command: Sequence[str]) -> str:

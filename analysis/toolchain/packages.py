@@ -49,11 +49,6 @@ class Package:
         return None
 
     @property
-    def found(self) -> Flags | None:
-        """Its flags if it is usable, or None."""
-        return self.flags(self.root) if self.root and not self.unmet else None
-
-    @property
     def unmet(self) -> str | None:
         """The reason why nothing can be built with it here, or None."""
         if self.root is None:
@@ -130,11 +125,9 @@ PACKAGES: Final[dict[str, Package]] = {
 
 def package_flags(needs: Iterable[str]) -> Flags:
     """Flags of all usable packages among `needs`."""
-    flags: Flags = [], []
-    for package in (PACKAGES[need] for need in needs if need in PACKAGES):
-        for known, more in zip(flags, package.found or ([], []), strict=True):
-            known += more
-    return flags
+    usable = [PACKAGES[need] for need in needs if need in PACKAGES and not PACKAGES[need].unmet]
+    flags = [package.flags(package.root) for package in usable if package.root]
+    return [w for words, _ in flags for w in words], [w for _, words in flags for w in words]
 
 
 def package_versions(needs: Iterable[str]) -> dict[str, str | None]:

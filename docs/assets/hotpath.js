@@ -4,7 +4,7 @@ import { offerCopies } from "./copy.js";
 import { watchExplorer } from "./explorer.js";
 import { watchForms } from "./form.js";
 import { watchFolds } from "./fragments.js";
-import { watchLedger, watchPairs } from "./ledger.js";
+import { watchLedger } from "./ledger.js";
 import { watchSamples } from "./samples.js";
 import { watchTables } from "./tables.js";
 
@@ -18,5 +18,4 @@ watchSamples();
 watchTables();
 watchFolds();
 watchLedger();
-watchPairs();
 watchForms();

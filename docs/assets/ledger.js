@@ -1,5 +1,4 @@
-// Filters of the ledger: by verdict, study, machine and author of the claim, and by text. And the select of the pairs
-// of machines, of which the page shows one at a time.
+// Filters of the ledger: by verdict, study, machine and author of the claim, and by text.
 import { element, followChoice, formOf } from "./choice.js";
 
 const TEXT = "ledger-text"; // key of the address
@@ -60,14 +59,3 @@ export function watchLedger() {
 }
 
 const fits = (wanted, value) => wanted === null || wanted === value;
-
-export function watchPairs() {
-  const boxes = [...document.querySelectorAll(".hp-pair")];
-  if (boxes.length < 2) return;
-  const form = formOf("Which machines are compared");
-  boxes[0].before(form);
-  const options = boxes.map(({ dataset }) => dataset.pair);
-  followChoice(form, "", [{ name: "pair", options, value: options[0] }], ({ pair }) => {
-    for (const box of boxes) box.hidden = box.dataset.pair !== pair;
-  });
-}

@@ -47,7 +47,7 @@ def repeatability(facts: StudyFacts) -> PageTable:
 
 
 def _of(count: int, total: int) -> str:
-    return f"{count} of {total}" if total else ""
+    return f"{count} of {total}" if total else "none to compare"
 
 
 def measuring(facts: StudyFacts) -> PageTable:

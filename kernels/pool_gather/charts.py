@@ -17,6 +17,7 @@ from analysis.api.charts import (
     Chart,
     StudyFacts,
     colour,
+    fresh_figures,
     line_chart,
     samples_addresses,
 )
@@ -35,6 +36,10 @@ WITH_HOST: Final = {
     "ceiling_copy_engine": "link",
 }
 """Variants drawn by host, and their names."""
+TRANSLATION, READS = "translation", "independent_lines"
+"""The study that measures the TLB reach, and its variant of single reads."""
+HELD_SHARE: Final = 0.95
+"""Reads of at least this share of the highest rate find their translation."""
 PREDICTED_POOLS: Final = 41
 """Number of pool sizes with a predicted rate."""
 MAX_POOL_GAP: Final = 3
@@ -51,7 +56,7 @@ def charts(facts: StudyFacts) -> dict[str, Chart | None]:
 
 def pool_sizes(facts: StudyFacts, points: pd.DataFrame) -> Chart | None:
     """The main result: scattered rows, four rows together, and the CPU beside the SMs. A dashed
-    rule is at the size that the held translations cover."""
+    rule is at the TLB reach."""
     count = parse_case(facts.study.headline)["rows"]
     rows = points[points["variant"].isin([BASE, BOTH]) & (points["case_rows"] == count)]
     rows = rows[rows["case_layout"].isin(PLACES) & rows["case_beside"].isna()]
@@ -103,12 +108,19 @@ def predicted(
 
 
 def _reach(facts: StudyFacts) -> list[alt.Chart]:
-    """A rule at the largest pool that the held translations of a machine cover, and its label."""
-    held = [chip.parameters.held_entries for chip in facts.chips.values()]
-    covered = [entries * ENTRY_BYTES / 2**30 for entries in held if math.isfinite(entries)]
-    if not covered:
+    """A rule at the largest pool whose single reads still find their translation, and its label:
+    the largest one, of any machine, from which reads arrive as fast as from the smallest."""
+    if TRANSLATION not in facts.inputs.studies:
         return []
-    at = alt.Chart(pd.DataFrame({"pool_gib": [max(covered)], "words": ["TLB reach"]}))
+    reads = fresh_figures(StudyFacts(facts.inputs, facts.inputs.studies[TRANSLATION]), "gpu_time")
+    reads = reads[(reads["variant"] == READS) & (reads["order"] == "random")]
+    reads = reads[reads["stride_kib"].eq(ENTRY_BYTES / 1024) & reads["memory"].isna()]
+    rate = reads["reads"] / reads["median"]
+    is_held = rate >= HELD_SHARE * rate.groupby(reads["machine"]).transform("max")
+    if not is_held.any():
+        return []
+    pool_gib = float(reads.loc[is_held, "count"].max()) * ENTRY_BYTES / 2**30
+    at = alt.Chart(pd.DataFrame({"pool_gib": [pool_gib], "words": ["TLB reach"]}))
     at = at.encode(x=alt.X("pool_gib:Q", title="pool, GiB"))
     label = at.mark_text(style="limit", align="left", baseline="bottom", dx=5, dy=-4)
     label = label.encode(y=alt.value(HEIGHT_PX), text="words:N")

@@ -86,8 +86,8 @@ def _from(pool: pd.DataFrame, plain: str, in_order: str) -> str:
 
 
 def engram(facts: StudyFacts) -> PageTable:
-    """Every time of Engram rows, and of the engines' sorts alone."""
-    table = by_way(facts, "short").fillna("")
+    """Every time of rows that the engines' kernels can fetch, and of their sorts alone."""
+    table = by_way(facts, "short").dropna(subset=[*SORTS["sglang's sort"]]).fillna("")
     rows = [[*_pool(facts, *place), whole(n), *cells] for (*place, n), *cells in table.itertuples()]
     columns = [*POOL_COLUMNS, "rows", *TITLES.values()]
     return PageTable(columns, rows, EMPTY, columns[1:])

@@ -152,7 +152,7 @@ def upstream(facts: StudyFacts) -> PageTable:
         link = Markup('<a href="https://github.com/{}">{}</a>')
         about = [link.format(question.thread, question.asked), question.measured]
         answers = [_answer(of, machine, question) for machine in machines_by_evidence(of)]
-        found = [answer for answer in answers if answer] or [["", "not measured yet", ""]]
+        found = [answer for answer in answers if answer] or [["none", "not measured yet", "none"]]
         rows += [[*about, *answer] for answer in found]
     columns = ["question", "measured", "machine", "answer", "runs"]
     return PageTable(columns, rows, "No machine has measured an answer yet.")

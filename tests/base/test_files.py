@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.base.errors import HotpathError
-from analysis.base.files import remove, write_all, write_whole
-from analysis.base.locks import take
+from analysis.base.files import remove, take, write_all, write_whole
 from analysis.base.reading import read_json
 from analysis.base.records import columns, read_records, to_text, write_records
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base.gpu import Gpu
-from analysis.measure.places import Place
+from analysis.measure.plan import Place
 from analysis.study import Study, Variant, parse_case
 from analysis.study.source import source_files
 from tests.compiled import ARCH, QUICK, kernel_resources, module_file

@@ -26,7 +26,8 @@ from tests.synthetic import measured_row
 
 HOT_SET, TRANSLATION = STUDIES["hot_set"], STUDIES["translation"]
 NVLINK = load_python(STUDIES["peers"], "page_tables")
-STEP, MISSES_ALONE = "v3_block_per_request", "ceiling_misses_alone"
+STEP, PACKED = "v3_block_per_request", "packed_on_request"
+MISSES_ALONE = "ceiling_misses_alone"
 GIB = 2**30
 
 
@@ -52,7 +53,32 @@ def test_a_hot_set_is_faster_only_if_the_intervals_are_apart(
 ) -> None:
     seconds = {(STEP, 410): 20e-6, (MISSES_ALONE, 2048): all_rows, (MISSES_ALONE, 410): 1e-6}
     ((_, *found),) = page_tables.hit_rates(hot_set(tmp_path, seconds)).rows
-    assert found == ["1", "40 GiB", "80.0 %", f"{all_rows * 1e6:.2f} µs", "20.00 µs", expected]
+    times = [f"{all_rows * 1e6:.2f} µs", f"20.00 µs, {expected}"]
+    assert found == ["1", "40 GiB", "80.0 %", *times, "not measured", "not measured"]
+
+
+def test_packed_misses_are_compared_with_packed_rows_only(tmp_path: Path) -> None:
+    facts = hot_set(tmp_path, {(PACKED, 410): 20e-6, (MISSES_ALONE, 2048): 60e-6})
+    assert not page_tables.hit_rates(facts).rows
+    gathers = STUDIES["pool_gather"]
+    case = "rows=2048,pool_mib=40960,layout=scattered"
+    row = measured_row(gathers, PACKED, case, "host_time", 40e-6)
+    inputs = facts.inputs.with_tables(summary=pd.concat([facts.summary, pd.DataFrame([row])]))
+    inputs = replace(inputs, studies={"hot_set": HOT_SET, "pool_gather": gathers})
+    ((*_, by_sms, _, every, found),) = page_tables.hit_rates(StudyFacts(inputs, HOT_SET)).rows
+    assert [by_sms, every, found] == ["not measured", "40.00 µs", "20.00 µs, faster"]
+
+
+def test_a_measured_cell_of_the_table_needs_no_neighbours(tmp_path: Path) -> None:
+    case = "requests={},topk=2048,slots=4096,misses={},pool_mib=40960,layout=scattered"
+    steps = ("lookup_ready", PACKED, "both_on_request", "met_on_request")
+    seconds = dict.fromkeys(steps, 20e-6) | {STEP: 30e-6}
+    rows = {(step, case.format(10, 4100), "host_time"): time for step, time in seconds.items()}
+    # A cell of the map that was measured with another step.
+    rows |= {(step, case.format(1, 8), "host_time"): 1e-6 for step in (STEP, "table_spread")}
+    ((place, _, use, *times),) = page_tables.choice(facts_of(HOT_SET, tmp_path, rows)).rows
+    assert place == "10, 4\u202f100, 40 GiB" and f"#{PACKED}" in str(use)
+    assert times == ["20.00 µs", "1.50× faster"]
 
 
 OUTPUT = {"pool_bytes": 40 * GIB, "held": 9000.0, "row_bytes": 656, "pools": [[GIB, 44e9, 1, 1]]}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.measure import plan as plans
-from analysis.measure.places import Place
+from analysis.measure.plan import Place
 from analysis.study import Study
 from tests.measure.studies import QUIET, write_study
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from analysis.base.gpu import Gpu
 from analysis.measure.journal import Host, Journal, publish
-from analysis.measure.places import Place
-from analysis.measure.plan import Plan
+from analysis.measure.plan import Place, Plan
 from analysis.measure.run import run_rounds
 from analysis.results.store.keys import Look
 from analysis.results.store.runs import Run

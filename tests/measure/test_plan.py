@@ -13,10 +13,15 @@ import pytest
 from analysis import BUILD
 from analysis.base.errors import FieldError, HotpathError
 from analysis.base.gpu import Gpu, open_gpus
-from analysis.measure import places as module
+from analysis.measure import plan as module
 from analysis.measure.__main__ import other_users
-from analysis.measure.places import Place, find_places
-from analysis.measure.plan import lacks_captures, pending, plan_again, plan_pending
+from analysis.measure.plan import (
+    Place,
+    find_places,
+    lacks_captures,
+    pending,
+    plan_pending,
+)
 from analysis.study import CAPTURE_KINDS, Study, config, load_study
 from analysis.study.config import load_config
 from tests.compiled import toolchain
@@ -76,10 +81,12 @@ def test_the_study_of_several_gpus_uses_those_named_or_free_ones_of_the_kind_of_
         assert used()[1] == [0, 3]
 
 
-def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own() -> None:
+def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own(
+    build_folder: Path,
+) -> None:
     results = load_config({}).results
     for settings, root, machine in (
-        ({}, BUILD / "unnamed", "unnamed"),
+        ({}, build_folder / "unnamed", "unnamed"),
         ({"machine": "box"}, results, "box"),
         ({"grid": "smoke"}, BUILD / "smoke" / "results", "unnamed"),
     ):
@@ -87,7 +94,7 @@ def test_results_without_a_gpu_need_a_name_and_a_trial_has_a_folder_of_its_own()
         assert (place.root, place.machine) == (root, machine)
 
 
-TWO = ("gpu", {"peers": 2})
+TWO = ("gpu", "gpus>=2")
 NEEDS: list[tuple[tuple[object, ...], list[str], dict[str, Any], str | None]] = [
     (("gpu",), ["sm_90"], {}, None),
     (("gpu",), [], {}, "no GPU"),
@@ -116,7 +123,7 @@ def test_need_is_met_or_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyP
         place = Place(Path(), "box", gpus=gpus, **settings)
         assert place.unmet(study.variants[0]) == reason
         assert place.in_use(study.variants) == tuple(gpus[: 2 if needs == TWO else 1])
-    for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, {"peers": 1}):
+    for need in ("cuda", "cuda>=13", "rocm", "", "gpu ", 7, None, "gpus>=1"):
         with pytest.raises(FieldError, match=r"needs\.0: expected gpu, sm_<NN>, cuda>=<X\.Y>, "):
             write_study(tmp_path / "unknown", {"name": "one", "needs": [need]})
 
@@ -167,7 +174,7 @@ def test_pending_variants_are_measured_with_their_baselines(tmp_path: Path, plac
     study = write_study(tmp_path / "beside", {"name": "one"}, *after, limit)
     run(plan_of(study, place, rounds=1, samples=1))
     replace_in(study.folder / "three.py", "out[:]", "out[0:]")
-    for plan in (plan_again(study, GRID, place, "three"), plan_pending(study, GRID, place)):
+    for plan in (plan_pending(study, GRID, place, again=name) for name in ("three", "")):
         assert plan and [variant.name for variant in plan.variants] == ["two", "three", "limit"]
         assert plan.asked == ("three",)
     one, two, three, ceiling = study.variants

@@ -25,8 +25,7 @@ from analysis.base.reading import read_yaml
 from analysis.measure import __main__ as program
 from analysis.measure import bench
 from analysis.measure.bench import case_of, main, options
-from analysis.measure.places import Place
-from analysis.measure.plan import pending, wrong_variants
+from analysis.measure.plan import Place, pending, wrong_variants
 from analysis.results.store.runs import described
 from analysis.study import Study
 from analysis.study.config import CONFIG_FILE, load_config

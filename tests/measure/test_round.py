@@ -21,7 +21,7 @@ from analysis.base.errors import FieldError
 from analysis.measure import memory
 from analysis.measure import round as rounds
 from analysis.measure.cell import Cell, Operation, PythonLauncher, PythonOperation, Skip
-from analysis.measure.places import Place
+from analysis.measure.plan import Place
 from analysis.measure.rig import Bound, Rig
 from analysis.measure.round import DISCARDED_HOST_PASSES, WARM_UP_LAUNCHES, Bench, RoundJob
 from analysis.results.store.samples import to_text

@@ -19,8 +19,7 @@ from analysis.base.errors import HotpathError
 from analysis.base.gpu import Gpu
 from analysis.measure import run as runs
 from analysis.measure.journal import Journal, publish
-from analysis.measure.places import Place
-from analysis.measure.plan import Plan, pending
+from analysis.measure.plan import Place, Plan, pending
 from analysis.measure.round import RoundJob
 from analysis.measure.run import run_rounds
 from analysis.results.disturbance import disturbances

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from analysis.results.answers.files import summarised
 from analysis.results.answers.judged import (
+    by_answer,
+    by_rules,
     near_best,
     near_time,
-    score_answers,
-    score_constants,
+    score,
     score_rule,
 )
 from analysis.results.answers.question import (
@@ -29,7 +30,7 @@ from analysis.results.answers.question import (
     questions_of,
     unmeasured,
 )
-from analysis.results.answers.rule import Grid, Point, Times, all_answers, answer, look_up
+from analysis.results.answers.rule import Answer, Grid, Point, Spans, Times, all_answers, answer
 from tests.repository import STUDIES
 
 (PIECES,) = [one for one in questions_of(STUDIES["transfers"]) if one.name == "pieces"]
@@ -81,6 +82,14 @@ def test_the_simplest_of_equally_fast_ways_of_every_corner_is_taken() -> None:
 
 POINTS = st.tuples(st.integers(1, 40), st.integers(1, 40))
 WAYS = st.dictionaries(st.sampled_from(ORDER), st.floats(1, 9), min_size=1)
+
+
+def look_up(answers: list[Answer], spans: Spans, asked: Point) -> Answer | None:
+    """The answer to a question, as the script of the form looks it up; None without one."""
+    for first, last, inner in spans:
+        if first <= asked[0] <= last:
+            return answers[inner] if isinstance(inner, int) else look_up(answers, inner, asked[1:])
+    return None
 
 
 @given(st.dictionaries(POINTS, WAYS, max_size=6))
@@ -152,11 +161,11 @@ def test_held_out_cells_score_ways_and_times() -> None:
     here.held_out[128, 16] = {LOOP: 3e-6, GATHER: 2e-6}
     here.held_out[128, 4096] = {LOOP: 3e-6, GATHER: 2e-6}
     here.held_out[80, 16] = {LOOP: 3e-6}  # no other way was measured
-    score = score_answers([here])
-    assert len(score) == 3 and score["over_best"].max() == 1.5
-    assert near_best(score) == pytest.approx(1 / 3) and near_time(score) == 0.5
+    found = score(by_answer, [here])
+    assert len(found) == 3 and found["over_best"].max() == 1.5
+    assert near_best(found) == pytest.approx(1 / 3) and near_time(found) == 0.5
     (constants,) = PIECES.constants.values()
-    assert [*score_constants(constants, [here])["over_best"]] == [1.0, 1.0, 1.0]
+    assert [*score(by_rules(*constants), [here])["over_best"]] == [1.0, 1.0, 1.0]
     rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])
     assert score_rule(rule, [here]).empty
     assert [*score_rule(replace(rule, among=()), [here])["over_best"]] == [1.0]

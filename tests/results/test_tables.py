@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 from analysis.results.collect import collect
+from analysis.results.model.fit import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.results.model.terms import NAMES, TERMS
 from analysis.results.store.keys import LONGEST_S, SMALLEST
 from analysis.results.tables import links
@@ -26,7 +27,6 @@ from analysis.results.tables.rows import TABLES, ClaimPartRow, read_table, rows_
 from analysis.results.tables.summary import summarise
 from analysis.site.facts.inputs import Inputs
 from analysis.study import Case, Study, Variant, discover
-from analysis.study.calibration import FITTED, INSIDE, OUTSIDE, held_back
 from analysis.study.claims.verdicts import MISSING, Missing, NotTested
 from tests.linked import CALIBRATION, GATHER, TRUE, made_up, model_root, true_seconds
 from tests.roots import make_inputs

@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis import ROOT
 from analysis.measure.journal import publish
-from analysis.measure.places import Place
+from analysis.measure.plan import Place
 from analysis.results.collect import collect
 from analysis.results.tables.of_study import put_together, study_tables, to_csv
 from analysis.results.tables.summary import summarise

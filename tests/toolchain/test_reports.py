@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from analysis import ROOT
-from analysis.base.errors import HotpathError
 from analysis.study import Study, load_study
-from analysis.toolchain import sass
+from analysis.toolchain import reports
 from analysis.toolchain.compiled import CODE_TABLES, MADE_OF, is_kept, keep
-from analysis.toolchain.ptxas import KernelResources, kernel_name, parse_ptxas
+from analysis.toolchain.reports import MACHINE_CODE, kernel_name, parse_ptxas
 from tests.repository import STUDIES
 from tests.synthetic import CALLS
 
 # From a build of a copy kernel: an index, then 16 bytes a lane at once, and a guarded rest.
-SNIPPET = Path(__file__).with_name("copy_sm90.sass").read_text()
+SNIPPET = Path(__file__).with_name("copy_sm90.sass")
 TWO_KERNELS = """\
 ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '_Z3twoPKdPd' for 'sm_90'
@@ -36,9 +35,12 @@ ptxas info    : Function properties for _Z6helperPKdi
 
 
 def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
-    assert list(parse_ptxas(TWO_KERNELS, "study", "variant")) == [
-        KernelResources("study", "variant", "sm_90", "_Z3twoPKdPd", 32, 0, 816, 808, 864),
-        KernelResources("study", "variant", "sm_90", "_Z3onePi", 10, 256, 0, 0, 0),
+    of_two = {"stack_bytes": 816, "spill_store_bytes": 808, "spill_load_bytes": 864}
+    of_two |= {"registers": 32, "shared_bytes": 0}
+    of_one = dict.fromkeys(of_two, 0) | {"registers": 10, "shared_bytes": 256}
+    assert parse_ptxas(TWO_KERNELS) == [
+        {"kernel": "_Z3twoPKdPd", "arch": "sm_90", **of_two},
+        {"kernel": "_Z3onePi", "arch": "sm_90", **of_one},
     ]
     names = {
         "_Z11gather_rows6Gather": "gather_rows",
@@ -53,18 +55,25 @@ def test_ptxas_reports_are_read_kernel_by_kernel() -> None:
 def test_machine_code_is_read_by_width_and_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sass.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
-    (code,) = sass.parse_sass(SNIPPET)
+    assert reports.parse_sass("Fatbin elf code:\n\tcode for sm_90\n\t.target sm_90\n") == []
+    out = tmp_path / "code.csv"
+    monkeypatch.setattr(reports, "cuobjdump", lambda module, option: module.read_text())
+    reports.main("copy", "one", f"{SNIPPET}", f"{out}")
     # The code waits for the index before it requests either vector.
-    accesses = Counter({128: 2, 64: 1}), Counter({128: 2})
-    assert code == sass.KernelCode("sm_90", "_Z11gather_rows6Gather", *accesses, 2, 2 * 16 * 32)
-    written = [code, sass.KernelCode(reason="a reason")]
-    sass.write_code(tmp_path / "code.csv", "copy", "one", written)
-    assert sass.read_code(tmp_path / "code.csv") == {("copy", "one"): written}
-    monkeypatch.setattr("analysis.toolchain.sass.sysconfig.get_path", lambda _: str(tmp_path))
+    counts = {"load_64": "1", "load_128": "2", "store_128": "2"}
+    counts |= {"loads_in_flight": "2", "in_flight_bytes": f"{2 * 16 * 32}"}
+    names = {"study": "copy", "variant": "one", "arch": "sm_90"}
+    expected = {**dict.fromkeys(MACHINE_CODE, "0"), **names, **counts, "reason": ""}
+    with out.open() as file:
+        assert [*csv.DictReader(file)] == [expected | {"kernel": "_Z11gather_rows6Gather"}]
+    monkeypatch.undo()
+    monkeypatch.setattr("analysis.toolchain.reports.sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HotpathError, match="cuobjdump is neither in this environment nor in PATH"):
-        sass.find_tool("cuobjdump")
+    reports.main("copy", "one", f"{SNIPPET}", f"{out}")
+    reason = "cuobjdump is neither in this environment nor in PATH"
+    expected = {**dict.fromkeys(MACHINE_CODE, ""), "study": "copy", "variant": "one"}
+    with out.open() as file:
+        assert [*csv.DictReader(file)] == [expected | {"reason": reason}]
 
 
 COMPILED = [one for one in STUDIES.values() if any(v.is_compiled for v in one.variants)]

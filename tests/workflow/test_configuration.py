@@ -7,7 +7,7 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from analysis.base.locks import take
+from analysis.base.files import take
 from tests.measure.studies import contents
 from tests.workflow.pipeline import SETTINGS, copy_of_pipeline, snakemake, succeed
 

@@ -171,7 +171,7 @@ rule module:
 
 rule machine_code:
     input:
-        sources("analysis/toolchain/__init__.py", "analysis/toolchain/sass.py"),
+        sources("analysis/toolchain/__init__.py", "analysis/toolchain/reports.py"),
         module=MODULES / "{study}" / "{variant}.so",
     output:
         MODULES / "{study}" / "{variant}.sass.csv",
@@ -179,7 +179,7 @@ rule machine_code:
         "build/logs/machine_code/{study}/{variant}.log",
     priority: 1
     shell:
-        "{PYTHON:q} -m analysis.toolchain.sass {wildcards.study} {wildcards.variant}"
+        "{PYTHON:q} -m analysis.toolchain.reports {wildcards.study} {wildcards.variant}"
         " {input.module} {output} 2> {log}"
 
 

@@ -12,8 +12,7 @@ from snakemake.logging import logger
 sys.path.insert(0, workflow.basedir)
 
 from analysis.base.errors import HotpathError
-from analysis.base.files import require_room
-from analysis.base.locks import take
+from analysis.base.files import require_room, take
 from analysis.base.processes import STARTER, pass_interrupts_on
 from analysis.study.config import load_config
 from analysis.study.source import study_files

@@ -4,8 +4,7 @@
 from contextlib import ExitStack
 
 from analysis.base.gpu import NoGpu, open_gpus
-from analysis.measure.places import find_places
-from analysis.measure.plan import lacks_captures, pending, wrong_variants
+from analysis.measure.plan import find_places, lacks_captures, pending, wrong_variants
 from analysis.study import CAPTURE_KINDS
 from analysis.toolchain.compilers import UnsupportedGpu
 

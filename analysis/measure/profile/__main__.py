@@ -18,7 +18,7 @@ from analysis.base.errors import HotpathError, require_known
 from analysis.base.gpu import open_gpus, show_only
 from analysis.base.records import read_records, records_text
 from analysis.measure.machine import commit_of, describe, utc_now, whole_machine
-from analysis.measure.places import find_places
+from analysis.measure.plan import find_places
 from analysis.measure.profile import ncu
 from analysis.results.store import keys
 from analysis.results.store.records import CAPTURED, Counter, Event

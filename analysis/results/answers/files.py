@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from analysis.results.answers.question import FIGURES, Question, Situation
-from analysis.results.answers.rule import NEAR, WITHIN, Answer, answer
+from analysis.results.answers.rule import NEAR, WITHIN, Answer, all_answers
 
 FORMAT: Final = "hotpath-answers"
 VERSION: Final = 1
@@ -38,7 +39,7 @@ def answer_table(question: Question, found: Sequence[Situation]) -> dict[str, An
     """All answers in the situations, by the machine and the choices of each."""
     tables = []
     for here in found:
-        answers, spans = here.table
+        answers, spans = all_answers(here.times, question.offered, question.shipped)
         tables.append(
             {
                 "where": {**here.where, "machine": here.machine},
@@ -75,129 +76,125 @@ TIE: Final = math.log1p(WITHIN)
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """The cells at `places` with the options of each choice, and the ends on each axis: of the row,
-    and of the band in which a previous choice of its way is kept."""
+    """Measured `cells`, the options of choices and the numbers on axes; `over` [cells, ways], the
+    time of every offered way over that of the answer; and of the row, the options of each choice,
+    and the ends on each axis, also of the band in which a previous choice of its way is kept."""
 
-    places: np.ndarray
-    options: Mapping[int, Sequence[str]]
-    ends: Mapping[int, tuple[float, float]]
-    kept: Mapping[int, tuple[float, float]]
+    cells: pd.DataFrame
+    over: np.ndarray
+    options: Mapping[str, Sequence[str]]
+    ends: Mapping[str, tuple[float, float]]
+    kept: Mapping[str, tuple[float, float]]
 
-
-class Tree:
-    """Leaves of measured cells: `cells` [cells, features], options before numbers, and `over`
-    [cells, ways], the time of every offered way over that of the answer."""
-
-    def __init__(self, question: Question, situations: Sequence[Situation]) -> None:
-        self._question, self.ways = question, question.offered
-        cells, over = [], []
-        for here in situations:
-            for point, times in here.times.items():
-                found = answer(here.times, self.ways, [point])
-                assert found is not None, "a measured point has an answer"
-                seconds = [times.get(way, UNMEASURED * times[found.way]) for way in self.ways]
-                cells.append([*here.where.values(), *point])
-                over.append(np.array(seconds) / times[found.way])
-        self.over, self._cells = np.array(over), np.array(cells, dtype=object)
-        self._is_best = self.over == 1
-        choices = len(question.choices)
-        columns = dict(enumerate(self._cells.T))
-        options = {n: sorted({*columns.pop(n)}) for n in range(choices)}
-        ends = {n: (column.min() / NEAR, column.max() * NEAR) for n, column in columns.items()}
-        self.leaves = [Leaf(np.arange(len(cells)), options, ends, ends)]
-        while len(self.leaves) < MAX_ROWS:
-            leaf = max(self.leaves, key=self.lateness)
-            halves = self._halves(leaf) if self.lateness(leaf) else None
-            if halves is None:
-                break
-            self.leaves.remove(leaf)
-            self.leaves += halves
-
-    def way(self, leaf: Leaf) -> int:
+    @property
+    def way(self) -> int:
         """The place of the way that loses the least time."""
-        return int(self._late(leaf.places).argmin())
+        return int(_late(self.over).argmin())
 
-    def lateness(self, leaf: Leaf) -> float:
-        return float(self._late(leaf.places).min())
+    @property
+    def lateness(self) -> float:
+        return float(_late(self.over).min())
 
-    def _late(self, places: np.ndarray) -> np.ndarray:
-        """Time of each way beyond 5 % over the answers of the cells."""
-        late: np.ndarray = np.maximum(self.over[places] - 1 - WITHIN, 0).sum(axis=0)
-        return late
-
-    def _mixture(self, places: np.ndarray) -> tuple[float, float]:
-        """The time lost by the best way, then how mixed the answers of the cells are."""
-        counts = self._is_best[places].sum(axis=0)
-        return self._late(places).min(), len(places) - (counts**2).sum() / len(places)
-
-    def _halves(self, leaf: Leaf) -> list[Leaf] | None:
-        """The halves of the best split; None for a single cell."""
+    def halves(self) -> list[Leaf]:
+        """The halves of the best split; none for a single cell."""
         splits = []
-        for n, column in enumerate(self._cells[leaf.places].T):
-            values = sorted({*column})
-            is_choice = n in leaf.options
-            for value in values[: len(values) if is_choice and len(values) > 1 else -1]:
-                is_first = column == value if is_choice else column <= value
-                halves = leaf.places[is_first], leaf.places[~is_first]
-                splits.append((np.sum([*map(self._mixture, halves)], axis=0).tolist(), n, halves))
+        for name, column in self.cells.items():
+            for value in sorted({*column}):
+                is_first = (column <= value if name in self.ends else column == value).to_numpy()
+                if not is_first.all():
+                    mixtures = [_mixture(self.over[mask]) for mask in (is_first, ~is_first)]
+                    mixture = np.sum(mixtures, axis=0).tolist()
+                    splits.append((mixture, str(name), value, is_first))
         if not splits:
-            return None
-        _, n, halves = min(splits, key=lambda split: split[0])
-        if n in leaf.options:
-            firsts = {*self._cells[halves[0], n]}
-            options = (
-                [one for one in leaf.options[n] if one in firsts],
-                [one for one in leaf.options[n] if one not in firsts],
-            )
+            return []
+        _, axis, value, is_first = min(splits, key=lambda split: split[0])
+        below, above = (
+            replace(self, cells=self.cells[mask], over=self.over[mask])
+            for mask in (is_first, ~is_first)
+        )
+        if axis in self.options:
+            others = [one for one in self.options[axis] if one != value]
             return [
-                replace(leaf, places=places, options={**leaf.options, n: kept})
-                for places, kept in zip(halves, options, strict=True)
+                replace(half, options={**self.options, axis: options})
+                for half, options in ((below, [value]), (above, others))
             ]
-        low, border, high = self._border(n, *halves)
-        (begin, end), (first, last) = leaf.ends[n], leaf.kept[n]
-        parts = ((begin, border), (first, high)), ((border, end), (low, last))
+        low, border, high = _border(axis, below, above)
+        (begin, end), (first, last) = self.ends[axis], self.kept[axis]
         return [
-            replace(leaf, places=places, ends={**leaf.ends, n: ends}, kept={**leaf.kept, n: kept})
-            for places, (ends, kept) in zip(halves, parts, strict=True)
+            replace(half, ends={**self.ends, axis: ends}, kept={**self.kept, axis: kept})
+            for half, ends, kept in (
+                (below, (begin, border), (first, high)),
+                (above, (border, end), (low, last)),
+            )
         ]
 
-    def _border(
-        self, axis: int, below: np.ndarray, above: np.ndarray
-    ) -> tuple[float, float, float]:
-        """Where on an axis the ways of two halves are equally fast; before and behind that, where
-        one is 5 % faster: by lines between the logarithms of the cells beside the border.
-        """
-        start, stop = self._cells[below, axis].max(), self._cells[above, axis].min()
-        ways = [int(self._late(half).argmin()) for half in (below, above)]
-        leads = []  # of the first way over the second, below and above
-        for half, edge in ((below, start), (above, stop)):
-            first, second = np.log(self.over[half[self._cells[half, axis] == edge]][:, ways]).T
-            leads.append(float(np.median(second - first)))
-        span = leads[0] - leads[1]
-        shares = [(leads[0] + by) / span if span > 0 else 0.5 for by in (-TIE, 0, TIE)]
-        low, border, high = (start * (stop / start) ** min(max(share, 0), 1) for share in shares)
-        return low, border, high
+    def row(self, question: Question) -> dict[str, Any]:
+        """The row of the summary."""
+        ends, kept = (
+            {axis: [*map(round, of_axis)] for axis, of_axis in both.items()}
+            for both in (self.ends, self.kept)
+        )
+        way = question.offered[self.way]
+        return {"way": way, "where": self.options, "range": ends, "keep": kept}
 
 
-def _row(question: Question, tree: Tree, leaf: Leaf) -> dict[str, Any]:
-    axes = dict(enumerate((axis.name for axis in question.axes), len(question.choices)))
-    return {
-        "way": tree.ways[tree.way(leaf)],
-        "where": {one.name: leaf.options[n] for n, one in enumerate(question.choices)},
-        "range": {name: [*map(round, leaf.ends[n])] for n, name in axes.items()},
-        "keep": {name: [*map(round, leaf.kept[n])] for n, name in axes.items()},
-    }
+def _late(over: np.ndarray) -> Any:
+    """Time of each way beyond 5 % over the answers of the cells."""
+    return np.maximum(over - 1 - WITHIN, 0).sum(axis=0)
 
 
-def summarised(question: Question, situations: Sequence[Situation]) -> dict[str, Any]:
+def _mixture(over: np.ndarray) -> tuple[float, float]:
+    """The time lost by the best way, then how mixed the answers of the cells are."""
+    counts = (over == 1).sum(axis=0)
+    return _late(over).min(), len(over) - (counts**2).sum() / len(over)
+
+
+def _border(axis: str, below: Leaf, above: Leaf) -> tuple[float, float, float]:
+    """Where on an axis the ways of two halves are equally fast; before and behind that, where one
+    is 5 % faster: by lines between the logarithms of the cells beside the border."""
+    start, stop = below.cells[axis].max(), above.cells[axis].min()
+    leads = []  # of the first way over the second, below and above
+    for half, edge in ((below, start), (above, stop)):
+        beside = half.over[half.cells[axis] == edge]
+        first, second = np.log(beside[:, [below.way, above.way]]).T
+        leads.append(float(np.median(second - first)))
+    span = leads[0] - leads[1]
+    shares = [(leads[0] + by) / span if span > 0 else 0.5 for by in (-TIE, 0, TIE)]
+    low, border, high = (start * (stop / start) ** min(max(share, 0), 1) for share in shares)
+    return low, border, high
+
+
+def _leaves(question: Question, found: Sequence[Situation]) -> list[Leaf]:
+    """The leaves of all measured cells, at most MAX_ROWS."""
+    ways, cells, over = question.offered, [], []
+    for here in found:
+        for point, times in here.times.items():
+            seconds = np.array([times.get(way, math.nan) for way in ways])
+            best = times[here.answer_in(point).way]
+            cells.append({**here.where, **question.values(point)})
+            over.append(np.nan_to_num(seconds / best, nan=UNMEASURED))
+    table = pd.DataFrame(cells)
+    numbers = {axis.name: table[axis.name] for axis in question.axes}
+    ends = {name: (of.min() / NEAR, of.max() * NEAR) for name, of in numbers.items()}
+    options = {one.name: sorted({*table[one.name]}) for one in question.choices}
+    leaves = [Leaf(table, np.array(over), options, ends, ends)]
+    while len(leaves) < MAX_ROWS:
+        worst = max(leaves, key=lambda leaf: leaf.lateness)
+        if not worst.lateness or not (halves := worst.halves()):
+            break
+        leaves.remove(worst)
+        leaves += halves
+    return leaves
+
+
+def summarised(question: Question, found: Sequence[Situation]) -> dict[str, Any]:
     """At most MAX_ROWS rows for an engine, as docs/contract.md describes them."""
-    tree = Tree(question, situations)
-    leaves = sorted(tree.leaves, key=lambda leaf: -len(leaf.places))
-    over = np.concatenate([tree.over[leaf.places, tree.way(leaf)] for leaf in leaves])
+    leaves = sorted(_leaves(question, found), key=lambda leaf: -len(leaf.over))
+    over = np.concatenate([leaf.over[:, leaf.way] for leaf in leaves])
     return {
         **head(SUMMARY, question),
         "cells": len(over),
         "agree_within_5_percent": round(float((over <= 1 + WITHIN).mean()), 4),
         "agree_within_10_percent": round(float((over <= 1 + 2 * WITHIN).mean()), 4),
-        "rows": [_row(question, tree, leaf) for leaf in leaves],
+        "rows": [leaf.row(question) for leaf in leaves],
     }

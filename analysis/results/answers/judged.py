@@ -8,64 +8,63 @@ the measured one.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import pandas as pd
 
 from analysis.base.quantities import percent, ratio, whole
 from analysis.results.answers.question import Question, Rule, Situation
-from analysis.results.answers.rule import Point, Times
+from analysis.results.answers.rule import Point
 
 CLOSE: Final = 0.1
 """Following an answer or a rule is right if its way is at most this share slower than the best."""
 CLOSE_TIME: Final = 0.15
 """A time is right if it differs by at most this share."""
+Choose = Callable[[Situation, Point], tuple[str, float]]
+"""The way to take at a point, empty without one, and its predicted seconds, NaN if unknown."""
+
+
+def by_answer(here: Situation, point: Point) -> tuple[str, float]:
+    """Takes the way of the answer."""
+    answer = here.answer(point)
+    return (answer.way, answer.time_at(point, answer.way)) if answer else ("", math.nan)
+
+
+def by_rules(*rules: Rule) -> Choose:
+    """Takes the way of the first of the rules that applies."""
+
+    def choose(here: Situation, point: Point) -> tuple[str, float]:
+        values = here.question.values(point)
+        ways = (rule.way for rule in rules if rule.applies(here.where, values))
+        return next(ways, ""), math.nan
+
+    return choose
+
+
+def score(
+    choose: Choose,
+    found: Iterable[Situation],
+    *,
+    held_out: bool = True,
+    among: Collection[str] = (),
+) -> pd.DataFrame:
+    """The score in measured cells, by default the held-out ones, compared with the ways `among`
+    which one chooses, by default all that may be answers."""
+    rows = []
+    for here in found:
+        for point, times in (here.held_out if held_out else here.times).items():
+            ways = {way: times[way] for way in among or here.question.offered if way in times}
+            if len(ways) > 1:
+                way, predicted = choose(here, point)
+                seconds, best = ways.get(way, math.nan), min(ways.values())
+                rows.append((seconds / best, predicted / seconds))
+    return pd.DataFrame(rows, columns=["over_best", "over_measured"], dtype=float)
 
 
 def score_rule(rule: Rule, found: Iterable[Situation]) -> pd.DataFrame:
     """The score of a rule in the measured cells that it is about, if its way was measured."""
-    return _scores(
-        (ways[rule.way] / min(ways.values()), math.nan)
-        for here in found
-        for point, ways in _cells(here.times, rule.among or here.question.offered)
-        if rule.way in ways and rule.applies(here.where, here.question.values(point))
-    )
-
-
-def score_answers(found: Iterable[Situation]) -> pd.DataFrame:
-    """The score of the answers in held-out cells."""
-    rows = []
-    for here in found:
-        for point, ways in _cells(here.held_out, here.question.offered):
-            answer = here.answer(point)
-            measured = ways.get(answer.way, math.nan) if answer else math.nan
-            predicted = answer.time_at(point, answer.way) if answer else math.nan
-            rows.append((measured / min(ways.values()), predicted / measured))
-    return _scores(rows)
-
-
-def score_constants(rules: Sequence[Rule], found: Iterable[Situation]) -> pd.DataFrame:
-    """The score of the first of the rules that applies, in held-out cells."""
-    rows = []
-    for here in found:
-        for point, ways in _cells(here.held_out, here.question.offered):
-            values = here.question.values(point)
-            way = next((rule.way for rule in rules if rule.applies(here.where, values)), "")
-            rows.append((ways.get(way, math.nan) / min(ways.values()), math.nan))
-    return _scores(rows)
-
-
-def _cells(times: Times, among: Collection[str]) -> Iterator[tuple[Point, Mapping[str, float]]]:
-    """The points with the times of `among`, if several of these were measured."""
-    for point, measured in times.items():
-        ways = {way: measured[way] for way in among if way in measured}
-        if len(ways) > 1:
-            yield point, ways
-
-
-def _scores(rows: Iterable[tuple[float, float]]) -> pd.DataFrame:
-    return pd.DataFrame([*rows], columns=["over_best", "over_measured"], dtype=float)
+    return score(by_rules(rule), found, held_out=False, among=rule.among).dropna(subset="over_best")
 
 
 def near_best(score: pd.DataFrame) -> float:
@@ -81,25 +80,24 @@ def near_time(score: pd.DataFrame) -> float:
 
 def rule_text(rule: Rule, found: Iterable[Situation]) -> str:
     """`97 % of 36 cells, at worst 1.12×`; empty if no cell was measured."""
-    score = score_rule(rule, found)
-    if score.empty:
+    of_rule = score_rule(rule, found)
+    if of_rule.empty:
         return ""
-    cells = f"{whole(len(score))} cell{'s' * (len(score) > 1)}"
-    return f"{percent(near_best(score))} of {cells}, at worst {ratio(score['over_best'].max())}"
+    cells = f"{whole(len(of_rule))} cell{'s' * (len(of_rule) > 1)}"
+    return f"{percent(near_best(of_rule))} of {cells}, at worst {ratio(of_rule['over_best'].max())}"
 
 
 def quality_rows(question: Question, found: Sequence[Situation]) -> Iterator[dict[str, str]]:
     """Scores in words, by their titles: of the answers, and of the question's constants."""
-    scores = {"these answers": score_answers(found)}
-    scores |= {name: score_constants(of, found) for name, of in question.constants.items()}
-    for name, score in scores.items():
-        if score.empty:
+    choices = {name: by_rules(*rules) for name, rules in question.constants.items()}
+    for name, choose in {"these answers": by_answer, **choices}.items():
+        if (scored := score(choose, found)).empty:
             continue
-        over, time = score["over_best"].max(), near_time(score)
+        over, time = scored["over_best"].max(), near_time(scored)
         yield {
             "by": name,
-            "cells": whole(len(score)),
-            f"way at most {CLOSE * 100:g} % slower than the best": percent(near_best(score)),
+            "cells": whole(len(scored)),
+            f"way at most {CLOSE * 100:g} % slower than the best": percent(near_best(scored)),
             "at worst": "" if math.isnan(over) else ratio(over),
             f"its time within {CLOSE_TIME * 100:g} %": "" if math.isnan(time) else percent(time),
         }

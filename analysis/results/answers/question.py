@@ -19,15 +19,7 @@ import pandas as pd
 
 from analysis.base.errors import FieldError
 from analysis.base.quantities import binary, digits, extent, percent, quantity, ratio, whole
-from analysis.results.answers.rule import (
-    Answer,
-    Point,
-    Spans,
-    all_answers,
-    answer,
-    look_up,
-    nearest,
-)
+from analysis.results.answers.rule import Answer, Grid, Point, answer, nearest
 from analysis.study import CaseValue, Study, case_id, parse_case
 from analysis.toolchain.modules import load_python
 
@@ -198,13 +190,20 @@ class Situation:
         return ", ".join(f"{one.label} {one.options[self.where[one.name]]}" for one in choices)
 
     @cached_property
-    def table(self) -> tuple[list[Answer], Spans]:
-        """All answers, and where each holds."""
-        return all_answers(self.times, self.question.offered, self.question.shipped)
+    def _grid(self) -> Grid:
+        return Grid(self.times)
 
     def answer(self, asked: Point) -> Answer | None:
         """The answer to a question; None if it was not measured."""
-        return None if asked[0] % self.question.multiple else look_up(*self.table, asked)
+        ways = self.question.offered, self.question.shipped
+        corners = () if asked[0] % self.question.multiple else self._grid.corners(asked)
+        return answer(self.times, ways[0], corners, ways[1])
+
+    def answer_in(self, point: Point) -> Answer:
+        """The answer at a measured point."""
+        found = answer(self.times, self.question.offered, [point], self.question.shipped)
+        assert found is not None, "a measured point has an answer"
+        return found
 
     def lines(self, found: Answer) -> list[str]:
         """The answer, the cells that it comes from, and what else to know."""
@@ -220,22 +219,20 @@ class Situation:
         """FIGURES of a way in the cells of an answer, in words."""
         seconds, cells = found.seconds[way], found.corners
         rates = [self.payload[point] / time for point, time in zip(cells, seconds, strict=True)]
-        low, high = min(rates), max(rates)
-        rate = share = cost = ""
-        if low > 0:
-            rate = _range(_rate_text(low), _rate_text(high))
-        if low > 0 and math.isfinite(self.link):
-            share = _range(percent(low / self.link), percent(high / self.link))
+        shares = [rate / self.link for rate in rates]
         returns = [self.returns.get(point, {}).get(way, math.nan) for point in cells]
-        if not any(map(math.isnan, returns)):
-            cost = extent(returns, "s")
-        over = ratio(found.over_fastest(way))
-        return dict(zip(FIGURES, (extent(seconds, "s"), rate, share, cost, over), strict=True))
+        figures = (
+            extent(seconds, "s"),
+            _range(rates, _rate_text) if min(rates) > 0 else "",
+            _range(shares, percent) if min(shares) > 0 else "",
+            "" if any(map(math.isnan, returns)) else extent(returns, "s"),
+            ratio(found.over_fastest(way)),
+        )
+        return dict(zip(FIGURES, figures, strict=True))
 
     def cell(self, point: Point) -> str:
         """A measured cell with its answer: `256 × 4 KiB in 20.5 µs, by one cudaMemcpyAsync`."""
-        found = answer(self.times, self.question.offered, [point])
-        assert found is not None, "a measured point has an answer"
+        found = self.answer_in(point)
         time, way = extent(found.seconds[found.way], "s"), self.question.ways[found.way]
         return f"{self.question.point_text(point)} in {time}, by {way.words}"
 
@@ -261,11 +258,11 @@ def questions_of(study: Study) -> Sequence[Question]:
 
 def cases_of_sets(study: Study, prefix: str) -> set[str]:
     """The ids of all cases in sets whose name begins with `prefix`."""
-    sets = (one.values for name, one in study.case_sets.items() if name.startswith(prefix))
     return {
-        case_id(dict(zip(values, point, strict=True)))
-        for values in sets
-        for point in product(*values.values())
+        case_id(dict(zip(one.values, point, strict=True)))
+        for name, one in study.case_sets.items()
+        if name.startswith(prefix)
+        for point in product(*one.values.values())
     }
 
 
@@ -330,8 +327,8 @@ def unmeasured(
         yield from ((machine, *cell) for cell in sorted(wanted) if (machine, *cell) not in known)
 
 
-def _range(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
+def _range(values: Sequence[float], write: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
 
 
 def _rate_text(rate: float) -> str:

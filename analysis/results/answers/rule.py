@@ -179,11 +179,3 @@ def all_answers(
         return here
 
     return found, spans(()) if times else []
-
-
-def look_up(answers: Sequence[Answer], spans: Spans, asked: Point) -> Answer | None:
-    """The answer to a question, as the script of the form looks it up; None without one."""
-    for first, last, inner in spans:
-        if first <= asked[0] <= last:
-            return answers[inner] if isinstance(inner, int) else look_up(answers, inner, asked[1:])
-    return None

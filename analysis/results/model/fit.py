@@ -23,9 +23,8 @@ from analysis.base.statistics import CONFIDENCE
 from analysis.results.model import terms
 from analysis.results.model.terms import BINDS, NAMES, TERMS, TRANSLATION, Parameters
 from analysis.results.model.traffic import FRAMING_BYTES, HEADER_BYTES, LINE_BYTES, SECTOR_BYTES
-from analysis.study import Study, calibrating
+from analysis.study import Study, Variant, calibrating
 from analysis.study.access import Floats
-from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, MIN_WALK_CASES, OUTSIDE
 
 RESAMPLES: Final = 200
 MAX_PROCESSES: Final = 4
@@ -60,12 +59,41 @@ JUDGED_MARGIN: Final = 1.2
 delays the other, and the time is longer than either."""
 JUDGED_WITHIN: Final = {LINK: 0.03, TRANSLATION: 0.05}
 """The largest residual of a correct prediction, by the term that binds."""
+INSIDE: Final = "inside"
+"""Held back, and within the range of every key that is fitted."""
+OUTSIDE: Final = "outside"
+"""Held back, and beyond that range: the prediction extrapolates."""
+FITTED: Final = ""
+MIN_LINK_CASES: Final = 24
+MIN_WALK_CASES: Final = 21
+"""Minimum number of fitted cases: three for each parameter of the link, or of translation."""
 PREDICTED: Final = "predicted"
 OF_CALIBRATION: Final = {FITTED: "fitted", INSIDE: "interpolated", OUTSIDE: "extrapolated"}
 """Use of a calibration's case in the fit."""
 USES: Final = (PREDICTED, *OF_CALIBRATION.values())
 
 Mask = npt.NDArray[np.bool_]
+
+
+def held_back(study: Study, variant: Variant) -> list[str]:
+    """How each case of the variant is held back; FITTED where it is not, as outside calibrations.
+
+    OUTSIDE are all cases beyond the study's `fitted_range`. Of the others, in the order of
+    study.yaml, one of every three is INSIDE: the third of the first three, then the second of the
+    next three, then the first. So a key that alternates within three cases is not held back with
+    the same value each time.
+    """
+    if not study.calibrates:
+        return [FITTED] * len(variant.cases)
+    uses: list[str] = []
+    for case in variant.cases:
+        ranges = (item for item in study.fitted_range.items() if item[0] in case.values)
+        if not all(low <= case.number(key) <= high for key, (low, high) in ranges):
+            uses.append(OUTSIDE)
+        else:
+            number = len(uses) - uses.count(OUTSIDE)
+            uses.append(INSIDE if (number + number // 3) % 3 == 2 else FITTED)
+    return uses
 
 
 def on_copy_engine(cases: pd.DataFrame) -> Mask:

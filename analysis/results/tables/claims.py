@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, mean_estimate
-from analysis.results.disturbance import slowed_share
+from analysis.results.disturbance import is_slowed
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
 from analysis.results.tables import rows
@@ -70,23 +70,23 @@ def _judged(
         return ClaimRow(**row, verdict=NOT_TESTED, reason=claim.untested), []
     judges, bound = known, ""
     if machine != PUBLISHED and known.has(claim):
-        naming = known.judging(claim)
-        judges, bound = known, verdicts.AFTERWARDS
-        if naming.has(claim):
+        bound = verdicts.AFTERWARDS
+        if (naming := known.judging(claim)).has(claim):
             judges, bound = naming, verdicts.BEFORE
-    outcomes, of_all = (
-        [test.judge(evidence, claim.published) for test in claim.tests]
-        for evidence in (judges, known)
-    )
+    of_all = [test.judge(known, claim.published) for test in claim.tests]
+    outcomes = of_all
+    if judges is not known:
+        outcomes = [test.judge(judges, claim.published) for test in claim.tests]
     parts = []
-    for number, test in enumerate(claim.tests):
-        outcome, shown = outcomes[number], of_all[number]
-        part = _figures(shown.figure or none, outcome.figure or none)
+    for number, (test, shown, outcome) in enumerate(
+        zip(claim.tests, of_all, outcomes, strict=True)
+    ):
+        part = row | _figures(shown.figure or none, outcome.figure or none)
         part |= {"verdict": outcome.verdict, "reason": outcome.reason, "case": test.case}
         part |= {"unit": test.figure_unit}
-        parts.append(ClaimPartRow(**row | part, part=number + 1, comparison=test.title))
+        parts.append(ClaimPartRow(**part, part=number + 1, comparison=test.title))
     if len(parts) == 1:
-        row |= part
+        row = part
         parts.clear()
     else:
         # No one figure speaks for several comparisons: each has a row, and its words in the reason.
@@ -141,20 +141,23 @@ class MachineResults:
         for variant, case, metric, seconds in printed.itertuples(index=False):
             self._printed.setdefault((variant, case), (metric, float(seconds)))
         self._places = used.groupby(["variant", "case"]).indices
-        self._throttle = used["throttle"].to_numpy()
+        self._is_slowed = is_slowed(used["throttle"])
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
         self._recorded = samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
-        self._hosts = dict(zip(samples["run"], samples["host"], strict=True))
+        self._hosts = samples.drop_duplicates("run").set_index("run")["host"].to_dict()
         self._without: dict[frozenset[str], MachineResults] = {frozenset(): self}
 
     def judging(self, claim: Claim) -> MachineResults:
         """Evidence of only the runs and profiles that recorded the bounds of the claim."""
         others = frozenset(self._recorded.loc[~_records(self._recorded, claim), "run"])
+        is_judging = _records(self.counted, claim)
+        if not others and is_judging.all():
+            return self
         if others not in self._without:  # many claims are judged by the same runs
             kept = self.samples[~self.samples["run"].isin(others)]
             self._without[others] = replace(self, samples=kept)
         evidence = copy(self._without[others])
-        evidence.counted = self.counted[_records(self.counted, claim)]
+        evidence.counted = self.counted[is_judging]
         return evidence
 
     def has(self, claim: Claim) -> bool:
@@ -175,7 +178,7 @@ class MachineResults:
     def visits(self, variant: str, case: str, metric: str) -> pd.Series:
         if (variant, case, metric) not in self._visits:
             raise self._absence(variant, case, metric)
-        share = slowed_share(self._throttle[self._places[variant, case]].tolist())
+        share = self._is_slowed[self._places[variant, case]].mean()
         if share > MAX_SLOWED_SHARE:
             raise NotTested(f"{variant} was slowed down in {share:.0%} of its samples")
         found = self._by_visit.iloc[self._visits[variant, case, metric]]

@@ -22,14 +22,13 @@ from analysis.base.processes import forked_map
 from analysis.base.records import read_records
 from analysis.results.collect import CELL, Collected, collect, taken_of
 from analysis.results.model import terms
-from analysis.results.model.fit import fit
+from analysis.results.model.fit import FITTED, fit, held_back
 from analysis.results.model.terms import ABOUT, METRIC, NAMES, TERMS
 from analysis.results.store.records import Counter
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
-from analysis.study.calibration import FITTED, held_back
 from analysis.study.claims.claim import still_named
 from analysis.study.source import fingerprint
 

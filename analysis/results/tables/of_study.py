@@ -32,20 +32,21 @@ def tables_of(
     found: Collected, studies: Mapping[str, Study], fits: links.Fits
 ) -> dict[str, pd.DataFrame]:
     """All of TABLES, of the results of some studies. Results of others are stale."""
-    samples = found.samples
-    summarised = summary.summarise(samples, studies)
-    by_round = ratios.ratios_by_round(samples, studies)
-    model = links.model_table(summarised, fits, found.machines, studies)
+    used = summary.chosen(found.samples)
+    summarised = summary.summarise(used, studies)
+    by_round = ratios.ratios_by_round(used, studies)
+    compared = ratios.ratio_table(by_round)
+    model = links.model_table(summarised, fits, found.machines if fits else {}, studies)
     counted = links.counts(found, studies)
-    claims, parts = claim_tables(samples, studies, found.published, model, counted)
+    claims, parts = claim_tables(found.samples, studies, found.published, model, counted)
     return {
         "summary": summarised,
-        "ratios": ratios.ratio_table(by_round),
+        "ratios": compared,
         "repeats": ratios.repeat_table(by_round, studies),
-        "repeatability": ratios.repeatability_table(samples, by_round, studies),
-        "runs": summary.run_table(samples),
-        "rounds": summary.round_table(samples, studies),
-        "skipped": summary.skipped_table(samples),
+        "repeatability": ratios.repeatability_table(used, summarised, compared, by_round, studies),
+        "runs": summary.run_table(used),
+        "rounds": summary.round_table(used, studies),
+        "skipped": summary.skipped_table(used),
         "claims": claims,
         "claim_parts": parts,
         "model": model,

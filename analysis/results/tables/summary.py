@@ -41,10 +41,9 @@ def chosen(samples: pd.DataFrame) -> pd.DataFrame:
     return kept.reset_index(drop=True)
 
 
-def chosen_and_fresh(samples: pd.DataFrame) -> pd.DataFrame:
-    """The `chosen` samples that have a value and belong to the current code."""
-    kept = chosen(samples)
-    return kept[(kept["status"] == "ok") & ~kept["stale"].astype(bool)]
+def fresh(used: pd.DataFrame) -> pd.DataFrame:
+    """Those of the `chosen` samples that have a value and belong to the current code."""
+    return used[(used["status"] == "ok") & ~used["stale"].astype(bool)]
 
 
 def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
@@ -56,8 +55,8 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
         for variant in study.variants
         for case in variant.cases
     }
-    pairs = zip(samples["study"].tolist(), samples["case"].tolist(), strict=True)
-    visits = np.array([planned.get(pair, 1) for pair in pairs])
+    cell, cells = pd.MultiIndex.from_frame(samples[["study", "case"]]).factorize()
+    visits = np.array([planned.get(one, 1) for one in cells], int)[cell]
     of_round = samples.groupby([*KEY, "run", "round"], sort=False)["sample"]
     before = of_round.rank(method="first").to_numpy() - 1
     number = (before * visits // of_round.transform("size").to_numpy()).astype(int)
@@ -66,14 +65,17 @@ def by_visit(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.Series:
 
 
 def rounds_by_run(values: pd.Series, key: list[str]) -> dict[tuple[str, ...], Rounds]:
-    """The median of each round's `values`, which are by visit or by round: by `key` and run."""
-    places = values.index.to_frame()[[*key, "run", "round"]].itertuples(index=False, name=None)
+    """The median of each round's `values`, which are by visit or by round: by `key` and run. Levels
+    of the index are in the order of `key`, then run and round."""
+    others = [name for name in values.index.names if name not in (*key, "run", "round")]
+    places = values.droplevel(others).index
     rounds: dict[tuple[Any, ...], list[float]] = {}
     for place, value in zip(places, values.tolist(), strict=True):
         rounds.setdefault(place, []).append(value)
     cells: dict[tuple[str, ...], Rounds] = {}
     for place in sorted(rounds):  # of few values, pandas would take several times as long
-        cells.setdefault(place[:-2], {}).setdefault(place[-2], []).append(median(rounds[place]))
+        runs = cells.setdefault(place[: len(key)], {})
+        runs.setdefault(place[-2], []).append(median(rounds[place]))
     return cells
 
 
@@ -126,15 +128,15 @@ def summarise(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFra
     return table[[*TABLES["summary"]]].sort_values(KEY, ignore_index=True)
 
 
-def run_table(samples: pd.DataFrame) -> pd.DataFrame:
-    """The newest run that the summary used of each variant and case, and the number of disturbed
-    rounds of all runs."""
-    rounds = chosen(samples).drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
+def run_table(used: pd.DataFrame) -> pd.DataFrame:
+    """The newest run among the `chosen` samples of each variant and case, and the number of
+    disturbed rounds of all runs."""
+    rounds = used.drop_duplicates([*CELL, "run", "round"]).groupby(CELL, sort=False)
     table = rounds.agg(run=("run", "max"), disturbed=("disturbed", "sum"))
     return table.astype({"disturbed": int}).reset_index()
 
 
-def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
+def round_table(used: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataFrame:
     """The median of each time of every variant in its shown case, a row for each round with known
     speed of the host."""
     shown = [
@@ -142,7 +144,7 @@ def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataF
         for study in studies.values()
         for variant in study.subjects
     ]
-    good = chosen_and_fresh(samples)
+    good = fresh(used)
     is_shown = pd.MultiIndex.from_frame(good[CELL[1:]]).isin(shown)
     good = good[is_shown & (good["unit"] == "s") & good["core_copies"].notna()]
     table = good.groupby([*KEY, "run", "round"], sort=False).agg(
@@ -151,7 +153,6 @@ def round_table(samples: pd.DataFrame, studies: Mapping[str, Study]) -> pd.DataF
     return table.reset_index()
 
 
-def skipped_table(samples: pd.DataFrame) -> pd.DataFrame:
+def skipped_table(used: pd.DataFrame) -> pd.DataFrame:
     """Cells without a measurement, with the reason."""
-    table = chosen(samples)
-    return table[table["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})
+    return used[used["status"] != "ok"].drop_duplicates(CELL).astype({"stale": int})

@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Final
 
 import altair as alt
+import pandas as pd
 
 from analysis.base.quantities import INTERVAL, ratio, ratio_interval, speed
 from analysis.site.charts.rows import MARK_PX, row_chart
@@ -24,6 +25,8 @@ COLOURS: Final = {
     UNCLEAR: "light-dark(#6b7280,#a3acb9)",
 }
 """Of verdicts; what decides nothing is grey."""
+ALL: Final = "all studies"
+MOST_DIFFERENT: Final = 12
 COLUMNS: Final = {
     "variant": "variant",
     "case": "case",
@@ -37,8 +40,8 @@ COLUMNS: Final = {
 
 
 def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | None:
-    """Every machine against all it can be held against, one study at a time; None where there is
-    nothing."""
+    """Every machine against all it can be held against: the MOST_DIFFERENT variants of all studies,
+    or one study at a time; None where there is nothing."""
     table = machine_ratios(studies, permutations(sorted(inputs.machines), 2))
     if table.empty:
         return None
@@ -53,6 +56,8 @@ def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | N
         figure=[*map(speed, table["payload_bytes"], table["seconds"])],
         other=[*map(speed, table["payload_bytes"], table["other_seconds"])],
     )
+    first = table.groupby(["machine", "against"]).head(MOST_DIFFERENT)
+    table = pd.concat([first.assign(study=ALL), table], ignore_index=True)
     title, axis = "times as fast as the other", alt.Axis(format="~g")
     x = alt.X("ratio:Q", title=title, scale=log_scale(), axis=axis)
     colour = alt.Color(
@@ -72,5 +77,5 @@ def machines_chart(inputs: Inputs, studies: Collection[StudyFacts]) -> Chart | N
         figure="label",
     )
     description = "Speed of each variant on one machine relative to another, differences first."
-    selects = [Select("against", "against"), Select("study", "study")]
+    selects = [Select("against", "against"), Select("study", "study", ALL)]
     return Chart(drawing, table, description, COLUMNS, selects)

@@ -13,11 +13,6 @@ from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, pr
 from analysis.site.facts.addresses import samples_addresses
 from analysis.site.facts.study_facts import StudyFacts
 
-PART_COLUMNS = [
-    *("machine", "variant", "name", "role", "case", "part", "order"),
-    *("seconds", "whole", "share", "time", "all_parts", "percent", "state", "href"),
-]
-
 PART_WORDS = {
     **{name: name for name in ("part", "variant", "time")},
     "all_parts": "all parts",
@@ -28,7 +23,7 @@ PART_WORDS = {
 
 
 def part_rows(facts: StudyFacts) -> pd.DataFrame:
-    """A row a machine, variant, case and part that was measured, in PART_COLUMNS.
+    """A row a machine, variant, case and part that was measured.
 
     `seconds` are the part's, `whole` those of all parts together, `share` the one over the other.
     """
@@ -56,7 +51,7 @@ def part_rows(facts: StudyFacts) -> pd.DataFrame:
         state=rows["stale"].map({0: "measured", 1: "stale"}),
         href=samples_addresses(rows),
     )
-    return rows.sort_values(["place", "machine", "order"])[PART_COLUMNS]
+    return rows.sort_values(["place", "machine", "order"])
 
 
 def part_chart(

@@ -42,6 +42,8 @@ _LABELS: Final = {"labelColor": INK, "titleColor": QUIET, "labelFontSize": 11, "
 _TITLED: Final = {**_LABELS, "titleFontWeight": "normal"}
 CONFIGURATION: Final[dict[str, Any]] = {
     "background": "transparent",
+    # Bold names at the ends of lines are a little wider than Vega measures them.
+    "padding": {"left": 5, "top": 5, "right": 14, "bottom": 5},
     "font": FONT,
     "view": {"stroke": "transparent"},
     "axis": {

@@ -12,7 +12,7 @@ from analysis.base.quantities import quantity
 from analysis.site.charts.theme import Chart, Select, colour, faded_if_stale, present
 from analysis.site.facts.addresses import samples_address
 from analysis.site.facts.study_facts import StudyFacts
-from analysis.toolchain.ptxas import kernel_name
+from analysis.toolchain.reports import kernel_name
 
 LANE_PX: Final = 44
 HOST: Final = "host"

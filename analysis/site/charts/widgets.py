@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
 from markupsafe import Markup, escape
 
 from analysis.results.answers.files import answer_table
@@ -21,6 +22,7 @@ from analysis.results.answers.question import (
     unmeasured,
 )
 from analysis.site.facts.journeys import machines_by_evidence
+from analysis.site.facts.points import NOT_MEASURED
 from analysis.site.facts.study_facts import StudyFacts
 from analysis.toolchain.modules import load_python
 
@@ -47,12 +49,16 @@ def load_if_any(facts: StudyFacts, name: str) -> Any:
 
 
 def write_page_tables(facts: StudyFacts, folder: Path) -> None:
-    """Write the page tables of a study to the folder of its charts, with their cells as HTML."""
+    """Write the page tables of a study to the folder of its charts, with their cells as HTML. A
+    figure that is missing in a column of figures was not measured."""
     module = load_if_any(facts, "page_tables")
     tables: Mapping[str, Callable[[StudyFacts], PageTable]] = module.TABLES if module else {}
     for name, make in tables.items():
         made = make(facts)
-        rows = [[escape(cell) for cell in row] for row in made.rows]
+        cells = pd.DataFrame([*made.rows], columns=[*made.columns], dtype=object)
+        figures = [name for name in made.numeric if (cells[name] != "").any()]
+        cells[figures] = cells[figures].replace("", NOT_MEASURED)
+        rows = [[*map(escape, row)] for row in cells.itertuples(index=False, name=None)]
         (folder / f"{name}{SUFFIX}").write_text(json.dumps({**vars(made), "rows": rows}))
 
 

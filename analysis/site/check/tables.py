@@ -21,7 +21,6 @@ from analysis.site.facts.inputs import Inputs, MeasuredRow
 from analysis.site.facts.study_facts import WHOLE, StudyFacts
 from analysis.study import Case, Study, Variant, calibrating
 from analysis.study.access import access_of
-from analysis.study.calibration import fits_walks
 from analysis.study.claims.verdicts import MISSING, NOT_TESTED
 
 Cell = tuple[str, str, str, str]
@@ -112,7 +111,9 @@ def _unknown_parameters(known: _Known) -> Iterator[Fault]:
     table = known.inputs.tables["model_parameters"].dropna(subset="value")
     fitted = {*zip(table["machine"], table["parameter"], strict=True)}
     for study in calibrating(known.inputs.studies):
-        is_of_walks = fits_walks(known.inputs.studies[study])
+        # A study determines address translation if its links say how large their pool is.
+        links = (variant.link or {} for variant in known.inputs.studies[study].variants)
+        is_of_walks = any("pool_bytes" in link for link in links)
         wanted = [name for name in NAMES if (BINDS.get(name) == TRANSLATION) == is_of_walks]
         for machine in known.fresh.loc[known.fresh["study"] == study, "machine"].unique():
             if unknown := [name for name in wanted if (machine, name) not in fitted]:

@@ -19,6 +19,8 @@ MIN_HOSTS: Final = 2
 """Minimum number of hosts for an interval that is also for other hosts."""
 MAX_LISTED_RUNS: Final = 5
 """Maximum number of runs whose figures are listed; of more, the range is given."""
+WIDE: Final = 4
+"""Factor between the ends of an interval from which on a figure of three digits would mislead."""
 SPREAD: Final = f"{INTERVAL} (or single runs)"
 """Title of the texts by `spread`."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
+from analysis.base.quantities import quantity_interval
 from analysis.results.store.runs import PUBLISHED as PUBLISHED
 from analysis.results.tables.rows import ClaimPartRow, ClaimRow, rows_of
 from analysis.site.facts.basis import (
@@ -91,7 +92,7 @@ def written_interval(test: Comparison, figures: ClaimRow | ClaimPartRow) -> str:
     low, high = figures.ci_low, figures.ci_high
     if math.isnan(low) or math.isnan(high) or low == high:
         return ""
-    return test.write_interval(figures.measured, low, high)
+    return quantity_interval(figures.measured, low, high, test.written_unit)
 
 
 def _without_unsupported_verdict_interval(row: Judged, claim: ClaimRow) -> Judged:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from analysis.base.errors import UNFORESEEN, culprit, error_of, in_words
+from analysis.base.errors import UNFORESEEN, error_of, in_words
 from analysis.site.facts.inputs import Inputs, place_of
 
 T = TypeVar("T")
@@ -44,11 +44,11 @@ def guarded(
         if (error := failing(here)) is None:
             return
         suspects = [name for name in names if name in here]
-        one = culprit(suspects, lambda gone: failing({*here} - {*gone}) is None)
+        one = next((name for name in suspects if failing({*here} - {name}) is None), None)
         for name in [one] if one else suspects:
             summary = inputs.tables["summary"]
             metrics = summary["metric"][summary["machine"] + "/" + summary["study"] == name]
-            metric = culprit([*metrics.unique()], lambda gone: failing(here, gone) is None)
+            metric = next((m for m in metrics.unique() if failing(here, [m]) is None), None)
             run = max(run.run for run in inputs.runs if place_of(run) == name)
             file = f"{name}/{run}.csv: {metric or 'samples'}"
             yield name, f"{file}: expected {expected}, got {in_words(error)}"

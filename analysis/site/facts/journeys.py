@@ -113,12 +113,12 @@ def _ceiling(facts: StudyFacts, best: Variant, times: Times) -> Limit | None:
 
 def _limit_of_another_study(facts: StudyFacts, best: Variant, times: Times) -> Limit | None:
     """The variant of another study that study.yaml names."""
-    named = facts.study.limit
-    if named is None or named.study not in facts.inputs.studies:
+    study, variant = facts.study.limit or ("", "")
+    if study not in facts.inputs.studies:
         return None
     machine, metric = times[best].machine, times[best].metric
-    other = StudyFacts(facts.inputs, facts.inputs.studies[named.study])
-    mover = other.study.variant(named.variant)
+    other = StudyFacts(facts.inputs, facts.inputs.studies[study])
+    mover = other.study.variant(variant)
     movers = {
         case.payload_bytes: row
         for case in mover.cases

@@ -130,9 +130,11 @@ def shortest_time(facts: StudyFacts, case: Case, row: MeasuredRow) -> tuple[floa
     limit = facts.limit_share(row.machine, variant, case, row.metric)
     access = access_of(variant, case)
     bounds = [(row.median * limit.share, "ceiling")] if limit else []
-    # The link bounds what moves one range.
-    if chip and access and access.reads in ("contiguous", "copy_engine"):
-        bounds.append((access.payload_bytes / chip.parameters.link_rate, "link"))
+    # The link bounds what moves one range, and every step of a study that names it as the limit.
+    is_range = access is not None and access.reads in ("contiguous", "copy_engine")
+    if chip and (is_range or facts.study.limit):
+        payload = access.payload_bytes if access else case.payload_bytes
+        bounds.append((payload / chip.parameters.link_rate, "link"))
     least, bound = max(bounds, default=(0.0, ""))
     if math.isnan(row.ci_low) or row.ci_low >= least:
         return row.ci_low, ""

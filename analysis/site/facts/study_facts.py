@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -26,7 +26,6 @@ from analysis.site.facts.links import Chip, chips
 from analysis.site.facts.points import points_table
 from analysis.study import Case, Study, Variant, parse_case
 from analysis.study.source import fingerprint, source_files
-from analysis.toolchain.ptxas import KernelResources
 
 WHOLE: Final = ("gpu_time", "host_time")
 """Clocks that every study means alike: until the operation is complete."""
@@ -217,11 +216,10 @@ class StudyFacts:
         """The files of the repository that the variant's own includes or imports, at any depth."""
         return [file for file in source_files(self.study, variant) if file != variant.path]
 
-    def resources(self, variant: str) -> list[KernelResources]:
-        """Compiler reports of the variant's kernels, one per kernel."""
-        table = self.inputs.resources
+    def kernels(self, table: pd.DataFrame, variant: str) -> list[dict[Any, Any]]:
+        """The rows of the variant's kernels in a table of the compiler's tools."""
         of_variant = (table["study"] == self.study.name) & (table["variant"] == variant)
-        return rows_of(table[of_variant].drop_duplicates(["arch", "kernel"]), KernelResources)
+        return table[of_variant].drop_duplicates(["arch", "kernel"]).to_dict("records")
 
 
 def figures(facts: StudyFacts, *metrics: str) -> pd.DataFrame:

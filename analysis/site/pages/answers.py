@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from markupsafe import Markup
 
 from analysis.site.charts.widgets import FORM
-from analysis.site.pages.html import PARTS, prose, table
+from analysis.site.pages.html import PARTS, element, prose, table
 from analysis.site.pages.page import Page, macro
+
+GOALS: Final = {"{} of {} ways": (95, 100), "at worst {}": (1, 1.25), "{} of {} times": (90, 100)}
+"""Lowest and highest scores, as tables show them, that reach the goals of the answers, in words."""
 
 
 @macro
@@ -63,11 +67,25 @@ def rules(page: Page, *studies: str) -> Markup:
 
 @macro
 def answer_quality(page: Page, *studies: str) -> Markup:
-    """How often the answers name a way that is nearly the best in held-out cells, and its time.
+    """How often the answers name a way that is nearly the best in held-out cells, and its time;
+    below it, the goals that they miss.
 
     studies: whose questions are asked, in this order
     """
     tables = [data for name in studies for data in _tables(page, f"{name}/*")]
     if not (rows := [row for data in tables for row in data["quality"]]):
         return Markup("<p>No machine has measured the held-out cells yet.</p>")
-    return table(rows)
+    of_answers = [row for row in rows if row["by"] == "these answers"]
+    missed = "; ".join(filter(None, map(_missed_goals, of_answers)))
+    return table(rows) + element("p", f"Missed goals: {missed or 'none'}.")
+
+
+def _missed_goals(row: Mapping[str, str]) -> str:
+    """`scattered pieces on H200, 90 % of 48 ways`, by the scores of a row; empty if none."""
+    question, machine, _, cells, *scores = row.values()
+    missed = [
+        words.format(score, cells)
+        for score, (words, (least, most)) in zip(scores, GOALS.items(), strict=True)
+        if score and not least <= float(score.rstrip(" %×")) <= most
+    ]
+    return f"{question} on {machine}, {', '.join(missed)}" if missed else ""

@@ -19,26 +19,13 @@ from analysis.study import parse_case
 def chart(page: Page, name: str, caption: str) -> Markup:
     """A chart with its selects, its data and a caption.
 
-    name: one of the common charts (`steps`, `cases`, `model`, `timeline`), or of those
-        that the study's charts.py returns
+    name: one of the common charts (`steps`, `cases`, `model`, `timeline`), or of those that the
+        study's charts.py returns; with `study='all'`, `machines`
     caption: one or two sentences below it
     """
     # A page may have charts of several studies with the same name.
     anchor = f"{page.study}-{name}" if page.study else name
-    return _figure(page, page.facts.study.name, name, caption, anchor)
-
-
-@macro
-def common_chart(page: Page, name: str, caption: str) -> Markup:
-    """A chart about several studies, as `chart`.
-
-    name: `machines`
-    caption: one or two sentences below it
-    """
-    return _figure(page, ALL, name, caption, name)
-
-
-def _figure(page: Page, group: str, name: str, caption: str, anchor: str) -> Markup:
+    group = ALL if page.study == ALL else page.facts.study.name
     charts = page.staged.charts[group]
     require_known("chart", name, sorted(charts))
     summary = charts[name]

@@ -25,28 +25,23 @@ FIGURES: Final = "figures that charts and pages can be made of"
 SQL_TYPES: Final = {str: "VARCHAR", int: "INTEGER", float: "DOUBLE"}
 
 
-def draw_common(inputs: Inputs, pages: Path, folder: Path) -> None:
-    """Write the charts about all studies to `folder`, without results that they cannot be made of.
+def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
+    """Write each study's charts, those about all studies, and their engine to `folder`; and do
+    what `others` do meanwhile. In one program, as to start one takes longer than to draw.
     The folder `pages` has mkdocs.yml, which orders the studies."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ALL).mkdir(parents=True, exist_ok=True)
+    parts: list[Callable[[], None]] = [*others, partial(write_engine, folder)]
+    parts += [partial(draw_study, inputs, name, folder / name) for name in inputs.studies]
+    forked_map(lambda draw: draw(), parts)
+    inputs = inputs.without(read_left_out(folder))
 
     def draw(known: Inputs) -> None:
         studies = facts_of(known, study_groups(navigation(pages), known.studies))
         charts = {"machines": machines_chart(known, studies.values())}
-        write_charts(charts, folder, known.machine_names)
+        write_charts(charts, folder / ALL, known.machine_names)
 
     _, used = guarded(inputs, draw, FIGURES)
-    write_left_out(used, inputs, folder)
-
-
-def draw_all(inputs: Inputs, pages: Path, folder: Path, *others: Callable[[], None]) -> None:
-    """Write each study's charts, those about all studies, and their engine to `folder`; and do
-    what `others` do meanwhile. In one program, as to start one takes longer than to draw."""
-    folder.mkdir(parents=True, exist_ok=True)
-    parts: list[Callable[[], None]] = [*others, partial(write_engine, folder)]
-    parts += [partial(draw_study, inputs, name, folder / name) for name in inputs.studies]
-    forked_map(lambda draw: draw(), parts)
-    draw_common(inputs.without(read_left_out(folder)), pages, folder / ALL)
+    write_left_out(used, inputs, folder / ALL)
 
 
 def write_samples(inputs: Inputs, folder: Path) -> None:

@@ -21,7 +21,7 @@ from analysis.base.quantities import (
 from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import ClaimRow, RatioRow
 from analysis.site.facts.addresses import claim_anchor, samples_address
-from analysis.site.facts.basis import basis_phrase, in_few, is_headline, spread
+from analysis.site.facts.basis import WIDE, basis_phrase, in_few, is_headline, spread
 from analysis.site.facts.claims import PUBLISHED, UNDECIDED, written_interval
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import machines_by_evidence
@@ -63,16 +63,8 @@ def figure(
     """
     facts = page.facts
     case, row = _measured_row(page, variant, metric, machine, keys)
-    payload = delivered_bytes(case, row.metric)
-    if payload and facts.are_rates and not as_time:
-        shown = speed(payload, row.median)
-        interval = _rate_interval(facts, case, row, payload)
-    else:
-        known = facts.study.metrics[row.metric]
-        shown = _three_digits(known.write(row.median))
-        interval = known.write_interval(row.median, row.ci_low, row.ci_high)
-        interval = spread(row, interval, known.write)
-    return _linked(page, data_of(shown, row), row, interval)
+    shown, interval = figure_words(facts, case, row, as_time=as_time)
+    return _linked(page, data_of(_three_digits(shown), row), row, interval)
 
 
 @macro
@@ -170,6 +162,31 @@ def _best_known(facts: StudyFacts, claim: str) -> ClaimRow | None:
     return next((rows[one] for one in machines_by_evidence(facts) if one in rows), None)
 
 
+def figure_words(
+    facts: StudyFacts, case: Case, row: MeasuredRow, *, as_time: bool = False
+) -> tuple[str, str]:
+    """A figure, a rate unless `as_time`, and its interval or runs; no rate's end exceeds the limit.
+    If the ends differ by more than WIDE, they are the figure with two digits each."""
+    metric, low, high = facts.study.metrics[row.metric], row.ci_low, row.ci_high
+    payload = delivered_bytes(case, row.metric)
+    if payload:
+        low = shortest_time(facts, case, row)[0]
+    payload *= facts.are_rates and not as_time
+
+    def write(value: float) -> str:
+        return speed(payload, value) if payload else metric.write(value)
+
+    def interval(low: float, high: float) -> str:
+        if not payload:
+            return quantity_interval(row.median, low, high, metric.written_unit)
+        return quantity_interval(payload / row.median, payload / high, payload / low, "B/s")
+
+    shown, ends = write(row.median), interval(low, high)
+    if 0 < low * WIDE < high:
+        return interval(*(float(f"{end:.1e}") for end in (low, high))), f"{ends}, median {shown}"
+    return shown, spread(row, ends, write)
+
+
 def _linked(page: Page, shown: Markup, row: MeasuredRow | RatioRow, interval: str) -> Markup:
     """The figure with a link to its samples, and a title with its basis."""
     few = "" if is_headline(row) else "too few for a headline"
@@ -188,14 +205,6 @@ def _anchor(address: str, title: str, is_weak: bool, shown: Markup) -> Markup:
 
 def _ledger(page: Page, claim: str) -> str:
     return page.address(f"ledger/#{claim_anchor(page.facts.study.name, claim)}")
-
-
-def _rate_interval(facts: StudyFacts, case: Case, row: MeasuredRow, payload: int) -> str:
-    """The interval of a rate, or the rates of the runs; no end exceeds the limit."""
-    longest, shortest = row.ci_high, shortest_time(facts, case, row)[0]
-    low, high = (payload / seconds for seconds in (longest, shortest))
-    interval = quantity_interval(payload / row.median, low, high, "B/s")
-    return spread(row, interval, lambda seconds: speed(payload, seconds))
 
 
 def _three_digits(text: str) -> str:

@@ -1,23 +1,19 @@
-"""Machines: what they reported, their runs and files, and their comparison."""
+"""Machines: what they reported, their runs and files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, groupby
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
 
 from markupsafe import Markup
 
-from analysis.base.quantities import INTERVAL, binary, ratio, ratio_interval, speed
-from analysis.compare.judge import DIFFERENT
+from analysis.base.quantities import binary
 from analysis.site.facts.addresses import samples_anchor
-from analysis.site.facts.comparison import FASTER, SLOWER, machine_ratios
 from analysis.site.facts.inputs import RunFile
 from analysis.site.pages.html import NO_HTML, code, element, joined, link, plain, table
 from analysis.site.pages.page import Page, macro, root_from
 from analysis.site.pages.source import source_path
-
-MAX_PAIRED: Final = 12
 
 
 @macro
@@ -47,23 +43,19 @@ def freshness(page: Page) -> str:
 
 @macro
 def machine_table(page: Page) -> Markup:
-    """The description of every machine, a column for each."""
-    inputs = page.inputs
-    names = [inputs.called(one) for one in inputs.machines]
-    rows = {"results folder": [*inputs.machines]} | described_facts(inputs.machines)
-    return table(
-        {"": fact, **dict(zip(names, values, strict=True))} for fact, values in rows.items()
-    )
-
-
-def described_facts(machines: Mapping[Any, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Each key of the descriptions of `machines`, and what each of them says; empty where one says
-    nothing of it."""
+    """The description of every machine, a column for each; empty where one lacks a fact."""
+    called, machines = page.inputs.called, page.inputs.machines
     # Unknown facts are null, but a machine without a GPU is known to have none.
-    flat = [dict(_flat({**one, "gpu": one.get("gpu") or "none"})) for one in machines.values()]
-    names = dict.fromkeys(name for described in flat for name in described)
-    written = {name: name.replace("_", " ").replace("nvlinks", "NVLinks") for name in names}
-    return {written[name]: [described.get(name, "") for described in flat] for name in names}
+    flat = {
+        called(name): dict(_flat({"results folder": name, **one, "gpu": one.get("gpu") or "none"}))
+        for name, one in machines.items()
+    }
+    facts = dict.fromkeys(fact for of_machine in flat.values() for fact in of_machine)
+    words = {fact: fact.replace("_", " ").replace("nvlinks", "NVLinks") for fact in facts}
+    return table(
+        {"": words[fact], **{name: known.get(fact, "") for name, known in flat.items()}}
+        for fact in facts
+    )
 
 
 def _flat(described: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -175,36 +167,3 @@ def samples(page: Page) -> Markup:
         title = f"Samples of {study} on {called}"
         folds.append(page.fold(path, summary, title, content, f"{machine}-{study}"))
     return NO_HTML.join(folds)
-
-
-@macro
-def machine_pairs(page: Page) -> Markup:
-    """The MAX_PAIRED variants that differ most between every two machines; a select shows one
-    pair."""
-    pairs, found = combinations(sorted(page.inputs.machines), 2), []
-    every = machine_ratios(page.staged.studies.values(), pairs)
-    for pair, ratios in every.groupby(["machine", "against"]):
-        shown = (ratios[ratios["is_judged"]] if ratios["is_judged"].any() else ratios)[:MAX_PAIRED]
-        called = [page.inputs.called(str(machine)) for machine in pair]
-        caption = f"{len(shown)} of {len(ratios)} variants that ran on both"
-        rows = table((_pair(row, called) for row in shown.itertuples()), caption=caption)
-        # assets/ledger.js adds the select; without it, all pairs are shown.
-        names = " and ".join(called)
-        found.append(element("div", element("h3", names), rows, class_="hp-pair", data_pair=names))
-    return NO_HTML.join(found)
-
-
-def _pair(row: Any, called: Sequence[str]) -> dict[str, object]:
-    """A variant with its figure on both machines, and the faster one if they are different."""
-    value, ends, faster = row.ratio, (row.low, row.high), called[0]
-    if value < 1:
-        value, ends, faster = 1 / value, (1 / row.high, 1 / row.low), called[1]
-    is_different = row.verdict in (FASTER, SLOWER)
-    figures = (speed(row.payload_bytes, time) for time in (row.seconds, row.other_seconds))
-    return {
-        "variant": code(f"{row.study}/{row.variant}"),
-        **{f"on {name}": figure for name, figure in zip(called, figures, strict=True)},
-        "verdict": f"{DIFFERENT}: {faster} is faster" if is_different else row.verdict,
-        "times as fast": ratio(value),
-        INTERVAL: ratio_interval(*ends),
-    }

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from analysis import ROOT
 from analysis.base import statistics
 from analysis.base.errors import require_known
@@ -25,18 +23,9 @@ from analysis.site.pages import (
     source,
     tables,
 )
-from analysis.site.pages.html import fenced, link
+from analysis.site.pages.html import fenced
 from analysis.site.pages.page import MACROS, Page, macro
 from analysis.study.peers import releases
-
-
-@macro
-def download(page: Page, name: str) -> Markup:
-    """A link to a table, or to all samples.
-
-    name: name of a file in data/, such as `summary.csv`
-    """
-    return link(page.address(f"data/{name}"), name)
 
 
 @macro

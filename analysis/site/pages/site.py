@@ -27,8 +27,6 @@ from analysis.site.pages.plugin import MacrosPlugin, warnings
 from analysis.site.pages.staging import Staged, stage
 from analysis.study import discover
 
-CLAIM: Final = "claim "
-"""How the part of a fault about a claim begins."""
 INTRODUCTION: Final = (
     "What is newer than a machine's last run has no result there. The command of each row, run on"
     " such a machine, measures only what is missing."
@@ -121,27 +119,18 @@ def gaps(faults: Sequence[Fault], inputs: Inputs) -> Markup:
 
 
 def _rows(faults: Sequence[Fault], inputs: Inputs) -> Iterator[dict[str, object]]:
-    """Cells of a machine and study: how many of its variants, claims and pages lack something."""
+    """Cells of a machine and study: its number of faults, and what fills the gaps."""
 
     def place(fault: Fault) -> tuple[str, str]:
         return fault.machine, fault.study
 
     for (machine, name), group in groupby(sorted(faults, key=place), place):
-        of_place = list(group)
         study = inputs.studies.get(name)
-        known = {*study.variant_names} if study else set()
-        absent = [fault for fault in of_place if fault.what.endswith("got none")]
-        variants = {fault.part for fault in absent if fault.part in known}
-        is_whole = any(not fault.part and fault.machine for fault in of_place)
-        claims = {fault.part for fault in of_place if fault.part.startswith(CLAIM)}
-        others = [one for one in of_place if one.part and one.part not in variants | claims]
         chosen = f" 'studies=[\"{name}\"]'" if name else ""
         command = f"env/run snakemake --cores 8 --config machine={machine}{chosen}"
         yield {
             "machine": inputs.called(machine) if machine else "none alone",
             "study": study.title if study else "several",
-            "variants without a result": "all" if is_whole else whole(len(variants)),
-            "claims without evidence": whole(len(claims)),
-            "other faults": whole(len(others)),
+            "faults": whole(len([*group])),
             "what fills them": code(command) if machine else "a change of the page or the study",
         }

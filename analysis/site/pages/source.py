@@ -4,11 +4,10 @@ figures and counters, folded; and the folded end of a study's page."""
 from __future__ import annotations
 
 import difflib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from markupsafe import Markup
 from pygments import highlight
@@ -23,7 +22,7 @@ from analysis.site.pages.ledger import claims
 from analysis.site.pages.page import MACROS, Page, macro, root_from
 from analysis.site.pages.tables import metric_rows, missing, published
 from analysis.study import Study, Variant
-from analysis.toolchain.ptxas import kernel_name
+from analysis.toolchain.reports import WIDTHS, kernel_name
 
 LANGUAGES: Final = {".cu": "cuda", ".h": "cuda", ".cpp": "cpp", ".py": "python"}
 MEASURE: Final = "snakemake --cores 8 -f build/measured"
@@ -38,24 +37,19 @@ def evidence(
     page: Page,
     caption: str = "",
     charts: Mapping[str, str] | None = None,
-    tables: Sequence[str] = (),
 ) -> str:
-    """The folded end of a study's page: every claim with its verdict, charts and tables that the
-    text does not show, every variant's source and figures, and missing results.
+    """The folded end of a study's page: every claim with its verdict, charts that the text does not
+    show, every variant's source and figures, and missing results.
 
     caption: axes of the chart of all cases; without it, there is no such chart
     charts: captions by names of charts
-    tables: names as of `table`
     """
     drawn = {**(charts or {}), **({"cases": caption} if caption else {})}
-    shown = [
-        *(MACROS["table"](page, name) for name in tables),
-        *(MACROS["chart"](page, name, text) for name, text in drawn.items()),
-    ]
+    shown = [MACROS["chart"](page, name, text) for name, text in drawn.items()]
     parts = {
         "Claims and verdicts {: #claims .fold }": claims(page),
         "The printed figures beside ours {: #as-published .fold }": published(page),
-        "More charts and tables {: #charts-and-tables .fold }": "\n\n".join(shown),
+        "More charts {: #charts-and-tables .fold }": "\n\n".join(shown),
         "Source, machine code and figures of each variant {: #sources .fold }": source(page),
         "Missing results {: #missing-results .fold }": missing(page.facts),
         "Samples {: .fold }": SAMPLES,
@@ -157,35 +151,36 @@ def highlighted(text: str, language: str = "diff") -> Markup:
 
 def _resources(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Registers and memory of the variant's kernels, by the compiler's report."""
-    for kernel in facts.resources(variant.name):
+    for kernel in facts.kernels(facts.inputs.resources, variant.name):
         yield {
-            "kernel": code(kernel_name(kernel.kernel)),
-            "for": kernel.arch,
-            "registers a thread": str(kernel.registers),
-            "spills": f"{kernel.spill_store_bytes + kernel.spill_load_bytes} B",
-            "static shared memory": f"{kernel.shared_bytes} B",
+            "kernel": code(kernel_name(kernel["kernel"])),
+            "for": kernel["arch"],
+            "registers a thread": str(kernel["registers"]),
+            "spills": f"{kernel['spill_store_bytes'] + kernel['spill_load_bytes']} B",
+            "static shared memory": f"{kernel['shared_bytes']} B",
         }
 
 
 def _machine_code(facts: StudyFacts, variant: Variant) -> Iterator[dict[str, object]]:
     """Loads and stores of the kernels beside those of the variant before."""
     for name in filter(None, (variant.after, variant.name)):
-        for kernel in facts.inputs.machine_code.get((facts.study.name, name), ()):
-            if kernel.reason:
-                yield {"variant": code(name), "kernel": f"could not be read: {kernel.reason}"}
+        for kernel in facts.kernels(facts.inputs.machine_code, name):
+            if reason := kernel["reason"]:
+                yield {"variant": code(name), "kernel": f"could not be read: {reason}"}
                 continue
             yield {
                 "variant": code(name),
-                "kernel": code(kernel_name(kernel.kernel)),
-                "for": kernel.arch,
-                "loads": _accesses(kernel.loads),
-                "stores": _accesses(kernel.stores),
-                "loads in flight": whole(kernel.loads_in_flight),
-                "bytes in flight per warp": quantity(kernel.in_flight_bytes, "B"),
+                "kernel": code(kernel_name(kernel["kernel"])),
+                "for": kernel["arch"],
+                "loads": _accesses(kernel, "load"),
+                "stores": _accesses(kernel, "store"),
+                "loads in flight": whole(kernel["loads_in_flight"]),
+                "bytes in flight per warp": quantity(kernel["in_flight_bytes"], "B"),
             }
 
 
-def _accesses(by_width: Counter[int]) -> str:
+def _accesses(kernel: Mapping[Any, Any], what: str) -> str:
     """`1 of 8 B, 41 of 16 B`: instructions by what each lane moves."""
-    counted = [f"{count} of {bits // 8} B" for bits, count in sorted(by_width.items()) if count]
+    counts = {width: kernel[f"{what}_{width}"] for width in WIDTHS}
+    counted = [f"{count:.0f} of {width // 8} B" for width, count in counts.items() if count]
     return ", ".join(counted) or "none"

@@ -3,7 +3,8 @@ that the study computes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from statistics import mode
 from typing import Any, Final
@@ -15,6 +16,7 @@ from analysis.base.quantities import (
     gigabytes_per_second,
     percent,
     quantity,
+    quantity_interval,
     ratio,
     ratio_interval,
     runs_phrase,
@@ -22,6 +24,7 @@ from analysis.base.quantities import (
     whole,
     with_interval,
 )
+from analysis.base.statistics import SAME_WITHIN
 from analysis.results.tables.rows import RatioRow
 from analysis.site.charts.widgets import (
     SUFFIX,
@@ -30,21 +33,28 @@ from analysis.site.charts.widgets import (
     unmeasured_answers,
 )
 from analysis.site.facts.addresses import samples_address
-from analysis.site.facts.basis import SPREAD, basis_phrase, is_headline, spread
+from analysis.site.facts.basis import SPREAD, basis_phrase, figures_by_run, is_headline, spread
 from analysis.site.facts.captures import STALE
 from analysis.site.facts.inputs import MeasuredRow
 from analysis.site.facts.journeys import journey_of
-from analysis.site.facts.study_facts import StudyFacts, delivered_bytes
+from analysis.site.facts.points import NOT_MEASURED
+from analysis.site.facts.study_facts import WHOLE, StudyFacts, delivered_bytes
 from analysis.site.pages import html
 from analysis.site.pages.html import code, element, figure, joined, link, prose, quiet
+from analysis.site.pages.inline import figure_words
 from analysis.site.pages.navigation import JOURNEYS
 from analysis.site.pages.page import Page, macro
 from analysis.study import Variant, parse_case
 
 SPEED_UP: Final = "speed-up"
 PAIRED: Final = (
-    "speed-ups are paired by rounds, so they may differ from the quotient of two figures"
+    "speed-ups are paired by rounds; where two figures have another quotient, those of the run"
+    " nearest to the speed-up are below it"
 )
+MAX_LINES: Final = 4
+"""Maximum number of missing cases in a cell that is not folded."""
+AGREES: Final = 0.05
+"""A speed-up and the quotient of the figures beside it differ by at most this share."""
 
 Cells = dict[str, object]
 
@@ -113,7 +123,7 @@ def steps(
     parts = [facts.inputs.called(machine), f"case {facts.study.headline}", usual]
     if journey is not None and journey.limit is not None:
         parts.append(f"limit: {with_interval(journey.limit.variant.title, journey.limit.clock)}")
-    parts += [PAIRED] * any(row.get(SPEED_UP) for row in rows)
+    parts += [PAIRED] * any(row[SPEED_UP] for row in rows)
     numeric = ["figure", "of the limit", SPEED_UP, "write-up"]
     return html.table(rows, caption="; ".join(parts), numeric=numeric)
 
@@ -122,7 +132,6 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
     """A rate or time with its clock, and notes if it is stale, of other `runs` or of another
     case."""
     case = facts.study.shown_case(variant)
-    payload = delivered_bytes(case, time.metric) * facts.are_rates
     usual = parse_case(facts.study.headline)
     notes = [
         facts.study.metrics[time.metric].clock,
@@ -130,7 +139,7 @@ def _figure(facts: StudyFacts, variant: Variant, time: MeasuredRow, runs: str) -
         *(["stale"] * bool(time.stale)),
         *(f"{key}={value}" for key, value in case.values.items() if usual.get(key) != value),
     ]
-    return joined("<br>", [figure(speed(payload, time.median), time), *map(quiet, notes)])
+    return joined("<br>", [figure(figure_words(facts, case, time)[0], time), *map(quiet, notes)])
 
 
 def _step_speed_up(
@@ -141,11 +150,41 @@ def _step_speed_up(
     row = facts.comparison(time.machine, variant, after) if after else None
     if row is None or after is None:
         return html.NO_HTML
-    parts = [figure(speed_up(row), row)]
+    parts = [_gain(facts, row, facts.time(time.machine, after), time)]
     if row.metric != time.metric:
         parts.append(quiet(f"by {facts.study.metrics[row.metric].clock}"))
     parts += [link(f"#{after.name}", f"over {after.name}")] if after != before else []
     return joined("<br>", parts)
+
+
+def _gain(
+    facts: StudyFacts, row: RatioRow, before: MeasuredRow | None, after: MeasuredRow
+) -> Markup:
+    """A speed-up. Below it are both figures of the run that is nearest to it, if those that are
+    shown, `before` and `after`, are of other cases or clocks or have another quotient."""
+    shown = figure(speed_up(row), row)
+    names = row.against, row.variant
+    pair = [facts.find(row.machine, name, row.case, row.metric) for name in names]
+    by_run = [figures_by_run(one) if one else [] for one in pair]
+    known = facts.study.payloads if row.metric in WHOLE else {}
+    payloads = [known.get((name, row.case), 0) for name in names]
+    scale = payloads[1] / payloads[0] if all(payloads) else 1.0
+
+    def error(times: tuple[float, ...]) -> float:
+        """The logarithm of the factor by which the quotient of two times misses the speed-up."""
+        return abs(math.log(times[0] / times[1] * scale / row.ratio))
+
+    if pair == [before, after] and before:
+        medians = before.median, after.median
+        is_same_side = (medians[0] * scale > medians[1]) == (row.ratio > 1)
+        if error(medians) < (AGREES if is_same_side else SAME_WITHIN):
+            return shown
+    if {*map(len, by_run)} != {row.runs}:  # one was measured in runs without the other
+        return shown
+    nearest = min(zip(*by_run, strict=True), key=error)
+    figures = zip(payloads, nearest, strict=True)
+    words = [speed(payload * facts.are_rates, seconds) for payload, seconds in figures]
+    return joined("<br>", [shown, quiet(f"in one run: {' → '.join(words)}")])
 
 
 def speed_up(row: RatioRow) -> str:
@@ -187,7 +226,7 @@ def _metric(facts: StudyFacts, variant: Variant, row: MeasuredRow, root: str) ->
     limit = facts.limit_share(row.machine, variant, case, row.metric)
     payload = delivered_bytes(case, row.metric)
     path = samples_address(row.machine, row.study, row.variant, row.case, row.metric)
-    interval = metric.write_interval(row.median, row.ci_low, row.ci_high)
+    interval = quantity_interval(row.median, row.ci_low, row.ci_high, metric.written_unit)
     doubts = {
         "stale": row.stale,
         "not verified": not row.verified,
@@ -249,32 +288,40 @@ def published(page: Page) -> Markup:
 def missing(facts: StudyFacts) -> Markup:
     """Missing results with their reasons: skipped or failed cases, cases that answers lack, stale
     or missing captures, and tables of the code; nothing if all exist."""
-    found: dict[tuple[str, str, str, str], dict[str, None]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     columns = ["machine", "status", "reason", "variant"]
     groups = facts.skipped.groupby(columns)["case"].agg(list).reset_index()
     for machine, status, reason, variant, cases in groups.itertuples(index=False):
         is_all = len(cases) == len(facts.study.variant(variant).cases)
-        where = "all" if is_all else "; ".join(cases)
-        found.setdefault((machine, "results", f"{status}: {reason}", where), {})[variant] = None
+        where = ["all"] if is_all else cases
+        found.setdefault((machine, "results", f"{status}: {reason}"), {})[variant] = where
     for machine, variant, case in unmeasured_answers(facts):
-        found.setdefault((machine, "answers", "not measured", case), {})[variant] = None
+        of_machine = found.setdefault((machine, "answers", NOT_MEASURED), {})
+        of_machine.setdefault(variant, []).append(case)
     on_gpu = [one for one in facts.study.variants if one.on_gpu]
     for machine, variant, kind in product(facts.machines, on_gpu, ("counters", "timeline")):
         capture = facts.capture(machine, variant, kind)
         if not capture.is_there or capture.state == STALE:
             reason = "the code has changed since" if capture.is_there else capture.reason
-            found.setdefault((machine, kind, reason, ""), {})[variant.name] = None
+            found.setdefault((machine, kind, reason), {})[variant.name] = ["all"]
     rows: list[Cells] = [
         {
             "machine": facts.inputs.called(machine),
             "missing": kind,
             "reason": reason,
-            "cases": cases,
-            "variants": joined(", ", map(code, variants)),
+            "variants and cases": _variants_and_cases(cases),
         }
-        for (machine, kind, reason, cases), variants in found.items()
+        for (machine, kind, reason), cases in found.items()
     ]
     return html.table(rows)
+
+
+def _variants_and_cases(cases: Mapping[str, Sequence[str]]) -> Markup:
+    """A line for each variant with its cases; folded if there are more than MAX_LINES cases."""
+    lines = [joined(": ", [code(name), "; ".join(of)]) for name, of in cases.items()]
+    listed = joined("<br>", lines)
+    is_long = sum(map(len, cases.values())) > MAX_LINES
+    return html.folded(f"{len(cases)} variants", listed) if is_long else listed
 
 
 @macro
@@ -290,10 +337,9 @@ def journeys(page: Page, *names: str) -> Markup:
             continue
         pair = journey.first, journey.best
         times = [journey.times[step] for step in pair]
-        payloads = [facts.study.shown_case(step).payload_bytes * facts.are_rates for step in pair]
         first, best = (
-            figure(speed(payload, time.median), time)
-            for payload, time in zip(payloads, times, strict=True)
+            figure(figure_words(facts, facts.study.shown_case(step), time)[0], time)
+            for step, time in zip(pair, times, strict=True)
         )
         gain = facts.ratio(journey.machine, journey.best, journey.first, journey.metric)
         few, share = min(times, key=lambda time: time.runs), journey.shares.get(journey.best)
@@ -304,7 +350,7 @@ def journeys(page: Page, *names: str) -> Markup:
                 "study": joined("<br>", [link(address, facts.study.title), quiet(case)]),
                 "first step": first,
                 "best step": best,
-                SPEED_UP: figure(speed_up(gain), gain) if gain and is_headline(gain) else "",
+                SPEED_UP: _gain(facts, gain, *times) if gain and is_headline(gain) else "",
                 # A step that is faster than the limit says why on its page.
                 "of the limit": f"{percent(share)} of {journey.limit.variant.title}"
                 if journey.limit and share is not None and share <= 1

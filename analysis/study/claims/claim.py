@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, PrivateAttr, WithJsonSchema, model_valida
 
 from analysis.base.errors import FieldError, refuse_repeats, require_known
 from analysis.base.keys import Fault, Name, Sentence, Unique, expects
-from analysis.base.quantities import digits, quantity, quantity_interval
+from analysis.base.quantities import digits, quantity
 from analysis.study.claims.kinds import KINDS, Evidence
 from analysis.study.claims.verdicts import NOT_TESTED, Figure, NotTested, Outcome, outcome_of
 
@@ -154,27 +154,16 @@ class Comparison(BaseModel, extra="forbid", use_attribute_docstrings=True):
     @property
     def figure_unit(self) -> str:
         """SI base unit of its figure; 1 for ratios, shares and counts."""
-        return "1" if self._written_unit in ("x", "%") else self._written_unit
+        return "1" if self.written_unit in ("x", "%") else self.written_unit
 
     @property
-    def _written_unit(self) -> str:
+    def written_unit(self) -> str:
         """The unit in which pages write its figure."""
         return KINDS[self.kind].written or (self._metric.written_unit if self._metric else "1")
 
     def write(self, value: float) -> str:
         """Its figure as text for pages."""
-        return quantity(value, self._written_unit)
-
-    def write_interval(self, value: float, low: float, high: float) -> str:
-        """The interval of its figure `value`."""
-        return quantity_interval(value, low, high, self._written_unit)
-
-
-class Published(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
-    value: Number
-    """The figure."""
-    unit: Literal["s", "B", "J", "1", "B/s"]
-    """Its SI base unit; 1 for ratios and shares."""
+        return quantity(value, self.written_unit)
 
 
 class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True):
@@ -185,9 +174,9 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
     ours: bool = False
     """Whether this is the project's claim, which is counted separately; by default it is the
     write-up's, if there is one."""
-    printed: Annotated[Published | None, Field(alias="published")] = None
-    """The write-up's figure, in the unit of the comparison. By default it is the same comparison of
-    the rows in results/published, if those exist."""
+    published: Number | None = None
+    """The write-up's figure, in the SI base unit of the comparison. By default it is the same
+    comparison of the rows in results/published, if those exist."""
     test: Comparison | None = None
     """The one comparison that decides the claim."""
     all: tuple[Comparison, ...] = ()
@@ -217,11 +206,6 @@ class Claim(BaseModel, extra="forbid", allow_inf_nan=False, use_attribute_docstr
         bounds as they stood when it began, and a claim is judged by the runs that name its bound.
         """
         return tuple(test._digest for test in self.tests)
-
-    @property
-    def published(self) -> float | None:
-        """The write-up's figure in SI base units, None if study.yaml has none."""
-        return float(self.printed.value) if self.printed else None
 
     @property
     def on_rows(self) -> bool:
@@ -275,13 +259,11 @@ def resolve_claims(
                 test = part.model_copy(update={"case": case or study.headline, "in_each": ()})
                 _check_references(test, study, cases, place)
                 test._metric = study.metrics.get(test.metric)
-                test._digest = _digest(part, case or headline, claim.printed)
+                test._digest = _digest(part, case or headline, claim.published, test.figure_unit)
                 tests.append(test)
-        if claim.printed and len(tests) == 1 and claim.printed.unit != tests[0].figure_unit:
-            expected = repr(tests[0].figure_unit)
-            raise FieldError(f"{here}.published.unit", expected, claim.printed.unit)
         ours = claim.ours if "ours" in claim.model_fields_set else study.write_up is None
-        changes = {"ours": ours, "test": None, "all": tuple(tests)}
+        published = claim.published and float(claim.published)
+        changes = {"ours": ours, "test": None, "all": tuple(tests), "published": published}
         resolved.append(claim.model_copy(update=changes))
     return tuple(resolved)
 
@@ -300,10 +282,11 @@ def _check_references(
             raise FieldError(where, f"cases that {variant} has", lacking[0])
 
 
-def _digest(part: Comparison, case: object, published: Published | None) -> str:
-    """The digest of a comparison in a case, as study.yaml has both."""
+def _digest(part: Comparison, case: object, published: float | None, unit: str) -> str:
+    """The digest of a comparison in a case and of the `published` figure, as in study.yaml."""
     written = part.model_dump(exclude_unset=True, exclude={"in_each"}) | {"case": case}
-    text = json.dumps([[written], published and published.model_dump()], sort_keys=True)
+    printed = published and {"value": published, "unit": unit}
+    text = json.dumps([[written], printed], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:BOUND_DIGITS]
 
 

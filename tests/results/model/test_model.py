@@ -13,7 +13,17 @@ import pandas as pd
 import pytest
 
 from analysis.results.model import hardware
-from analysis.results.model.fit import FARTHEST_HELD, fit, in_whole_lines, on_copy_engine
+from analysis.results.model.fit import (
+    FARTHEST_HELD,
+    FITTED,
+    INSIDE,
+    MIN_LINK_CASES,
+    OUTSIDE,
+    fit,
+    held_back,
+    in_whole_lines,
+    on_copy_engine,
+)
 from analysis.results.model.hardware import predict
 from analysis.results.model.terms import (
     BINDS,
@@ -29,7 +39,6 @@ from analysis.results.model.terms import (
 )
 from analysis.study import Case
 from analysis.study.access import Access, access_of
-from analysis.study.calibration import FITTED, INSIDE, MIN_LINK_CASES, OUTSIDE, held_back
 from tests.linked import CALIBRATION, GATHER, KNOWN, MIB, SMS, TRUE, rows
 
 

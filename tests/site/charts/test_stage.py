@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import altair as alt
@@ -13,11 +14,13 @@ import pytest
 import vl_convert
 
 from analysis.base.errors import FieldError
+from analysis.site.charts import widgets
 from analysis.site.charts.lines import clipped, line_chart
 from analysis.site.charts.rows import row_chart
 from analysis.site.charts.steps import NO_KEY, varying_keys
 from analysis.site.charts.theme import MAX_LINES, Chart, Select
 from analysis.site.charts.timeline import timeline_chart, timeline_events
+from analysis.site.charts.widgets import PageTable
 from analysis.site.charts.writing import (
     MAX_ROWS,
     WIDTHS,
@@ -213,3 +216,14 @@ def test_a_wide_interval_leaves_the_axis_to_the_figures_of_its_machine() -> None
     drawn = clipped(table, "rate", ["machine"])
     assert drawn["begin"].tolist()[:2] == [49, 0] and drawn["reach"].tolist()[:2] == [51, 62.5]
     assert drawn["begin"].isna().tolist() == [False, False, True]
+
+
+def test_a_figure_that_a_page_table_lacks_was_not_measured(
+    two_machines: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = PageTable(["way", "GB/s", "note"], [["a", "1", ""], ["b", "", "c"]], "", ["GB/s"])
+    module = SimpleNamespace(TABLES={"rates": lambda facts: made})
+    monkeypatch.setattr(widgets, "load_if_any", lambda facts, name: module)
+    widgets.write_page_tables(StudyFacts(two_machines, two_machines.studies["copy"]), tmp_path)
+    rows = widgets.read_page_table(tmp_path, "rates").rows
+    assert rows == [["a", "1", ""], ["b", "not measured", "c"]]

@@ -62,6 +62,12 @@ def test_a_figure_follows_the_samples_and_names_its_basis(few: Inputs, inputs: I
         assert f"; {basis}; " in figure and 'class="hp-figure hp-few"' in figure
 
 
+def test_a_figure_with_a_wide_interval_is_that_interval(inputs: Inputs) -> None:
+    low, high = (inputs.tables["summary"]["median"] * factor for factor in (0.334, 3.01))
+    wide = shown("figure", on(changed(inputs, "summary", ci_low=low, ci_high=high)), "vectors")
+    assert ">0.67 to 6.0 GB/s<" in wide and ", median 2.00 GB/s; 3 runs, 3 hosts" in wide
+
+
 def test_what_a_macro_cannot_give_stops_the_build_unless_it_is_a_trial(inputs: Inputs) -> None:
     names = ("summary", "ratios", "claims")
     none = inputs.with_tables(**{name: inputs.tables[name].iloc[:0] for name in names})

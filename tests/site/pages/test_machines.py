@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from analysis.site.charts.machines import ALL, machines_chart
+from analysis.site.charts.theme import Chart
+from analysis.site.facts.comparison import FASTER
 from analysis.site.facts.inputs import Inputs
+from analysis.site.facts.study_facts import StudyFacts
 from analysis.site.pages.page import MACROS
 from tests.roots import make_inputs, make_root, settled, without_data
 from tests.site.pages.conftest import page_in
 from tests.synthetic import COPY, at_rates, write_machine
 
-NAMES = ("freshness", "hosts", "machine_table", "provenance", "machine_pairs", "samples")
+NAMES = ("freshness", "hosts", "machine_table", "provenance", "samples")
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +45,19 @@ def test_rows_of_samples_lead_to_their_files_and_sources(boxes: Inputs, tmp_path
     assert re.search(r'</td><td[^>]*><a href="[^"]+\.csv">', row)
 
 
-def test_the_faster_machine_is_named_unless_its_results_are_stale(
-    boxes: Inputs, tmp_path: Path
-) -> None:
-    shown = MACROS["machine_pairs"](page_in(tmp_path, boxes))
-    assert "different: b-box is faster" in shown and "2.00×" in shown
+def test_the_faster_machine_is_named_unless_its_results_are_stale(boxes: Inputs) -> None:
+    def chart_of(inputs: Inputs) -> Chart | None:
+        return machines_chart(inputs, [StudyFacts(inputs, COPY)])
+
+    chart = chart_of(boxes)
+    assert chart is not None
+    rows = chart.table[chart.table["variant"] == "vectors"]
+    rows = rows[rows["machine"] == "b-box"]
+    assert {*rows["study"]} == {ALL, COPY.title}
+    assert {*rows["verdict"]} == {FASTER} and {*rows["label"]} == {"2.00×"}
     summary = boxes.tables["summary"]
     stale = boxes.with_tables(summary=summary.assign(stale=(summary["machine"] == "b-box") * 1))
-    assert "hp-gap" in MACROS["machine_pairs"](page_in(tmp_path, stale))
+    assert chart_of(stale) is None
 
 
 def test_a_refused_folder_is_one_line_and_its_markup_is_text(boxes: Inputs, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,24 @@ def test_steps_show_what_each_gains_over_the_one_before(
     # A number says how many times: none is below 1.
     assert all(float(cell.split("×")[0]) >= 1 for cell in found if "×" in cell)
     assert "<caption>box; case" in shown and "3 runs, 3 hosts" in shown
+
+
+def test_a_speed_up_that_its_figures_contradict_has_those_of_one_run(
+    measured: StudyFacts, tmp_path: Path
+) -> None:
+    summary = measured.inputs.tables["summary"]
+    medians = summary["median"].where(summary["variant"] != "vectors", 8 * summary["median"])
+    others = [
+        MACROS["table"](page, "steps")
+        for page in (
+            page_in(tmp_path, measured.inputs, "box"),
+            changed(measured, tmp_path, "summary", median=medians),
+        )
+    ]
+    place = [variant.name for variant in measured.study.with_role("step", "beyond")]
+    usual, contradicted = (" ".join(rows_of(shown)[place.index("vectors")]) for shown in others)
+    assert "in one run" not in usual
+    assert re.search(r"4\.00× faster.*in one run: 1\.0+ GB/s → 4\.00 GB/s", contradicted)
 
 
 def test_a_step_of_few_runs_has_no_verdict(measured: StudyFacts, tmp_path: Path) -> None:
@@ -102,9 +121,19 @@ def test_claims_are_lines_with_their_verdicts(measured: StudyFacts, tmp_path: Pa
 
 def test_evidence_and_journeys_name_every_part(measured: StudyFacts, tmp_path: Path) -> None:
     page = page_in(tmp_path, measured.inputs, "box")
-    shown = MACROS["evidence"](page, tables=["steps"])
-    for anchor in ("claims", "as-published", "charts-and-tables", "sources"):
+    shown = MACROS["evidence"](page)
+    for anchor in ("claims", "as-published", "sources"):
         assert f"{{: #{anchor} .fold }}" in shown
     assert ">as printed</th>" in shown and ">box</th>" in shown
     (row,) = rows_of(MACROS["journeys"](page, "copy"))
     assert row[0].startswith(measured.study.title) and row[3].endswith("× faster")
+
+
+def test_goals_that_answers_miss_are_named(measured: StudyFacts, tmp_path: Path) -> None:
+    scores = {"way": "90 %", "worst": "1.20×", "time": ""}
+    row = {"question": "pieces", "machine": "box", "by": "these answers", "cells": "48", **scores}
+    rows = [row, {**row, "by": "fixed thresholds", "worst": "9×"}]
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "pieces.form.json").write_text(json.dumps({"quality": rows}))
+    shown = MACROS["answer_quality"](page_in(tmp_path, measured.inputs), "copy")
+    assert shown.endswith("<p>Missed goals: pieces on box, 90 % of 48 ways.</p>")

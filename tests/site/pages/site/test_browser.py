@@ -31,13 +31,6 @@ CLICK_SECTIONS = """() => {
   for (const one of document.querySelectorAll("details.hp-section > summary")) one.click();
 }"""
 """Opens all sections as a reader does, so that they are printed."""
-ADD_PAIR = """async () => {
-  const first = document.querySelector(".hp-pair");
-  const other = Object.assign(first.cloneNode(), {hidden: true, textContent: "The second pair."});
-  other.dataset.pair = "b and c";
-  first.after(other);
-  (await import(new URL("../assets/ledger.js", location.href))).watchPairs();
-}"""
 STEPS = "#chart-steps"
 CASE = "rows=2048,pool_mib=188,layout=scattered"
 
@@ -239,20 +232,6 @@ def test_explorer_draws_what_is_chosen_and_its_address_keeps_it(visit: Visit) ->
     expect(page.locator("select[name=layout]")).to_have_value("all")  # each has a colour
     visit.go("explorer/?explorer.study=pool_gather&explorer.layout=x")
     expect(page.locator(".hp-explorer .hp-note")).to_contain_text("layout has no option “x”")
-
-
-def test_one_pair_of_machines_is_shown_and_its_address_keeps_it(visit: Visit) -> None:
-    page, second = visit.page, visit.page.get_by_text("The second pair.")
-    visit.go("hardware/?pair=b+and+c")
-    first = page.locator(".hp-pair").first
-    page.evaluate(ADD_PAIR)
-    expect(second).to_be_visible()
-    expect(first).to_be_hidden()
-    page.select_option("select[name=pair]", index=0)
-    expect(first).to_be_visible()
-    assert "pair=" not in page.url
-    page.go_back()
-    expect(second).to_be_visible()
 
 
 def test_thesis_picture_and_doors_fit_on_one_screen_that_loads_no_library_or_index(
