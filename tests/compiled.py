@@ -183,22 +183,21 @@ def object_file(source: Path, folder: Path, flags: Sequence[str]) -> Path:
     # Line numbers are slow to write, and only sanitizers print them.
     debug = ["-g"] if any(flag.startswith("-fsanitize=") for flag in flags) else []
     command = [toolchain().cxx, *debug, "-Wall", "-Wextra", f"-I{folder}", *flags, str(source)]
+    (read,) = included([source], (f"-I{folder}", *flags))
     make = kept(
-        source.name,
-        [*included(source, (f"-I{folder}", *flags)), *flags],
-        lambda out: run(*command, "-c", "-o", f"{out}/object.o"),
+        source.name, [*read, *flags], lambda out: run(*command, "-c", "-o", f"{out}/object.o")
     )
     return make / "object.o"
 
 
-def included(source: Path, flags: Sequence[str] = ()) -> list[Path]:
-    """`source` and the files that it includes as the preprocessor finds them, which is fast without
-    headers of libraries: they count as generated, so they need not be installed."""
+def included(sources: Iterable[Path], flags: Iterable[str] = ()) -> list[list[Path]]:
+    """Each source and the files that it includes as the preprocessor finds them, which is fast
+    without headers of libraries: they count as generated, so they need not be installed."""
     command = [toolchain().cxx, *(flag for flag in flags if not flag.startswith("-isystem"))]
-    command += ["-E", "-MM", "-MG", "-nostdinc", "-w", str(source)]
-    rule = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    files = map(Path, rule.replace("\\\n", " ").split()[1:])
-    return list(filter(Path.is_file, files))
+    command += ["-E", "-MM", "-MG", "-nostdinc", "-w", *map(str, sources)]
+    rules = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = rules.replace("\\\n", " ").splitlines()
+    return [[path for path in map(Path, line.split()[1:]) if path.is_file()] for line in lines]
 
 
 def program(

@@ -62,11 +62,10 @@ def compare(a: Side, b: Side, margin: float = EQUAL_WITHIN, only: Sequence[str] 
         for row, (old, both) in common.items()
         if (new := [run for run in both if run.id not in {known.id for known in old}])
     }
-    times_a, times_b = a.times(), b.times()
+    named_a, named_b, known = ({row[:-1] for row in rows} for rows in (a.runs, b.runs, common))
     unlike = {
-        row: f"A has {' and '.join(times_a[row])}, B has {' and '.join(times_b[row])}"
-        for row in sorted(times_a.keys() & times_b.keys())
-        if not {*times_a[row]} & {*times_b[row]}
+        names: f"A has {a.times(names)}, B has {b.times(names)}"
+        for names in sorted(named_a & named_b - known)
     }
     unjudged = {
         NO_VERDICT: unlike,

@@ -56,12 +56,9 @@ class Side:
         """The parts of all rows at `place`, except empty ones."""
         return {row[place] for row in (*self.runs, *self.absent)} - {""}
 
-    def times(self) -> dict[Row, list[str]]:
-        """Clocks and statistics of each row, sorted, by its other names."""
-        found: dict[Row, list[str]] = {}
-        for *names, time in sorted(self.runs):
-            found.setdefault((*names,), []).append(time)
-        return found
+    def times(self, names: Row) -> str:
+        """Clocks and statistics of the rows with these names, in words."""
+        return " and ".join(sorted(time for *others, time in self.runs if (*others,) == names))
 
     def keep(self, is_kept: Callable[[Row], bool]) -> None:
         """Drop all other rows."""

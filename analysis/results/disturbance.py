@@ -7,14 +7,9 @@ In 180 rounds on four quiet H200 hosts, others used at most half a core and stol
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from analysis.results.store.keys import Look
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    import pandas as pd
 
 SLOWDOWNS: Final = frozenset(
     {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"}
@@ -29,12 +24,6 @@ STEAL_SHARE: Final = 0.01
 def reasons(throttle: Iterable[str]) -> set[str]:
     """Every reason in some rows of the column `throttle`, where they are joined by a bar."""
     return {reason for row in throttle for reason in row.split("|")} - {""}
-
-
-def is_slowed(throttle: pd.Series) -> npt.NDArray[np.bool_]:
-    """Mask of the rows of a column `throttle` with a slowdown from outside."""
-    slowed = [row for row in throttle.unique() if SLOWDOWNS & reasons([row])]
-    return throttle.isin(slowed).to_numpy()
 
 
 def disturbances(

@@ -104,6 +104,7 @@ def array_of(device: DeviceArray) -> np.ndarray:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     """This CUDA in all loaded modules."""
+    gc.freeze()  # what there is already need not be scanned below
     yield install(monkeypatch)
     gc.collect()  # so that memory is freed where it was allocated
     atexit.unregister(_install_for_good)  # at exit, the last one that was registered is the first

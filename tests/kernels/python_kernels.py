@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -132,6 +133,7 @@ class EngramRows(PoolRows):
         return [1e-6] * (count if self.arguments.order == "sorted" else 0)
 
 
+@cache
 def bf16_product(value: int, scale: int) -> int:
     """The bits of an e4m3 number times an e8m0 scale as bf16."""
     sign, exponent, fraction = value >> 7, value >> 3 & 15, value & 7

@@ -17,8 +17,8 @@ from analysis.results.answers.judged import (
     by_rules,
     near_best,
     near_time,
+    rule_text,
     score,
-    score_rule,
 )
 from analysis.results.answers.question import (
     HELD_OUT,
@@ -167,9 +167,9 @@ def test_held_out_cells_score_ways_and_times() -> None:
     (constants,) = PIECES.constants.values()
     assert [*score(by_rules(*constants), [here])["over_best"]] == [1.0, 1.0, 1.0]
     rule = Rule("", GATHER, {"direction": ["h2d"]}, {"size": (100, 2000)}, [GATHER, BATCH])
-    assert score_rule(rule, [here]).empty
-    assert [*score_rule(replace(rule, among=()), [here])["over_best"]] == [1.0]
-    assert score_rule(replace(rule, among=(), where={"direction": ["d2h"]}), [here]).empty
+    assert rule_text(rule, [here]) == ""
+    assert rule_text(replace(rule, among=()), [here]) == "100 % of 1 cell, at worst 1.000×"
+    assert rule_text(replace(rule, among=(), where={"direction": ["d2h"]}), [here]) == ""
 
 
 def test_a_map_leaves_out_points_that_hide_its_ways() -> None:

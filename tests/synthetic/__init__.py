@@ -72,7 +72,7 @@ def write_description(folder: Path, study: Mapping[str, Any]) -> Path:
     """study.yaml in `folder`, which is made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump(dict(study), sort_keys=False))
+    path.write_text(yaml.dump(dict(study), Dumper=yaml.CSafeDumper, sort_keys=False))
     return path
 
 

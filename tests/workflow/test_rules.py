@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,13 @@ def imported(module: str, seen: set[Path]) -> Iterator[str]:
         return
     seen.add(file)
     yield str(file.relative_to(ROOT))
-    package = module.rpartition(".")[0]
+    for name in imports(file, module.rpartition(".")[0]):
+        yield from imported(name, seen)
+
+
+@cache
+def imports(file: Path, package: str) -> list[str]:
+    """The modules of PACKAGES that a file of this package names, and the package."""
     names = [package]
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -63,9 +70,7 @@ def imported(module: str, seen: set[Path]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             name = f"{package}.{node.module}" if node.level else node.module
             names += [name, *(f"{name}.{alias.name}" for alias in node.names)]
-    for name in names:
-        if name.split(".")[0] in PACKAGES:
-            yield from imported(name, seen)
+    return [name for name in names if name.split(".")[0] in PACKAGES]
 
 
 @pytest.fixture(scope="module")

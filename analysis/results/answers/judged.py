@@ -62,11 +62,6 @@ def score(
     return pd.DataFrame(rows, columns=["over_best", "over_measured"], dtype=float)
 
 
-def score_rule(rule: Rule, found: Iterable[Situation]) -> pd.DataFrame:
-    """The score of a rule in the measured cells that it is about, if its way was measured."""
-    return score(by_rules(rule), found, held_out=False, among=rule.among).dropna(subset="over_best")
-
-
 def near_best(score: pd.DataFrame) -> float:
     """Share of the cells in which the way is within CLOSE of the best. Cells without an answer are
     among the others."""
@@ -79,8 +74,10 @@ def near_time(score: pd.DataFrame) -> float:
 
 
 def rule_text(rule: Rule, found: Iterable[Situation]) -> str:
-    """`97 % of 36 cells, at worst 1.12×`; empty if no cell was measured."""
-    of_rule = score_rule(rule, found)
+    """`97 % of 36 cells, at worst 1.12×`, of the measured cells that the rule is about and of which
+    its way was measured; empty without any."""
+    of_rule = score(by_rules(rule), found, held_out=False, among=rule.among)
+    of_rule = of_rule.dropna(subset="over_best")
     if of_rule.empty:
         return ""
     cells = f"{whole(len(of_rule))} cell{'s' * (len(of_rule) > 1)}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from math import ceil, floor, log
 from statistics import geometric_mean
@@ -147,30 +148,27 @@ def all_answers(
     times: Times, simplest_first: Sequence[str], listed: Collection[str] = ()
 ) -> tuple[list[Answer], Spans]:
     """The answers to all questions, and where each holds. Questions in no span have no answer."""
-    grid = Grid(times)
-    places: dict[tuple[Point, ...], int | None] = {}
-    found: list[Answer] = []
+    grid, found = Grid(times), list[Answer]()
     # Numbers from which on the neighbours of a question on an axis may be others.
     bounds = [
         sorted({n for v in values for n in (ceil(v / NEAR), v, v + 1, floor(v * NEAR) + 1)})
         for values in zip(*times, strict=True)
     ]
 
-    def place_of(asked: Point) -> int | None:
+    @cache
+    def place_of(corners: tuple[Point, ...]) -> int | None:
         """The place of an answer in `found`; None without one."""
-        corners = grid.corners(asked)
-        if corners not in places:
-            known = answer(times, simplest_first, corners, listed)
-            places[corners] = len(found) if known else None
-            found.extend([known] if known else [])
-        return places[corners]
+        known = answer(times, simplest_first, corners, listed)
+        found.extend(filter(None, [known]))
+        return len(found) - 1 if known else None
 
     def spans(asked: Point) -> Spans:
         """The spans of the axes after those of `asked`; empty if they have no answer."""
         here: Spans = []
         is_last = len(asked) == len(bounds) - 1
         for start, end in pairwise(bounds[len(asked)]):
-            inner = place_of((*asked, start)) if is_last else spans((*asked, start)) or None
+            here_on = (*asked, start)
+            inner = place_of(grid.corners(here_on)) if is_last else spans(here_on) or None
             if inner is None:
                 continue
             if here and here[-1][1:] == (start - 1, inner):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.base.statistics import MIN_RUNS, TIME, Estimate, Kind, estimate, mean_estimate
-from analysis.results.disturbance import is_slowed
+from analysis.results.disturbance import SLOWDOWNS, reasons
 from analysis.results.store.published import best_statement
 from analysis.results.store.runs import PUBLISHED
 from analysis.results.tables import rows
@@ -141,7 +141,8 @@ class MachineResults:
         for variant, case, metric, seconds in printed.itertuples(index=False):
             self._printed.setdefault((variant, case), (metric, float(seconds)))
         self._places = used.groupby(["variant", "case"]).indices
-        self._is_slowed = is_slowed(used["throttle"])
+        slowed = [row for row in used["throttle"].unique() if SLOWDOWNS & reasons([row])]
+        self._is_slowed = used["throttle"].isin(slowed).to_numpy()
         self._run = {*used.loc[is_fresh & (used["status"] != "skipped"), "variant"]}
         self._recorded = samples.drop_duplicates(["variant", "run"])[["variant", "run", "named"]]
         self._hosts = samples.drop_duplicates("run").set_index("run")["host"].to_dict()

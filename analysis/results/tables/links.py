@@ -25,12 +25,12 @@ from analysis.results.model import terms
 from analysis.results.model.fit import FITTED, fit, held_back
 from analysis.results.model.terms import ABOUT, METRIC, NAMES, TERMS
 from analysis.results.store.records import Counter
+from analysis.results.store.runs import codes_of
 from analysis.results.tables.rows import RUN_SEPARATOR, TABLES, table_of
 from analysis.results.tables.summary import summarise
 from analysis.study import Study, calibrating, discover
 from analysis.study.access import access_of
 from analysis.study.claims.claim import still_named
-from analysis.study.source import fingerprint
 
 Fits: TypeAlias = dict[str, pd.DataFrame | str]
 """The table of `fit` of every calibrated machine, or why it failed."""
@@ -149,10 +149,11 @@ def counts(found: Collected, studies: Mapping[str, Study]) -> pd.DataFrame:
     read = cache(lambda path: read_records(path, Counter))
     machines = sorted({capture.about.machine for capture in found.captures})
     of_studies = [(study, variant) for study in studies.values() for variant in study.variants]
+    codes = {study.name: codes_of(study) for study in studies.values()}
     rows = []
     for machine, (study, variant) in product(machines, of_studies):
         key = machine, study.name, variant.name
-        taken = taken_of(found.captures, key, "counters", fingerprint(study, variant))
+        taken = taken_of(found.captures, key, "counters", codes[study.name][variant.name])
         if taken is None or not taken.is_captured:
             continue
         totals: dict[tuple[str, str], float] = defaultdict(float)
