@@ -106,7 +106,7 @@ def _usual(facts: StudyFacts) -> pd.DataFrame:
 def _packed_alone(facts: StudyFacts) -> pd.DataFrame:
     """Host times of gathers, without a look-up, of `rows` that CPU threads pack on request."""
     if GATHERS not in facts.inputs.studies:
-        return pd.DataFrame(columns=[*EVERY, *TIMES])
+        return _usual(facts)[:0]
     gathers = StudyFacts(facts.inputs, facts.inputs.studies[GATHERS])
     cells = fresh_figures(gathers, "host_time").dropna(subset="ci_low")
     others = [*{*gathers.study.case_keys} - {"rows", "pool_mib", "layout"}]
@@ -118,7 +118,9 @@ def _compared(steps: pd.DataFrame, alone: pd.DataFrame) -> pd.DataFrame:
     """The fastest fetch of all rows and the fastest of `steps` in words, by machine, requests,
     pool, rows and misses."""
     steps, alone = (
-        cells.sort_values("median", kind="stable").drop_duplicates(key)[[*key, *TIMES]]
+        cells.astype({"pool_mib": float, "rows": float})  # which tables without rows do not have
+        .sort_values("median", kind="stable")
+        .drop_duplicates(key)[[*key, *TIMES]]
         for cells, key in ((steps, STEP), (alone, EVERY))
     )
     found = steps.merge(alone, on=EVERY, suffixes=("", "_all")).set_index(STEP)
